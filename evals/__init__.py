@@ -1,0 +1,1 @@
+"""Benchmark suites on lm-eval."""

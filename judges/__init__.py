@@ -1,0 +1,1 @@
+"""LLM judges, juries, win rates and process reward models."""

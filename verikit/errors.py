@@ -1,0 +1,127 @@
+"""What verikit raises.
+
+Inside scoring a failure is data (a `Score` without a value); these are for faults of the caller, the configuration or
+the machine.
+
+    VerikitError                what went wrong, and `hint`: what to do about it
+    ├── UsageError              the caller must change something (exit code 2)
+    │   ├── SpecError           a verifier spec that can't be read or found
+    │   ├── SchemaError         a row of a file, named by file, line and field
+    │   └── ConfigError         a configuration value
+    ├── MissingExtra            an optional dependency; names the pip extra
+    ├── Unscored                a number was asked of a score that has none
+    ├── EngineError             a generation engine (`retryable` says whether another try may help)
+    │   ├── RateLimited
+    │   ├── EngineTimeout
+    │   ├── ContextOverflow
+    │   └── AuthError
+    ├── JudgeError              a judge answered, but gave no verdict
+    │   ├── UnparseableVerdict
+    │   └── Refusal
+    ├── SandboxError            the sandbox itself, never the program in it
+    │   └── SandboxUnavailable  a property that was required can't be had here
+    ├── HelperError             a helper process of ours died or ran out of time
+    └── TrainerError
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class VerikitError(Exception):
+    """Base of all errors; `hint` says what to do about it."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(VerikitError):
+    """The caller must change something: a flag, a file, a value."""
+
+
+class SpecError(UsageError):
+    """A verifier spec that can't be read or found."""
+
+
+class SchemaError(UsageError):
+    """A row that can't be used: names the file, the line (1-based) and the field."""
+
+    def __init__(
+        self, message: str, *, file: str | PathLike[str] = "", line: int = 0, field: str = "", hint: str = ""
+    ) -> None:
+        where = f"{file}:{line}" if line else str(file)
+        where = ": ".join(part for part in (where, f"field {field!r}" if field else "") if part)
+        super().__init__(f"{where}: {message}" if where else message, hint=hint)
+        self.file, self.line, self.field, self.problem = str(file), line, field, message
+
+
+class ConfigError(UsageError):
+    """A configuration value that is missing, unknown or out of range."""
+
+
+class MissingExtra(VerikitError):
+    """An optional dependency is not installed; the message holds the pip line that adds it."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs the extra {extra!r}", hint=f"pip install 'verikit[{extra}]'")
+        self.extra = extra
+
+
+class Unscored(VerikitError):
+    """A number was asked of a score that has none."""
+
+
+class EngineError(VerikitError):
+    """A generation engine failed."""
+
+    retryable = False
+
+
+class RateLimited(EngineError):
+    """The server asked to slow down."""
+
+    retryable = True
+
+
+class EngineTimeout(EngineError):
+    """No reply within the deadline."""
+
+    retryable = True
+
+
+class ContextOverflow(EngineError):
+    """Prompt and reply don't fit into the model's context."""
+
+
+class AuthError(EngineError):
+    """The server refused the credentials."""
+
+
+class JudgeError(VerikitError):
+    """A judge answered, but gave no verdict."""
+
+
+class UnparseableVerdict(JudgeError):
+    """The reply holds no verdict of the offered set."""
+
+
+class Refusal(JudgeError):
+    """The judge declined to judge."""
+
+
+class SandboxError(VerikitError):
+    """The sandbox itself failed, not the program in it."""
+
+
+class SandboxUnavailable(SandboxError):
+    """A required property can't be had on this machine; the hint names the remedy."""
+
+
+class HelperError(VerikitError):
+    """A helper process of ours died or could not be started."""
+
+
+class TrainerError(VerikitError):
+    """Training can't go on."""

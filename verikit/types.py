@@ -1,0 +1,135 @@
+"""The nouns: what is scored (`Sample`, `Group`) and what comes out (`Score`).
+
+First promise: **an error is never a zero.** A score has a value, or it says why it has none; `float(score)` raises
+rather than invent a number. Blame decides which it is. What the *candidate* caused (it crashes, loops, hides its answer)
+is ``0.0, ok`` with the reason; what *we or the data* caused (a worker, an engine, an unreadable gold) has no value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Required, TypedDict, get_args
+
+from verikit.errors import Unscored
+
+
+class Message(TypedDict, total=False):
+    """One turn of a conversation, in OpenAI's form; keys beside these two are kept."""
+
+    role: Required[str]
+    content: Required[str]
+
+
+Prompt = str | Sequence[Message]
+Answer = str | Sequence[str] | None
+"""A gold answer; a sequence lists accepted answers, any one of which is right."""
+
+Status = Literal["ok", "abstained", "timeout", "error"]
+"""`abstained`: the verifier does not apply; `timeout` and `error`: our fault or the data's, never the candidate's."""
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+PASS_MARK = 0.5
+"""A score of at least this counts as right wherever a yes or no is wanted (gates, juries, pass@k)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One candidate answer to one prompt: what a verifier scores."""
+
+    prompt: Prompt = ""
+    completion: str = ""
+    answer: Answer = None
+    id: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One prompt with all its candidates: the unit of best-of-N."""
+
+    prompt: Prompt = ""
+    completions: Sequence[str] = ()
+    answer: Answer = None
+    id: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    candidate_meta: Sequence[Mapping[str, Any]] = ()
+    """Each candidate's own keys (a stored reward, say), parallel to `completions`; may be empty."""
+
+    def samples(self) -> list[Sample]:
+        """One sample for each completion; a candidate's own keys win over the group's."""
+        own = self.candidate_meta or [{}] * len(self.completions)
+        return [
+            Sample(self.prompt, text, self.answer, self.id, {**self.meta, **keys} if keys else self.meta)
+            for text, keys in zip(self.completions, own, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A verifier's verdict on one sample: a finite value, or a status that says why there is none."""
+
+    value: float | None
+    status: Status = "ok"
+    answer: str | None = None
+    """What was extracted from the completion, if anything was."""
+    reason: str = ""
+    """Which rule decided, or why there is no value; one line."""
+    parts: Mapping[str, Score] = field(default_factory=dict)
+    """The scores this one was made of, by verifier name."""
+    steps: tuple[Score, ...] = ()
+    """Scores of the single steps of a solution (process rewards)."""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """Tokens, calls, cost: whatever the verifier spent."""
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {self.status!r}")
+        if (self.value is None) != (self.status != "ok"):
+            raise ValueError(
+                f"a score has a value exactly if its status is 'ok', not {self.value!r} with {self.status!r}"
+            )
+        if self.value is not None:
+            number = float(self.value)
+            if not math.isfinite(number):
+                raise ValueError(f"a score's value is finite, not {self.value!r}")
+            object.__setattr__(self, "value", number)
+
+    @classmethod
+    def abstained(cls, reason: str, **details: Any) -> Score:
+        """The verifier does not apply to this sample."""
+        return cls(None, "abstained", reason=reason, **details)
+
+    @classmethod
+    def error(cls, reason: str, **details: Any) -> Score:
+        """We or the data failed; the candidate is not to blame."""
+        return cls(None, "error", reason=reason, **details)
+
+    @classmethod
+    def timeout(cls, reason: str, **details: Any) -> Score:
+        """We ran out of time; the candidate is not to blame."""
+        return cls(None, "timeout", reason=reason, **details)
+
+    @property
+    def scored(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value reaches `PASS_MARK`; False when there is none."""
+        return self.value is not None and self.value >= PASS_MARK
+
+    def __float__(self) -> float:
+        if self.value is None:
+            raise Unscored(
+                f"no score ({self.status}): {self.reason or 'no reason given'}",
+                hint="ask .scored first, or use .filled(default) where a number must be had",
+            )
+        return self.value
+
+    def filled(self, default: float) -> float:
+        """The value, or `default` where there is none."""
+        return default if self.value is None else self.value

@@ -1,0 +1,180 @@
+"""The one verb: a `Verifier` maps samples to scores. Everything else is one, feeds one, or uses one.
+
+`Verifier.score` is the method to implement: batch-first, synchronous, thread-safe. Callers go through `score_all`, the
+one place where an exception becomes data: a bad row gets an error score and the others keep theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, overload
+
+from verikit.errors import UsageError, VerikitError
+from verikit.types import Answer, Prompt, Sample, Score
+
+
+class Verifier(ABC):
+    """Maps samples to scores.
+
+    `repr` tells everything that decides the scores (options, parts): resumed runs and caches are keyed by it.
+    Implementations are picklable and safe to call from several threads.
+    """
+
+    name: str = "verifier"
+
+    @abstractmethod
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return one score per sample, in order. A failure is a `Score` without a value, not an exception."""
+
+    def __call__(self, completion: str, answer: Answer = None, *, prompt: Prompt = "", **meta: Any) -> Score:
+        """Score one completion; `meta` becomes the sample's own keys."""
+        return score_all(self, [Sample(prompt, completion, answer, meta=meta)])[0]
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Whether two extracted answers are the same (None: undecided). Majority voting clusters by it."""
+        return a == b
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits that change when anything that decides the scores changes."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+    def __mul__(self, weight: float) -> Verifier:
+        from verikit.combine import weighted
+
+        return weighted(self, weight)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Verifier) -> Verifier:
+        from verikit.combine import add
+
+        return add(self, other)
+
+    def __rshift__(self, fn: Callable[[float], float]) -> Verifier:
+        from verikit.combine import mapped
+
+        return mapped(self, fn)
+
+
+def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
+    """Score a batch; the scoring boundary.
+
+    An exception out of `verifier.score` (or a result that is not one `Score` per sample) becomes an error score for the
+    samples that cause it: the batch is halved until they stand alone, so one bad row among n costs O(log n) more calls.
+
+    Raises:
+        UsageError: the verifier was set up wrong; that is a fault of the call, not of a row.
+    """
+    samples = list(samples)
+    start = time.perf_counter()
+    try:
+        scores = verifier.score(samples)
+        if len(scores) == len(samples) and all(isinstance(score, Score) for score in scores):
+            return scores
+        problem = f"{verifier.name} returned {len(scores)} scores for {len(samples)} samples"
+        if len(scores) == len(samples):
+            problem = f"{verifier.name} returned something that is not a Score"
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the one boundary where an exception becomes data
+        problem = f"{verifier.name} raised {describe(error)}"
+    if len(samples) <= 1:
+        return [Score.error(problem, seconds=time.perf_counter() - start) for _ in samples]
+    half = len(samples) // 2
+    return score_all(verifier, samples[:half]) + score_all(verifier, samples[half:])
+
+
+def describe(error: BaseException) -> str:
+    """One line for a reason: the type, the message, and the hint of our own errors; cut at 500 characters."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    if isinstance(error, VerikitError) and error.hint:
+        text += f" ({error.hint})"
+    return text if len(text) <= 500 else text[:499] + "…"
+
+
+Scorer = Callable[[Sample], float | bool | Score | None]
+
+
+class FunctionVerifier(Verifier):
+    """A plain function of one sample as a verifier; made by `verifier`."""
+
+    def __init__(self, function: Scorer, name: str = "") -> None:
+        self._function = function
+        self.name = name or getattr(function, "__name__", "") or type(function).__name__
+        self.__doc__ = function.__doc__
+        self.__name__ = self.name
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Call the function on each sample; None abstains, a number or bool is the value."""
+        return [self._one(sample) for sample in samples]
+
+    def _one(self, sample: Sample) -> Score:
+        start = time.perf_counter()
+        result = self._function(sample)
+        seconds = time.perf_counter() - start
+        if isinstance(result, Score):
+            return replace(result, seconds=seconds) if result.seconds is None else result
+        if result is None:
+            return Score.abstained(f"{self.name} does not apply", seconds=seconds)
+        return Score(float(result), seconds=seconds)
+
+    def __repr__(self) -> str:
+        """Name and a digest of the source, so that an edited function counts as another verifier."""
+        function = self._function
+        try:
+            source = inspect.getsource(function)
+        except (OSError, TypeError):
+            source = repr(getattr(function, "__code__", None) and function.__code__.co_code)
+        digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+        where = f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', self.name)}"
+        return f"function({where}, {digest})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # After decoration the function's own name means this object, so it is found again by that name.
+        function = self._function
+        module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
+        if module and "<" not in qualname and _lookup(module, qualname) is self:
+            return (_lookup, (module, qualname))
+        return (FunctionVerifier, (function, self.name))
+
+
+def _lookup(module: str, qualname: str) -> Any:
+    found: Any = import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+@overload
+def verifier(function: Scorer, *, name: str = "") -> FunctionVerifier: ...
+@overload
+def verifier(*, name: str = "") -> Callable[[Scorer], FunctionVerifier]: ...
+def verifier(
+    function: Scorer | None = None, *, name: str = ""
+) -> FunctionVerifier | Callable[[Scorer], FunctionVerifier]:
+    """Make a verifier of a plain function `(Sample) -> float | bool | Score | None`; None abstains.
+
+    Used bare (`@verifier`) or with a name (`@verifier(name="style")`).
+    """
+    if function is None:
+        return lambda f: FunctionVerifier(f, name)
+    return FunctionVerifier(function, name)
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Names for parts: an equal name gets a suffix (`answer`, `answer_2`), never a silent overwrite."""
+    result: list[str] = []
+    for name in names:
+        candidate, n = name, 1
+        while candidate in result:
+            n += 1
+            candidate = f"{name}_{n}"
+        result.append(candidate)
+    return result
