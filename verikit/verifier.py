@@ -7,7 +7,6 @@ one place where an exception becomes data: a bad row gets an error score and the
 from __future__ import annotations
 
 import hashlib
-import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +26,7 @@ class Verifier(ABC):
     Implementations are picklable and safe to call from several threads.
     """
 
-    name: str = "verifier"
+    name: str
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -143,6 +142,8 @@ def describe_function(function: Callable[..., Any]) -> str:
     """Say which function this is, with a digest of its source: an edited function is another function."""
     if not hasattr(function, "__code__"):
         return repr(function)
+    import inspect  # here, not above: it costs a third of `import verikit`
+
     try:
         source = inspect.getsource(function).encode()
     except (OSError, TypeError):
