@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from verikit.errors import SchemaError, VerikitError
-from verikit.readers import RawRow, RowParser
+from verikit.readers import RawRow, RowParser, placed, repeated
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import to_line, to_row
 from verikit.scoring.tally import Tally
 from verikit.types import Group, Sample, Score
 from verikit.verifier import describe, score_all
 
+NO_REPEATS: Mapping[int, int] = MappingProxyType({})
 SCORES, SELECTED, ERRORS = "scores.jsonl", "selected.jsonl", "errors.jsonl"
 
 
@@ -51,21 +52,21 @@ class Scorer:
         self.plan = plan
         self.verifier, self.by, self.selector = plan.load()
 
-    def __call__(self, chunk: Chunk, repeated: AbstractSet[int] = frozenset(), dead: str = "") -> Result:
+    def __call__(self, chunk: Chunk, repeats: Mapping[int, int] = NO_REPEATS, dead: str = "") -> Result:
         """Score a chunk.
 
-        `repeated` are lines whose id occurred before: errors, not groups. `dead` is why these rows can't be scored at
-        all (they killed a worker): every candidate gets it as its error.
+        `repeats` are lines whose id occurred before, and where: errors, not groups. `dead` is why these rows can't be
+        scored at all (they killed a worker): every candidate gets it as its error.
         """
         result = Result(Tally(self.plan, self.verifier))
-        groups: list[Group] = []
+        groups: list[tuple[int, Group]] = []
         errors: list[SchemaError] = []
         for line, row in chunk.rows:
-            item = chunk.parser.parse(line, row) if chunk.parser is not None and isinstance(row, RawRow) else row
-            if isinstance(item, Group) and line in repeated:
-                item = SchemaError(f"the id {item.id!r} occurred before", line=line, field="id", hint="make ids unique")
+            item = chunk.parser.parse(line, row) if chunk.parser is not None and isinstance(row, (bytes, dict)) else row
+            if isinstance(item, Group) and line in repeats:
+                item = placed(repeated(item.id, repeats[line]), "", line)
             if isinstance(item, Group):
-                groups.append(item)
+                groups.append((line, item))
                 result.ids.append((item.id, line))
             elif isinstance(item, SchemaError):
                 errors.append(item)
@@ -75,20 +76,18 @@ class Scorer:
             result.tally.bad_row()
         return result
 
-    def _score(self, groups: Sequence[Group], dead: str, result: Result) -> None:
-        samples = [group.samples() for group in groups]
-        flat = [sample for group in samples for sample in group]
-        truth, ranking = self._scores(flat, dead)
+    def _score(self, groups: Sequence[tuple[int, Group]], dead: str, result: Result) -> None:
+        truth, ranking = self._scores([sample for _, group in groups for sample in group.samples()], dead)
         scores, selections, start = [], [], 0
-        for group in groups:
+        for line, group in groups:
             end = start + len(group.completions)
             right, ranks = truth[start:end], None if ranking is None else ranking[start:end]
             start = end
             for i, score in enumerate(right):
-                row = {"id": group.id, "index": i} | to_row(score)
+                row = {"id": group.id, "line": line, "index": i} | to_row(score)
                 scores.append(to_line(row if ranks is None else row | {"by": to_row(ranks[i])}))
-            chosen, line = self._select(group, right, ranks)
-            selections.append(line)
+            chosen, selection = self._select(line, group, right, ranks)
+            selections.append(selection)
             result.tally.add(right, ranks, chosen)
         result.written[SCORES] = b"".join(scores)
         result.written[SELECTED] = b"".join(selections)
@@ -100,7 +99,7 @@ class Scorer:
         return score_all(self.verifier, samples), None if self.by is None else score_all(self.by, samples)
 
     def _select(
-        self, group: Group, truth: Sequence[Score], ranks: Sequence[Score] | None
+        self, line: int, group: Group, truth: Sequence[Score], ranks: Sequence[Score] | None
     ) -> tuple[int | None, bytes]:
         """Rank a group by its ranking scores (the answers are the verifier's); the chosen index and its output line."""
         if self.selector is None:
@@ -109,9 +108,9 @@ class Scorer:
         try:
             ranking = self.selector.select(group, by)
         except VerikitError as error:
-            return None, to_line({"id": group.id, "selected": None, "reason": describe(error)})
+            return None, to_line({"id": group.id, "line": line, "selected": None, "reason": describe(error)})
         best = ranking[0]
-        row = {"id": group.id, "selected": best, "ranking": ranking, "value": truth[best].value}
+        row = {"id": group.id, "line": line, "selected": best, "ranking": ranking, "value": truth[best].value}
         return best, to_line(row | {"completion": group.completions[best]})
 
 

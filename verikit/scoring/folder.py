@@ -10,15 +10,17 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from verikit.errors import UsageError, VerikitError
 
 PROGRESS = ".progress"
+NEXT, READY = ".next", ".ready"
 LOCK = ".lock"
 
 
@@ -56,6 +58,7 @@ class Folder:
             raise UsageError(
                 f"another run is writing to {path}", hint="wait for it, or choose another folder with -o"
             ) from None
+        self._roll_forward()
         if restart:
             for name in (*files, PROGRESS, "summary.json", "config.json"):
                 with suppress(FileNotFoundError):
@@ -65,10 +68,13 @@ class Folder:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._close()
+        self._lock.close()
+
+    def _close(self) -> None:
         for stream in self._open.values():
             with suppress(OSError):  # a full disk was reported at the write
                 stream.close()
-        self._lock.close()
 
     def read_json(self, name: str) -> Any:
         """The content of a JSON file of the folder; None where it is missing or half-written."""
@@ -89,10 +95,39 @@ class Folder:
             new.write_bytes(data)
             os.replace(new, self.path / name)
 
+    def rewrite(self, contents: Mapping[str, Iterable[bytes]], commit: Commit) -> Commit:
+        """Replace the content of several files in one step; a kill leaves all old or all new.
+
+        Returns:
+            The commit, with the new sizes.
+        """
+        shutil.rmtree(self.path / NEXT, ignore_errors=True)
+        with self._writing(NEXT):
+            (self.path / NEXT).mkdir()
+            for name, pieces in contents.items():
+                with open(self.path / NEXT / name, "wb") as stream:
+                    stream.writelines(pieces)
+            sizes = {
+                name: (self.path / (NEXT if name in contents else "") / name).stat().st_size for name in self.files
+            }
+            (self.path / NEXT / PROGRESS).write_bytes(_line(replace(commit, sizes=sizes)))
+            (self.path / NEXT).rename(self.path / READY)
+            self._roll_forward()
+        return self.recover()
+
+    def _roll_forward(self) -> None:
+        """Finish a rewrite that was decided but not carried out to the end."""
+        ready = self.path / READY
+        if ready.is_dir():
+            for file in ready.iterdir():
+                file.replace(self.path / file.name)
+            ready.rmdir()
+
     def recover(self) -> Commit:
         """Open the files at the last commit they still hold, and return it."""
         commit = next(filter(self._held, reversed(self._commits())), Commit())
         self.replace(PROGRESS, _line(commit))
+        self._close()
         for name in (*self.files, PROGRESS):
             with self._writing(name):
                 self._open[name] = open(self.path / name, "ab", buffering=0)  # noqa: SIM115 - closed on exit

@@ -43,7 +43,7 @@ class Plan(BaseModel):
 
     def config(self) -> dict[str, Any]:
         """The plan with the fingerprints of what its specs stand for now, as kept in config.json."""
-        verifier, by, selector = self.load()
+        verifier, by, _ = self.load()
         fingerprints = {"verifier": verifier.fingerprint, "by": None if by is None else by.fingerprint}
         return self.model_dump(mode="json") | {"fingerprints": fingerprints}
 

@@ -37,7 +37,7 @@ def score_chunks(
     from pebble import ProcessPool
 
     context: Any = multiprocessing.get_context("spawn")
-    pool = ProcessPool(max_workers=jobs, context=context, initializer=_start, initargs=(scorer.plan,))
+    pool: Any = ProcessPool(max_workers=jobs, context=context, initializer=_start, initargs=(scorer.plan,))
     futures: deque[Future[Result]] = deque()
     try:
         for chunk in chunks:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from verikit.errors import SchemaError
 from verikit.types import Score
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -44,6 +47,25 @@ def from_row(row: dict[str, Any]) -> Score:
         steps=tuple(from_row(step) for step in row.get("steps", ())),
         usage=row.get("usage", {}),
     )
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a JSONL file that a run wrote; none if there is no such file.
+
+    Raises:
+        SchemaError: a line is no JSON object; somebody changed the file.
+    """
+    if not path.exists():
+        return
+    with open(path, "rb") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise SchemaError(str(error), file=path, line=number, hint="--restart scores everything anew") from None
+            if not isinstance(row, dict):
+                raise SchemaError("not an object", file=path, line=number, hint="--restart scores everything anew")
+            yield row
 
 
 def to_line(row: dict[str, Any]) -> bytes:

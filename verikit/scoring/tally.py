@@ -18,6 +18,7 @@ class Tally:
 
     def __init__(self, plan: Plan, verifier: Verifier) -> None:
         self._verifier = verifier
+        self.selects = plan.select is not None
         self._estimates = Summary(plan.ks, seed=plan.seed)
         self._selected = Mean()
         self.counts: Counter[str] = Counter()

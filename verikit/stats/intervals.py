@@ -109,6 +109,15 @@ class Mean:
         elif self._values:
             self._values = array("d")
 
+    def merge(self, other: Mean) -> None:
+        """Take over what another mean counted, as if its values had been added here."""
+        self.n += other.n
+        self._sum += other._sum
+        self._squares += other._squares
+        self._lowest, self._highest = min(self._lowest, other._lowest), max(self._highest, other._highest)
+        self._binary = self._binary and other._binary
+        self._values = self._values + other._values if self.n <= MAX_BOOTSTRAP else array("d")
+
     def estimate(self, level: float = 0.95, seed: int = 0, left_out: int = 0, note: str = "") -> Estimate:
         """The mean and its interval; `note` is appended to the method.
 

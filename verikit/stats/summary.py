@@ -79,6 +79,13 @@ class Summary:
                 known = iter(vote_weights([rank for rank in ranks if rank is not None], self.weighting))
                 self._add_votes("wmaj", values, heard, [0.0 if rank is None else next(known) for rank in ranks])
 
+    def merge(self, other: Summary) -> None:
+        """Take over what another summary of the same settings counted, as if its groups had been added here."""
+        self.groups += other.groups
+        for name, mean in other._means.items():
+            self._means[name].merge(mean)
+            self._monte_carlo[name] += other._monte_carlo[name]
+
     def _add_closed_forms(self, values: list[float], ranks: list[float | None] | None) -> None:
         n, right = len(values), sum(value >= PASS_MARK for value in values)
         ranked = None
