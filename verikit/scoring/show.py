@@ -34,7 +34,7 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any], console: Console
     columns = [metric for metric in _COLUMNS if any(f"{metric}@{k}" in metrics for k in ks)]
     if ks:
         table = Table(box=None, header_style="bold")
-        table.add_column("k", justify="right")
+        table.add_column("k", justify="right", no_wrap=True)
         for metric in columns:
             table.add_column(f"{metric}@k", justify="right", no_wrap=True)
         for k in ks:
@@ -54,4 +54,4 @@ def _percent(estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return "-"
     value, low, high = (100 * estimate[key] for key in ("value", "low", "high"))
-    return f"{value:.2f} \\[{low:.1f}, {high:.1f}]"
+    return f"{value:.1f} \\[{low:.1f}, {high:.1f}]"
