@@ -6,6 +6,8 @@ DATA has rows with `candidates: [{correct, rm, pred}]` (eight stored answers to 
 are taken. Brute force enumerates subsets with `itertools.combinations` and elects with rational numbers.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import random
@@ -18,7 +20,7 @@ from itertools import combinations
 from pathlib import Path
 
 from verikit.select import clusters
-from verikit.stats import Summary, best_of_ranked, pass_at_k, ranked_truth, subsets, vote_weights
+from verikit.stats import Summary, best_of_ranked, pass_at_k, ranked_truth, subsets
 from verikit.types import Score
 
 Subset = tuple[tuple[float, float, int | None], ...]
@@ -125,7 +127,6 @@ def streaming(groups: int = 5_000, n: int = 8) -> None:
 
 
 if __name__ == "__main__":
-    assert vote_weights([0.0], "sigmoid") == [0.5]
     if len(sys.argv) > 1:
         agreement(Path(sys.argv[1]))
     speed()

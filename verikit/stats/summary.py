@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from verikit.errors import UsageError
-from verikit.stats.intervals import Estimate, Mean
+from verikit.stats.intervals import Estimate, Interval, Mean
 from verikit.stats.subsets import best_of_ranked, mean_at_k, pass_at_k, ranked_truth
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
 from verikit.types import PASS_MARK, Score
@@ -28,9 +29,15 @@ class Summary:
     """
 
     def __init__(
-        self, ks: Iterable[int] = (1,), *, weighting: Weighting = "sigmoid", level: float = 0.95, seed: int = 0
+        self,
+        ks: Iterable[int] = (1,),
+        *,
+        weighting: Weighting = "sigmoid",
+        interval: Interval = "wilson",
+        level: float = 0.95,
+        seed: int = 0,
     ) -> None:
-        """Set up for these k.
+        """Set up for these k; `seed` is that of the bootstrap and of votes that must be drawn.
 
         Raises:
             UsageError: a k below 1, an unknown weighting, or a level outside (0, 1).
@@ -41,7 +48,7 @@ class Summary:
         if not 0 < level < 1:
             raise UsageError(f"a confidence level lies between 0 and 1, not at {level!r}")
         vote_weights([], weighting)
-        self.weighting, self.level, self.seed = weighting, level, seed
+        self.weighting, self.interval, self.level, self.seed = weighting, interval, level, seed
         self.groups = 0
         self._means = {"mean": Mean()} | {f"{metric}@{k}": Mean() for metric in METRICS for k in self.ks}
         self._monte_carlo = dict.fromkeys(self._means, 0)
@@ -104,12 +111,13 @@ class Summary:
     def estimates(self) -> dict[str, Estimate]:
         """Every metric at least one group took part in; `n` counts those groups, `left_out` the others.
 
-        A method such as `bootstrap, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
+        A method such as `wilson, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
         """
         estimates = {}
         for name, mean in self._means.items():
             if mean.n:
                 drawn = self._monte_carlo[name]
-                note = f", {drawn} groups by monte carlo" if drawn else ""
-                estimates[name] = mean.estimate(self.level, self.seed, self.groups - mean.n, note)
+                estimate = mean.estimate(self.level, interval=self.interval, seed=self.seed)
+                method = estimate.method + (f", {drawn} groups by monte carlo" if drawn else "")
+                estimates[name] = replace(estimate, method=method, left_out=self.groups - mean.n)
         return estimates
