@@ -1,0 +1,5 @@
+"""`python -m verikit` is the `verikit` command."""
+
+from verikit.cli import main
+
+main()
