@@ -101,13 +101,27 @@ class Mean:
         self._squares += exact * exact
         self._lowest = min(self._lowest, value)
         self._highest = max(self._highest, value)
+        self._keep((value,))
+
+    def merge(self, other: Mean) -> None:
+        """Count what another mean counted, as if its values had been added here."""
+        self.n += other.n
+        self._sum += other._sum
+        self._squares += other._squares
+        self._lowest = min(self._lowest, other._lowest)
+        self._highest = max(self._highest, other._highest)
+        self._keep(other._values)
+
+    def _keep(self, values: Iterable[float]) -> None:
         if self.n <= MAX_BOOTSTRAP:
-            self._values.append(value)
+            self._values.extend(values)
         elif self._values:
             self._values = array("d")
 
-    def estimate(self, level: float = 0.95, *, interval: Interval = "wilson", seed: int = 0) -> Estimate:
-        """The mean and its interval.
+    def estimate(
+        self, level: float = 0.95, *, interval: Interval = "wilson", seed: int = 0, left_out: int = 0
+    ) -> Estimate:
+        """The mean and its interval; `left_out` is passed on.
 
         Values outside [0, 1] have no Wilson interval and are bootstrapped whatever `interval` says.
 
@@ -123,22 +137,29 @@ class Mean:
         proportion = self._lowest >= 0 and self._highest <= 1
         if proportion and (interval == "wilson" or not spread):
             low, high, wilson_stderr = _wilson(mean, n * mean * (1 - mean) / variance if spread else n, level)
-            return Estimate(mean, low, high, stderr or wilson_stderr, n, "wilson")
+            return Estimate(mean, low, high, stderr or wilson_stderr, n, "wilson", left_out)
         if n <= MAX_BOOTSTRAP:
-            return Estimate(mean, *bootstrap(self._values, level, seed), stderr, n, "bootstrap")
+            return Estimate(mean, *bootstrap(self._values, level, seed), stderr, n, "bootstrap", left_out)
         half = _z(level) * stderr
         least, most = (0.0, 1.0) if proportion else (-math.inf, math.inf)
-        return Estimate(mean, max(least, mean - half), min(most, mean + half), stderr, n, "normal")
+        return Estimate(mean, max(least, mean - half), min(most, mean + half), stderr, n, "normal", left_out)
 
 
 def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tuple[float, float]:
     """The percentile bootstrap interval of the mean, by `RESAMPLES` seeded resamples (Efron 1979).
 
     Values are sorted first, so their order doesn't matter, and metrics over the same prompts share their resamples.
+
+    Raises:
+        UsageError: no values, or a level outside (0, 1).
     """
-    values = sorted(values)
-    n = len(values)
-    means = sorted(sum(pick(values)) / n for pick in _resamples(n, seed)) if n > 1 else [values[0]] * RESAMPLES
+    if not len(values):
+        raise UsageError("an interval of no values was asked for")
+    check_level(level)
+    ordered, n = sorted(values), len(values)
+    if n == 1:
+        return ordered[0], ordered[0]
+    means = sorted(math.fsum(pick(ordered)) / n for pick in _resamples(n, seed))
     tail = int((1 - level) / 2 * RESAMPLES)
     return means[tail], means[RESAMPLES - 1 - tail]
 
@@ -159,7 +180,16 @@ def _wilson(p: float, n: float, level: float) -> tuple[float, float, float]:
     return 0.0 if p == 0 else max(0.0, centre - half), 1.0 if p == 1 else min(1.0, centre + half), half / z
 
 
-def _z(level: float) -> float:
+def check_level(level: float) -> None:
+    """Refuse a confidence level outside (0, 1).
+
+    Raises:
+        UsageError: just that.
+    """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, not at {level!r}")
+
+
+def _z(level: float) -> float:
+    check_level(level)
     return NormalDist().inv_cdf(0.5 + level / 2)

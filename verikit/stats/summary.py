@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from verikit.errors import UsageError
-from verikit.stats.intervals import Estimate, Interval, Mean
+from verikit.stats.intervals import Estimate, Interval, Mean, check_level
 from verikit.stats.subsets import best_of_ranked, mean_at_k, pass_at_k, ranked_truth
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
 from verikit.types import PASS_MARK, Score
@@ -45,8 +45,7 @@ class Summary:
         self.ks = sorted(set(ks))
         if self.ks and self.ks[0] < 1:
             raise UsageError(f"k must be at least 1, not {self.ks[0]}")
-        if not 0 < level < 1:
-            raise UsageError(f"a confidence level lies between 0 and 1, not at {level!r}")
+        check_level(level)
         vote_weights([], weighting)
         self.weighting, self.interval, self.level, self.seed = weighting, interval, level, seed
         self.groups = 0
@@ -108,6 +107,22 @@ class Summary:
     def _reached(self, n: int) -> list[int]:
         return [k for k in self.ks if k <= n]
 
+    def merge(self, other: Summary) -> None:
+        """Count what another summary of the same settings counted: workers each keep one, and the result has no order.
+
+        Raises:
+            UsageError: the settings differ.
+        """
+        if self._settings() != other._settings():
+            raise UsageError(f"summaries of different settings don't merge: {self._settings()} and {other._settings()}")
+        self.groups += other.groups
+        for name, mean in self._means.items():
+            mean.merge(other._means[name])
+            self._monte_carlo[name] += other._monte_carlo[name]
+
+    def _settings(self) -> tuple[object, ...]:
+        return (self.ks, self.weighting, self.interval, self.level, self.seed)
+
     def estimates(self) -> dict[str, Estimate]:
         """Every metric at least one group took part in; `n` counts those groups, `left_out` the others.
 
@@ -117,7 +132,8 @@ class Summary:
         for name, mean in self._means.items():
             if mean.n:
                 drawn = self._monte_carlo[name]
-                estimate = mean.estimate(self.level, interval=self.interval, seed=self.seed)
-                method = estimate.method + (f", {drawn} groups by monte carlo" if drawn else "")
-                estimates[name] = replace(estimate, method=method, left_out=self.groups - mean.n)
+                left_out = self.groups - mean.n
+                found = mean.estimate(self.level, interval=self.interval, seed=self.seed, left_out=left_out)
+                note = f", {drawn} groups by monte carlo" if drawn else ""
+                estimates[name] = replace(found, method=found.method + note)
         return estimates
