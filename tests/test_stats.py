@@ -264,6 +264,11 @@ def test_extreme_scores_neither_overflow_nor_tie_by_mistake(weighting):
     assert vote_at_k([1.0, 1.0, 0.0, 0.0], [0, 0, 1, 2], 4, weights).value == 1.0
 
 
+def test_a_misspelt_interval_is_refused_before_anything_is_counted():
+    with pytest.raises(UsageError, match="no interval 'wilsen'"):
+        Summary([1], interval="wilsen")
+
+
 def test_a_misspelt_weighting_is_refused_by_name():
     with pytest.raises(UsageError, match="no weighting 'sigmiod'"):
         vote_weights([1.0], "sigmiod")
@@ -440,8 +445,9 @@ def test_unscored_truth_is_left_out_and_a_group_too_small_for_k_is_counted():
     assert "bon@1" not in estimates
 
 
-def test_an_unscored_candidate_is_never_selected_while_a_scored_one_exists():
-    summary = Summary([3])
+@pytest.mark.parametrize("weighting", ["raw", "sigmoid", "softmax"])
+def test_an_unscored_candidate_is_never_selected_while_a_scored_one_exists(weighting):
+    summary = Summary([3], weighting=weighting)
     summary.add(right(1, 1, 0), [Score.timeout("slow"), Score.error("down"), Score(-9.0)], [0, 0, 1])
     estimates = summary.estimates()
     assert estimates["bon@3"].value == 0.0
@@ -511,6 +517,15 @@ def test_the_method_says_how_many_groups_were_not_exact(monkeypatch):
     summary.add(right(1, 0, 0), clusters=[0, 1, 1])
     summary.add(right(1, 1, 1), clusters=[0, 1, 1])
     assert summary.estimates()["maj@2"].method == "wilson, 1 groups by monte carlo"
+
+
+def test_a_truth_beyond_averaging_is_refused_and_leaves_the_summary_as_it_was():
+    summary = Summary([1, 2])
+    summary.add(right(1, 0))
+    before = summary.estimates()
+    with pytest.raises(UsageError, match="can't be averaged"):
+        summary.add([Score(1e308), Score(1e308)])
+    assert summary.estimates() == before
 
 
 def test_lists_that_do_not_belong_together_are_refused():

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, get_args
 
 from verikit.errors import UsageError
 
@@ -25,9 +25,10 @@ RESAMPLES = 1000
 """Bootstrap resamples: the ends of a 95 % interval are the 26th and 975th of the sorted resampled means."""
 MAX_BOOTSTRAP = 1000
 """Prompts up to which the interval is bootstrapped, and single values are kept."""
+LARGEST = 1e100
+"""The largest value a mean takes: far from where sums of squares overflow."""
 Interval = Literal["wilson", "bootstrap"]
 _UNIT = 1 << 60
-_LARGEST = 1e100
 _ROUNDING = 1e-12
 
 
@@ -90,7 +91,7 @@ class Mean:
         Raises:
             UsageError: a value beyond 1e100, or NaN.
         """
-        if not -_LARGEST <= value <= _LARGEST:
+        if not -LARGEST <= value <= LARGEST:
             raise UsageError(f"a value of {value!r} can't be averaged", hint="truth scores belong in [0, 1]")
         # Rounding must not pass for spread: 1 - 1e-16 is a 1.
         if abs(value - round(value)) < _ROUNDING:
@@ -126,8 +127,9 @@ class Mean:
         Values outside [0, 1] have no Wilson interval and are bootstrapped whatever `interval` says.
 
         Raises:
-            UsageError: nothing was added, or a level outside (0, 1).
+            UsageError: nothing was added, a level outside (0, 1), or an unknown interval.
         """
+        check_interval(level, interval)
         if not self.n:
             raise UsageError("the mean of no values was asked for")
         n, mean = self.n, self._sum / (self.n * _UNIT)
@@ -155,7 +157,7 @@ def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tu
     """
     if not len(values):
         raise UsageError("an interval of no values was asked for")
-    check_level(level)
+    check_interval(level)
     ordered, n = sorted(values), len(values)
     if n == 1:
         return ordered[0], ordered[0]
@@ -180,16 +182,18 @@ def _wilson(p: float, n: float, level: float) -> tuple[float, float, float]:
     return 0.0 if p == 0 else max(0.0, centre - half), 1.0 if p == 1 else min(1.0, centre + half), half / z
 
 
-def check_level(level: float) -> None:
-    """Refuse a confidence level outside (0, 1).
+def check_interval(level: float, interval: Interval = "wilson") -> None:
+    """Refuse a confidence level outside (0, 1), or an interval of another name.
 
     Raises:
         UsageError: just that.
     """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, not at {level!r}")
+    if interval not in get_args(Interval):
+        raise UsageError(f"no interval {interval!r}", hint=f"one of {', '.join(get_args(Interval))}")
 
 
 def _z(level: float) -> float:
-    check_level(level)
+    check_interval(level)
     return NormalDist().inv_cdf(0.5 + level / 2)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from verikit.errors import UsageError
-from verikit.stats.intervals import Estimate, Interval, Mean, check_level
+from verikit.stats.intervals import LARGEST, Estimate, Interval, Mean, check_interval
 from verikit.stats.subsets import best_of_ranked, mean_at_k, pass_at_k, ranked_truth
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
 from verikit.types import PASS_MARK, Score
@@ -40,14 +40,16 @@ class Summary:
         """Set up for these k; `seed` is that of the bootstrap and of votes that must be drawn.
 
         Raises:
-            UsageError: a k below 1, an unknown weighting, or a level outside (0, 1).
+            UsageError: a k below 1, an unknown weighting or interval, or a level outside (0, 1).
         """
         self.ks = sorted(set(ks))
         if self.ks and self.ks[0] < 1:
             raise UsageError(f"k must be at least 1, not {self.ks[0]}")
-        check_level(level)
+        check_interval(level, interval)
         vote_weights([], weighting)
-        self.weighting, self.interval, self.level, self.seed = weighting, interval, level, seed
+        self.weighting: Weighting = weighting
+        self.interval: Interval = interval
+        self.level, self.seed = level, seed
         self.groups = 0
         self._means = {"mean": Mean()} | {f"{metric}@{k}": Mean() for metric in METRICS for k in self.ks}
         self._monte_carlo = dict.fromkeys(self._means, 0)
@@ -69,27 +71,28 @@ class Summary:
         for other in (ranking, clusters):
             if other is not None and len(other) != len(truth):
                 raise UsageError(f"{len(other)} ranking scores or clusters for {len(truth)} candidates")
-        self.groups += 1
         kept = [i for i, score in enumerate(truth) if score.value is not None]
+        values = [truth[i].filled(0.0) for i in kept]
+        if any(abs(value) > LARGEST for value in values):
+            raise UsageError(f"a truth of {max(values, key=abs)!r} can't be averaged", hint="it belongs in [0, 1]")
+        self.groups += 1
         if not kept:
             return
-        values = [truth[i].filled(0.0) for i in kept]
-        votes = None if clusters is None else [clusters[i] for i in kept]
-        ranks = None if ranking is None else [ranking[i].value for i in kept]
+        ranks = [ranking[i].value for i in kept] if ranking is not None else []
+        known = [rank for rank in ranks if rank is not None]
         self._means["mean"].add(mean_at_k(values, 1))
-        self._add_closed_forms(values, ranks)
-        if votes is not None:
+        self._add_closed_forms(values, [-math.inf if rank is None else rank for rank in ranks] if known else None)
+        if clusters is not None:
+            votes = [clusters[i] for i in kept]
             self._add_votes("maj", values, votes, None)
-            if ranks is not None and any(rank is not None for rank in ranks):
+            if known:
                 heard = [vote if rank is not None else None for vote, rank in zip(votes, ranks, strict=True)]
-                known = iter(vote_weights([rank for rank in ranks if rank is not None], self.weighting))
-                self._add_votes("wmaj", values, heard, [0.0 if rank is None else next(known) for rank in ranks])
+                weights = iter(vote_weights(known, self.weighting))
+                self._add_votes("wmaj", values, heard, [0.0 if rank is None else next(weights) for rank in ranks])
 
-    def _add_closed_forms(self, values: list[float], ranks: list[float | None] | None) -> None:
+    def _add_closed_forms(self, values: list[float], scores: list[float] | None) -> None:
         n, right = len(values), sum(value >= PASS_MARK for value in values)
-        ranked = None
-        if ranks is not None and any(rank is not None for rank in ranks):
-            ranked = ranked_truth(values, [-math.inf if rank is None else rank for rank in ranks])
+        ranked = None if scores is None else ranked_truth(values, scores)
         for k in self._reached(n):
             self._means[f"mean@{k}"].add(mean_at_k(values, k))
             self._means[f"pass@{k}"].add(pass_at_k(n, right, k))
