@@ -1,6 +1,6 @@
 """Values to text: prompts, candidates and gold answers as the formats write them. Each raises a `SchemaError`.
 
-A conversation's text is what its assistant turns say, joined by blank lines; the messages themselves are kept beside it.
+A conversation's text is what its assistant turns say, joined by blank lines; the messages are kept beside it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def conversation(messages: list[Any], field: str) -> str:
 
 
 def content(value: Any, field: str) -> str:
-    """A message's content as text: of a list of parts the text ones, joined by blank lines; null (a tool call) is empty."""
+    """A message's content as text: of a list of parts the text ones; null (a tool call) is empty."""
     if type(value) is str:
         return value
     if value is None:

@@ -21,7 +21,7 @@ LIKELY = {
     "prompt": ("problem", "question", "instruction", "input", "query", "prompts", "messages", "original_question"),
     "completions": (
         *("candidates", "responses", "outputs", "samples", "generations", "predictions", "solutions", "response"),
-        *("output", "prediction", "generation", "model_output", "pred", "text", "code"),
+        *("output", "prediction", "generation", "model_output", "text", "code", "pred"),
     ),
     "answer": ("gold", "target", "label", "ground_truth", "reference", "gold_answer", "final_answer", "solution"),
     "id": ("idx", "index", "question_id", "unique_id", "doc_id", "uid", "qid"),
@@ -47,6 +47,7 @@ class Layout:
     """Reads the rows of one file as a format, with `mapping` from our fields to the row's keys."""
 
     def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str]) -> None:
+        self.name = form.name
         self._prepare = form.prepare(notes) if form.prepare else None
         self._needs_prompt = form.needs_prompt and "prompt" not in mapping
         self._mapping = {field: path for field, path in mapping.items() if path}
@@ -103,9 +104,9 @@ class Layout:
         wanted = {"prompt": no_prompt and self._needs_prompt, "completions": no_text, "answer": no_answer}
         wanted["id"] = _place(row, self._paths[FIELDS.index("id")]) is None
         guesses = {field: _likely(row, field) for field, missing in wanted.items() if missing}
-        flags = [f"--map {field}={key}" for field, key in guesses.items() if key]
-        flags += [f"--map {field}=KEY" for field in ("prompt", "completions") if guesses.get(field) == ""]
-        none = "; --map prompt= if there is no prompt" if wanted["prompt"] else ""
+        needed = ("prompt", "completions")
+        flags = [f"--map {field}={key or 'KEY'}" for field, key in guesses.items() if key or field in needed]
+        none = " (or --map prompt= for none)" if guesses.get("prompt") == "" else ""
         return f"{' '.join(flags)}{none}"
 
 

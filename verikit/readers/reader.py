@@ -7,7 +7,7 @@ and answer) become one group, so a group comes out when the row after it has bee
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from io import BufferedReader
@@ -71,7 +71,7 @@ class Reader(Iterator[Group | SchemaError]):
         """Close the file; needed only where reading stops before the end."""
         self._groups.close()
 
-    def _read(self) -> Iterator[Group | SchemaError]:
+    def _read(self) -> Generator[Group | SchemaError, None, None]:
         line = 0
         held: list[Group] = []  # rows of one candidate each that make up a group; its last row is not known yet
         held_named = False
@@ -85,7 +85,7 @@ class Reader(Iterator[Group | SchemaError]):
                 except SchemaError as error:
                     yield self._error(error, line)
                     continue
-                layout = trying
+                layout, self.format = trying, trying.name
                 if built is None:
                     continue
                 group, single, named = built
@@ -112,10 +112,8 @@ class Reader(Iterator[Group | SchemaError]):
         return source.cut(stream, self.name)
 
     def _layout(self, row: Row) -> Layout:
-        form = FORMATS[self.format] if self.format else detect(row)
-        if form:
-            self.format = form.name
-        return Layout(form or FORMATS["verikit"], self._mapping, self.notes)
+        form = FORMATS[self.format] if self.format else detect(row) or FORMATS["verikit"]
+        return Layout(form, self._mapping, self.notes)
 
     def _error(self, error: SchemaError, line: int) -> SchemaError:
         return SchemaError(error.problem, file=self.name, line=line, field=error.field, hint=error.hint)
