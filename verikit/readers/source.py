@@ -28,8 +28,9 @@ Stream = io.BufferedReader | gzip.GzipFile
 def opened(path: str) -> Iterator[io.BufferedReader]:
     """Open a file, or stdin for `"-"` (which stays open), as a stream that can be peeked into."""
     if path == "-":
-        stdin = cast(io.RawIOBase, sys.stdin.buffer)
-        yield stdin if isinstance(stdin, io.BufferedReader) else io.BufferedReader(stdin)
+        stdin = sys.stdin.buffer
+        peekable = hasattr(stdin, "peek")
+        yield cast(io.BufferedReader, stdin) if peekable else io.BufferedReader(cast(io.RawIOBase, stdin))
         return
     try:
         stream = open(path, "rb", buffering=2**18)  # noqa: SIM115 - closed below; only opening may fail here
