@@ -94,7 +94,7 @@ class Layout:
             if place and type(place[0]) is dict:
                 place[0].pop(place[1], None)
         meta = _with_meta(row) if "meta" in row else row
-        return Group(text, completions, gold, name or f"line:{line}", meta, own), single, bool(name)
+        return Group(text, completions, gold, name or f"line:{line}", meta, own or ()), single, bool(name)
 
     def _check(self, row: Row, no_prompt: bool, no_text: bool, no_answer: bool) -> None:
         """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""

@@ -148,7 +148,7 @@ def _merged(rows: list[Group]) -> Group:
         for row in rows
     ]
     texts = [row.completions[0] for row in rows]
-    return replace(first, completions=texts, meta=shared, candidate_meta=own if any(own) else [])
+    return replace(first, completions=texts, meta=shared, candidate_meta=own if any(own) else ())
 
 
 def _repeated(id: str, seen: int) -> SchemaError:

@@ -29,8 +29,10 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
     """Open a file, or stdin for `"-"` (which stays open), as a stream that can be peeked into."""
     if path == "-":
         stdin = sys.stdin.buffer
-        peekable = hasattr(stdin, "peek")
-        yield cast(io.BufferedReader, stdin) if peekable else io.BufferedReader(cast(io.RawIOBase, stdin))
+        if isinstance(stdin, io.BufferedReader):
+            yield stdin
+        else:  # replaced by something in memory
+            yield io.BufferedReader(cast(io.RawIOBase, stdin))
         return
     try:
         stream = open(path, "rb", buffering=2**18)  # noqa: SIM115 - closed below; only opening may fail here
