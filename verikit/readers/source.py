@@ -29,13 +29,10 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
     """Open a file, or stdin for `"-"` (which stays open), as a stream that can be peeked into."""
     if path == "-":
         stdin = sys.stdin.buffer
-        if isinstance(stdin, io.BufferedReader):
-            yield stdin
-        else:  # replaced by something in memory
-            yield io.BufferedReader(cast(io.RawIOBase, stdin))
+        yield stdin if isinstance(stdin, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stdin))
         return
     try:
-        stream = open(path, "rb", buffering=2**18)  # noqa: SIM115 - closed below; only opening may fail here
+        stream = io.BufferedReader(io.FileIO(path), 2**18)
     except (OSError, ValueError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         hint = "give a file" if isinstance(error, IsADirectoryError) else "check the path and its permissions"
