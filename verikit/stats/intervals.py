@@ -162,7 +162,7 @@ def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tu
     if n == 1:
         return ordered[0], ordered[0]
     means = sorted(math.fsum(pick(ordered)) / n for pick in _resamples(n, seed))
-    tail = int((1 - level) / 2 * RESAMPLES)
+    tail = math.floor(round((1 - level) / 2 * RESAMPLES, 6))
     return means[tail], means[RESAMPLES - 1 - tail]
 
 
