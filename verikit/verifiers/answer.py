@@ -13,6 +13,8 @@ from verikit.verifiers.gold import GoldVerifier
 
 @dataclass(frozen=True)
 class Answer(GoldVerifier):
+    """1.0 if the last box, stated answer or whole text equals the gold as a rational or as normalised text."""
+
     name = "answer"
 
     def _one(self, sample: Sample) -> Score:
@@ -22,9 +24,11 @@ class Answer(GoldVerifier):
         return super()._one(Sample(completion=text, answer=sample.answer))
 
     def compare(self, answer: str, gold: str) -> float:
+        """Compare as `equal` does."""
         return float(self.equal(answer, gold))
 
     def equal(self, a: str, b: str) -> bool:
+        """Whether two answers are the same rational or the same text."""
         x, y = _rational(a), _rational(b)
         return a.strip() == b.strip() or (x is not None and x == y) or (x is None and squad(a) == squad(b) != "")
 
