@@ -100,7 +100,7 @@ def test_a_bad_row_does_not_split_its_group(tmp_path):
     path = tmp_path / "rows.jsonl"
     row = '{"id": "a", "prompt": "p", "completion": "c"}\n'
     path.write_text(row + "{bad\n" + row)
-    error, group = read(path)
+    group, error = read(path)
     assert error.line == 2
     assert group.completions == ["c", "c"]
 

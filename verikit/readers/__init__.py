@@ -13,6 +13,7 @@ A bad row is yielded as a `SchemaError` and reading goes on; a bad file raises a
 """
 
 from verikit.readers.formats import FORMATS
-from verikit.readers.reader import Reader, read
+from verikit.readers.ids import IdIndex
+from verikit.readers.reader import RawRow, Reader, RowParser, placed, read, repeated
 
-__all__ = ["FORMATS", "Reader", "read"]
+__all__ = ["FORMATS", "IdIndex", "RawRow", "Reader", "RowParser", "placed", "read", "repeated"]

@@ -23,8 +23,8 @@ def rows(stream: io.BufferedReader, name: str) -> Iterator[tuple[int, Row | Sche
         SchemaError: it is no parquet file, or comes through a pipe.
     """
     try:
-        from pyarrow import ArrowException  # type: ignore[import-untyped]
-        from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
     except ImportError:
         raise MissingExtra("reading parquet", "parquet") from None
     if not stream.seekable():
