@@ -58,6 +58,10 @@ class Combined(Verifier):
         """Ask the first part."""
         return self.parts[0].equal(a, b)
 
+    def explain(self, sample: Sample) -> str:
+        """Let every part explain."""
+        return "\n".join(filter(None, (part.explain(sample) for part in self.parts)))
+
     def __repr__(self) -> str:
         """Rule, weights and parts."""
         if self.name == "sum":

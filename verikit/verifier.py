@@ -40,6 +40,10 @@ class Verifier(ABC):
         """Whether two extracted answers are the same (None: undecided). Majority voting clusters by it."""
         return a == b
 
+    def explain(self, sample: Sample) -> str:
+        """What more there is to tell a person about one sample beside its score (parse trees, steps); "" if nothing."""
+        return ""
+
     @property
     def fingerprint(self) -> str:
         """16 hex digits that change when anything that decides the scores changes."""
