@@ -209,7 +209,8 @@ def test_a_bad_item_of_an_array_does_not_hide_the_next(file):
 @given(st.lists(json_ish, max_size=5), st.integers(1, 9), st.sampled_from([None, 1]))
 def test_an_array_is_cut_where_its_items_end_however_the_bytes_arrive(values, size, indent):
     data = json.dumps(values, indent=indent).encode()
-    found = list(array.items(lambda _, stream=io.BytesIO(data): stream.read(size), cap=10_000))
+    stream = io.BytesIO(data)
+    found = list(array.items(lambda _: stream.read(size), cap=10_000))
     assert [number for number, _ in found] == list(range(1, len(values) + 1))
     assert [repr(json.loads(item)) for _, item in found] == [repr(value) for value in values]
 
