@@ -21,14 +21,18 @@ import sys
 import threading
 import tomllib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import FunctionType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from verikit.errors import SpecError
 from verikit.registry import Kind, find
 from verikit.verifier import Scorer, Verifier, verifier
+
+if TYPE_CHECKING:
+    from verikit.select import Selector
 
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
@@ -188,3 +192,19 @@ def _import_file(file: Path) -> Any:
             del sys.modules[name]
             raise
         return module
+
+
+def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None] | None = None) -> Selector:
+    """Make the selector that a spec describes; one that compares answers compares them by `equal`.
+
+    Raises:
+        SpecError: the spec can't be read, or names something that is not there or no selector.
+    """
+    from verikit.select import Selector
+
+    loaded = spec if isinstance(spec, Selector) else _read(spec, "selectors", {})
+    if not isinstance(loaded, Selector):
+        raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a selector", hint="`verikit list selectors`")
+    if equal is not None and is_dataclass(loaded) and "equal" in {field.name for field in fields(loaded)}:
+        return replace(loaded, equal=equal)
+    return loaded
