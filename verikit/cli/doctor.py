@@ -39,7 +39,10 @@ def examine() -> dict[str, Any]:
         if package is None:
             continue
         name = marker[1] if marker else ""
-        extra = extras.setdefault(name, {"have": {}, "missing": [], "fix": f"pip install 'verikit[{name}]'"})
+        extra = extras.setdefault(
+            name,
+            {"have": {}, "missing": [], "fix": f"pip install 'verikit[{name}]'" if name else "pip install verikit"},
+        )
         try:
             extra["have"][package[0]] = version(package[0])
         except PackageNotFoundError:
