@@ -38,7 +38,7 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
         hint = "give a file" if isinstance(error, IsADirectoryError) else "check the path and its permissions"
         raise UsageError(f"{path}: can't be read: {reason.lower()}", hint=hint) from None
     with stream:
-        yield cast(io.BufferedReader, stream)
+        yield stream
 
 
 def cut(stream: io.BufferedReader, name: str, cap: int = MAX_ROW) -> Items:
