@@ -1,8 +1,9 @@
 """The nouns: what is scored (`Sample`, `Group`) and what comes out (`Score`).
 
 First promise: **an error is never a zero.** A score has a value, or it says why it has none; `float(score)` raises
-rather than invent a number. Blame decides which it is. What the *candidate* caused (it crashes, loops, hides its answer)
-is ``0.0, ok`` with the reason; what *we or the data* caused (a worker, an engine, an unreadable gold) has no value.
+rather than invent a number. Blame decides which it is. What the *candidate* caused (it crashes, loops, hides its
+answer) is ``0.0, ok`` with the reason; what *we or the data* caused (a worker, an engine, an unreadable gold) has no
+value.
 """
 
 from __future__ import annotations

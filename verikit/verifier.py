@@ -7,11 +7,11 @@ one place where an exception becomes data: a bad row gets an error score and the
 from __future__ import annotations
 
 import hashlib
-import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any, overload
 
@@ -26,7 +26,7 @@ class Verifier(ABC):
     Implementations are picklable and safe to call from several threads.
     """
 
-    name: str = "verifier"
+    name: str
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -48,19 +48,19 @@ class Verifier(ABC):
     def __mul__(self, weight: float) -> Verifier:
         from verikit.combine import weighted
 
-        return weighted(self, weight)
+        return weighted(self, weight) if isinstance(weight, (int, float)) else NotImplemented
 
     __rmul__ = __mul__
 
     def __add__(self, other: Verifier) -> Verifier:
         from verikit.combine import add
 
-        return add(self, other)
+        return add(self, other) if isinstance(other, Verifier) else NotImplemented
 
     def __rshift__(self, fn: Callable[[float], float]) -> Verifier:
         from verikit.combine import mapped
 
-        return mapped(self, fn)
+        return mapped(self, fn) if callable(fn) else NotImplemented
 
 
 def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
@@ -127,14 +127,7 @@ class FunctionVerifier(Verifier):
 
     def __repr__(self) -> str:
         """Name and a digest of the source, so that an edited function counts as another verifier."""
-        function = self._function
-        try:
-            source = inspect.getsource(function)
-        except (OSError, TypeError):
-            source = repr(getattr(function, "__code__", None) and function.__code__.co_code)
-        digest = hashlib.sha256(source.encode()).hexdigest()[:12]
-        where = f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', self.name)}"
-        return f"function({where}, {digest})"
+        return describe_function(self._function)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # After decoration the function's own name means this object, so it is found again by that name.
@@ -143,6 +136,19 @@ class FunctionVerifier(Verifier):
         if module and "<" not in qualname and _lookup(module, qualname) is self:
             return (_lookup, (module, qualname))
         return (FunctionVerifier, (function, self.name))
+
+
+def describe_function(function: Callable[..., Any]) -> str:
+    """Say which function this is, with a digest of its source: an edited function is another function."""
+    if not hasattr(function, "__code__"):
+        return repr(function)
+    import inspect  # here, not above: it costs a third of `import verikit`
+
+    try:
+        source = inspect.getsource(function).encode()
+    except (OSError, TypeError):
+        source = function.__code__.co_code + repr(function.__code__.co_consts).encode()
+    return f"function({function.__module__}:{function.__qualname__}, {hashlib.sha256(source).hexdigest()[:12]})"
 
 
 def _lookup(module: str, qualname: str) -> Any:
@@ -164,7 +170,7 @@ def verifier(
     Used bare (`@verifier`) or with a name (`@verifier(name="style")`).
     """
     if function is None:
-        return lambda f: FunctionVerifier(f, name)
+        return partial(FunctionVerifier, name=name)
     return FunctionVerifier(function, name)
 
 

@@ -1,0 +1,43 @@
+"""Parquet to rows, by pyarrow: a batch at a time, so that memory holds one row group's pages, never the table.
+
+A file that is no parquet raises a `UsageError`; one that breaks in the middle ends in a `SchemaError`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from verikit.errors import MissingExtra, SchemaError
+from verikit.readers.parse import Row
+
+MAGIC = b"PAR1"
+BATCH = 256
+
+
+def rows(stream: io.BufferedReader, name: str) -> Iterator[tuple[int, Row | SchemaError]]:
+    """Number the rows of a parquet file from 1.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        SchemaError: it is no parquet file, or comes through a pipe.
+    """
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise MissingExtra("reading parquet", "parquet") from None
+    if not stream.seekable():
+        raise SchemaError("parquet can't be read from a pipe", file=name, hint="give the file's path")
+    number = 0
+    try:
+        table = ParquetFile(stream, pre_buffer=False)
+        for batch in table.iter_batches(batch_size=BATCH):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+    except (ArrowException, OSError, ValueError) as error:
+        problem = f"damaged parquet: {' '.join(str(error).split())}"
+        if number == 0:
+            raise SchemaError(problem, file=name, hint="the file is damaged: fetch it again") from None
+        yield number + 1, SchemaError(problem, hint="the rows before it are good; fetch the file again for the rest")
