@@ -19,7 +19,8 @@ _STATUSES = frozenset(get_args(Status))
 
 
 def payload(
-    code: str, call: Call | None = None, files: Mapping[str, str | bytes] | None = None, *, repeat: int = 1, ask: str = ""
+    code: str, call: Call | None = None, files: Mapping[str, str | bytes] | None = None, *, repeat: int = 1,
+    ask: Sequence[str] = (),
 ) -> bytes:
     """One line for the child: the program and the call, and nothing it must not know.
 
@@ -35,7 +36,7 @@ def payload(
     if files:
         job["files"] = {_inside(name): _bytes(content).hex() for name, content in files.items()}
     if ask:
-        job["ask"] = ask
+        job["ask"] = list(ask)
     return json.dumps(job).encode() + b"\n"
 
 

@@ -24,6 +24,7 @@ from verikit.sandbox import values
 
 RECORD, COMMANDS = 3, 4
 _FILE = "<program>"
+_MISSING = object()
 _DISK = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
@@ -60,8 +61,8 @@ def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBas
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
             with open(name, "wb") as file:
                 file.write(bytes.fromhex(content))
-        if job.get("ask") and commands is not None:
-            namespace[job["ask"]] = _Remote(commands)
+        if commands is not None:
+            namespace.update((name, _Remote(name, commands)) for name in job.get("ask", ()))
         exec(compile(job["code"], _FILE, "exec"), namespace)  # noqa: S102 - what this process is for
         record: dict[str, Any] = {"status": "ok", "value": None}
         if job.get("call"):
@@ -88,13 +89,14 @@ def _call(call: list[Any], repeat: int, namespace: dict[str, Any]) -> Any:
 
 def _lookup(name: str, namespace: dict[str, Any]) -> Any:
     """`f`, `module.f`, or `Solution().f`: names and dots, and `()` to make an instance."""
-    found: Any = types.SimpleNamespace(**{k: v for k, v in namespace.items() if isinstance(k, str)})
-    for part in name.split("."):
-        bare = part.removesuffix("()")
-        if not hasattr(found, bare):
-            raise NameError(f"the program defines no {bare!r}")
-        found = getattr(found, bare)
-        if part != bare:
+    first, *rest = name.split(".")
+    found = namespace.get(first.removesuffix("()"), _MISSING)
+    for position, part in enumerate([first, *rest]):
+        if position:
+            found = getattr(found, part.removesuffix("()"), _MISSING)
+        if found is _MISSING:
+            raise NameError(f"the program defines no {part!r}")
+        if part.endswith("()"):
             found = found()
     return found
 
@@ -102,11 +104,11 @@ def _lookup(name: str, namespace: dict[str, Any]) -> Any:
 class _Remote:
     """A function that lives in another sandbox: each call is a question to the parent, which relays it."""
 
-    def __init__(self, commands: io.TextIOBase) -> None:
-        self._commands = commands
+    def __init__(self, name: str, commands: io.TextIOBase) -> None:
+        self._name, self._commands = name, commands
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        _reply({"status": "call", "value": values.encode([list(args), kwargs])})
+        _reply({"status": "call", "value": values.encode([self._name, list(args), kwargs])})
         answer = json.loads(self._commands.readline())
         if answer["status"] != "ok":
             kind = getattr(builtins, str(answer["type"]), None)

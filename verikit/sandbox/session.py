@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
-from verikit.errors import SandboxError
 from verikit.sandbox import records, values
 from verikit.sandbox.client import Broken, Flight, ForkServer, sealed
 from verikit.sandbox.pool import Pool
-from verikit.sandbox.types import Failure, Limits, RunResult
+from verikit.sandbox.types import Call, Failure, Limits, RunResult
 
-Answer = Callable[[list[Any], dict[str, Any]], RunResult]
-"""Answers a question of the program: what a call of the named function returns."""
+Answer = Callable[[str, list[Any], dict[str, Any]], RunResult]
+"""Answers a question of a step: what a call of a function returns."""
 _MAX_CALLS = 10_000
 
 
@@ -45,13 +45,13 @@ class Session:
             os.close(read)
         return self._flight
 
-    def run(self, code: str, *, ask: str = "", answer: Answer | None = None) -> RunResult:
+    def run(self, code: str, *, ask: Sequence[str] = (), answer: Answer | None = None) -> RunResult:
         """Run one step; names defined by earlier steps are there.
 
         Args:
             code: the step.
-            ask: a name under which the step finds a function that lives elsewhere.
-            answer: what calls of that function return.
+            ask: names under which the step finds functions that live elsewhere.
+            answer: what calls of those return.
         """
         if self._over is not None:
             return self._over
@@ -139,20 +139,17 @@ class Session:
         self.close()
 
 
-def _question(line: bytes) -> tuple[list[Any], dict[str, Any]] | None:
-    """The arguments of a call the step makes; None if the line is no call.
-
-    Raises:
-        SandboxError: never; a malformed question is left to be read as a record, which it is not.
-    """
+def _question(line: bytes) -> Call | None:
+    """The call a step asks for; None if the line is no call, or not a well-formed one."""
     try:
         node = values.parse(line)
         if not isinstance(node, dict) or node.get("status") != "call":
             return None
-        args, kwargs = values.decode(node.get("value"))
+        name, args, kwargs = values.decode(node.get("value"))
     except (ValueError, TypeError):
         return None
-    return (args, kwargs) if isinstance(args, list) and isinstance(kwargs, dict) else None
+    good = isinstance(name, str) and isinstance(args, list) and isinstance(kwargs, dict)
+    return (name, args, kwargs) if good and all(isinstance(key, str) for key in kwargs) else None
 
 
 def _reply(result: RunResult) -> bytes:
@@ -160,7 +157,5 @@ def _reply(result: RunResult) -> bytes:
         raise Broken(str(result.error))
     if result.status == "ok":
         return b'{"status":"ok","value":' + values.dumps(result.value).encode() + b"}\n"
-    import json
-
     error = result.error or Failure(result.status)
     return json.dumps({"status": result.status, "type": error.type, "message": error.message}).encode() + b"\n"
