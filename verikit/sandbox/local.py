@@ -19,6 +19,7 @@ from typing import Any, Self
 from verikit.errors import SandboxError, UsageError
 from verikit.sandbox import probes, records
 from verikit.sandbox.client import GRACE_S, Broken, ForkServer, sealed
+from verikit.sandbox.guest import source
 from verikit.sandbox.pool import BARE, Pool
 from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.session import Session
@@ -142,7 +143,7 @@ class LocalSandbox:
             SandboxError: the sandbox failed.
         """
         call = ("equal", [a.srepr, b.srepr], {})
-        result = self.run(probes.source("symbolic"), call=call, limits=limits)
+        result = self.run(source("symbolic"), call=call, limits=limits)
         if result.status == "infra_error":
             raise SandboxError(f"equivalence can't be decided: {result.error}")
         return result.status == "ok" and result.value is True
@@ -210,6 +211,9 @@ def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits) -> Ru
 
 _default: LocalSandbox | None = None
 _default_lock = threading.Lock()
+os.register_at_fork(
+    before=_default_lock.acquire, after_in_parent=_default_lock.release, after_in_child=_default_lock.release
+)
 
 
 def default_sandbox(require: Iterable[Property] = ()) -> LocalSandbox:

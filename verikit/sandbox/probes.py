@@ -11,10 +11,10 @@ import os
 import platform
 import tempfile
 import threading
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from verikit.errors import SandboxError
+from verikit.sandbox.guest import source
 from verikit.sandbox.pool import BARE
 from verikit.sandbox.report import Proof, Property, Report
 from verikit.sandbox.types import Limits, RunResult
@@ -27,11 +27,7 @@ _LOG = logging.getLogger("verikit.sandbox")
 _SMALL = Limits(wall_s=5, memory_mb=64, disk_mb=1, output_kb=4, files=64)
 _known: dict[tuple[bool, bool], Report] = {}
 _lock = threading.Lock()
-
-
-def source(name: str) -> str:
-    """The text of a program that runs inside the sandbox."""
-    return files("verikit.sandbox").joinpath(f"{name}.py").read_text(encoding="utf-8")
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def report(box: LocalSandbox, pool: Pool, *, paranoid: bool) -> Report:

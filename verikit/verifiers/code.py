@@ -16,6 +16,7 @@ from verikit.types import Sample, Score
 from verikit.verifier import Verifier
 from verikit.verifiers import code_tests
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped
+from verikit.verifiers.fences import last
 
 
 @dataclass(frozen=True)
@@ -132,25 +133,9 @@ class Code(Verifier):
 
 
 def extract(completion: str) -> str:
-    """The program in a completion: the last fenced block marked as Python or unmarked, else the whole text.
-
-    An open block at the end counts: a program cut off there fails by itself.
-    """
-    block: list[str] | None = None
-    blocks: list[str] = []
-    for line in completion.split("\n"):
-        mark = line.strip()
-        if not mark.startswith("```"):
-            if block is not None:
-                block.append(line)
-        elif block is not None:
-            blocks.append("\n".join(block))
-            block = None
-        elif mark[3:].strip().lower() in ("", "python", "py", "python3"):
-            block = []
-    if block is not None:
-        blocks.append("\n".join(block))
-    return blocks[-1] if blocks else completion
+    """The program in a completion: the last fenced block marked as Python or unmarked, else the whole text."""
+    block = last(completion, "python", "py", "python3", "")
+    return completion if block is None else block
 
 
 def _complete(program: str, sample: Sample) -> str:
