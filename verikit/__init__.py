@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from verikit.verifiers.answer import Answer as answer
     from verikit.verifiers.boxed import Boxed as boxed
     from verikit.verifiers.choice import Choice as choice
+    from verikit.verifiers.code import Code as code
     from verikit.verifiers.column import Column as column
     from verikit.verifiers.cover_em import CoverEM as cover_em
     from verikit.verifiers.exact import Exact as exact
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from verikit.verifiers.json_schema import JsonSchema as json_schema
     from verikit.verifiers.length import Length as length
     from verikit.verifiers.numeric import Numeric as numeric
+    from verikit.verifiers.program import Program as program
     from verikit.verifiers.regex import Regex as regex
     from verikit.verifiers.tags import Tags as tags
 
@@ -32,6 +34,7 @@ _VERIFIERS = {
     "answer": "Answer",
     "boxed": "Boxed",
     "choice": "Choice",
+    "code": "Code",
     "column": "Column",
     "cover_em": "CoverEM",
     "exact": "Exact",
@@ -39,6 +42,7 @@ _VERIFIERS = {
     "json_schema": "JsonSchema",
     "length": "Length",
     "numeric": "Numeric",
+    "program": "Program",
     "regex": "Regex",
     "tags": "Tags",
 }
@@ -61,6 +65,7 @@ __all__ = [
     "cached",
     "choice",
     "clip",
+    "code",
     "column",
     "cover_em",
     "exact",
@@ -76,6 +81,7 @@ __all__ = [
     "mean",
     "minimum",
     "numeric",
+    "program",
     "regex",
     "score_all",
     "tags",

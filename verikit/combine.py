@@ -61,10 +61,6 @@ class Combined(Verifier):
         """Equal for any part: one that has no view of its own compares as text, and only adds what is the same."""
         return _equal_for_any(self.parts, a, b)
 
-    def explain(self, sample: Sample) -> str:
-        """Let every part explain."""
-        return "\n".join(filter(None, (part.explain(sample) for part in self.parts)))
-
     def __repr__(self) -> str:
         """Rule, weights and parts."""
         if self.name == "sum":

@@ -13,7 +13,7 @@ from verikit.errors import UsageError
 from verikit.readers import read
 from verikit.spec import load
 from verikit.types import Group, Sample, Score
-from verikit.verifier import score_all
+from verikit.verifier import score_all, walk
 
 
 @click.command()
@@ -55,8 +55,9 @@ def explain(
         click.echo(json.dumps(asdict(score), indent=2, ensure_ascii=False))
         return
     click.echo("\n".join(tree(loaded.name, score)))
-    if more := loaded.explain(sample):
-        click.echo(more)
+    for part in walk(loaded):
+        if more := part.explain(sample):
+            click.echo(more)
 
 
 def _find(file: str, row: str | None, index: int, mapping: dict[str, str], format_: str | None) -> Sample:

@@ -53,6 +53,10 @@ class Code(Verifier):
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
 
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
     def _one(self, sample: Sample, box: LocalSandbox) -> Score:
         try:
             cases = code_tests.read(sample.meta, lift=not self.in_process)
@@ -173,7 +177,8 @@ def _same_output(got: str, wanted: str, tolerance: float) -> bool:
     if a == b or not tolerance:
         return a == b
     return len(a) == len(b) and all(
-        len(x.split()) == len(y.split()) and all(_same_word(v, w, tolerance) for v, w in zip(x.split(), y.split(), strict=True))
+        len(x.split()) == len(y.split())
+        and all(_same_word(v, w, tolerance) for v, w in zip(x.split(), y.split(), strict=True))
         for x, y in zip(a, b, strict=True)
     )
 

@@ -55,6 +55,10 @@ class Program(Verifier):
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
 
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
     def _one(self, sample: Sample, box: LocalSandbox) -> Score:
         task = self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
         check = {
@@ -93,7 +97,10 @@ class Program(Verifier):
     def _induction(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
         given = meta.get("pairs")
         try:
-            texts = [[str(p["input"]), str(p["output"])] if isinstance(p, Mapping) else list(map(str, p)) for p in given or ()]
+            texts = [
+                [str(p["input"]), str(p["output"])] if isinstance(p, Mapping) else list(map(str, p))
+                for p in given or ()
+            ]
         except (TypeError, KeyError):
             texts = []
         if not texts or any(len(pair) != 2 for pair in texts):
