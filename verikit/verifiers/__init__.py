@@ -1,0 +1,1 @@
+"""The verifiers that ship with verikit: one module for each."""
