@@ -1,14 +1,15 @@
 """Numeric evaluation at real sample points: floats first, many digits (mpmath) to confirm.
 
-`FloatField` tracks the largest magnitude met, so a difference counts only beyond what rounding could make; what floats
-can't be trusted with (huge arguments of periodic functions) is left to `ManyDigits`. Principal values, except that odd
-roots of negative numbers are real.
+A field tracks the largest term of any sum, so a difference counts only beyond what rounding could make or hide; what
+floats can't be trusted with (huge arguments of periodic functions) is left to `ManyDigits`. Principal values, except
+that odd roots of negative numbers are real.
 """
 
 from __future__ import annotations
 
 import cmath
 import math
+import threading
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -47,7 +48,7 @@ class AnalyticField(Field):
         super().__init__()
         self.point = point
         self.log_base = log_base
-        self.scale: Any = 1
+        self.scale: Any = 0
         self.is_complex = False
         self.huge_argument = False
 
@@ -57,23 +58,24 @@ class AnalyticField(Field):
 
     def divide(self, a: Any, b: Any) -> Any:
         """Quotient; a divisor within rounding of zero has none."""
-        if abs(b) <= self.tiny * self.scale:
+        if not b or abs(b) <= self.tiny * self.scale:
             raise Undefined("a division by zero")
         return self.note(a / b)
 
     def add(self, values: list[Any]) -> Any:
-        """Sum."""
+        """Sum; the largest term bounds what rounding can hide."""
+        for value in values:
+            if abs(value) > self.scale:
+                self.scale = abs(value)
         return self.note(sum(values))
 
     tiny: Any = 1e-14
 
     def note(self, value: Any) -> Any:
-        """Keep account of magnitudes; a result that is no number is undefined."""
+        """A result that is no number, or out of a float's range, is undefined."""
         size = abs(value)
-        if not size < 1e300:
+        if not size < 1e300 or 0 < size < 1e-290:
             raise Undefined("an overflow")
-        if size > self.scale:
-            self.scale = size
         return value
 
     def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
@@ -108,8 +110,9 @@ class AnalyticField(Field):
         x = values[0]
         if free:
             return self.note(self._free(name, values))
-        if name in _PERIODIC and abs(x) > 1e6:
-            self.huge_argument = True
+        if name in _PERIODIC:
+            self.scale = max(self.scale, abs(x))
+            self.huge_argument |= abs(x) > 1e6
         if name in ("log", "lg"):
             value = self.apply("ln", x)
             return value / self.apply("ln", self.number(10)) if name == "lg" or self.log_base == "10" else value
@@ -208,16 +211,13 @@ _FLOAT_CONSTANTS: dict[str, Any] = {"pi": math.pi, "e": math.e, "i": 1j}
 
 
 class ManyDigits(AnalyticField):
-    """mpmath numbers of `DIGITS` digits in a context of its own, so threads don't share a precision."""
+    """mpmath numbers in a context of the thread's own, so threads don't share a precision."""
 
-    def __init__(self, point: Mapping[str, Fraction], log_base: str = "e") -> None:
+    def __init__(self, point: Mapping[str, Fraction], log_base: str = "e", digits: int = DIGITS) -> None:
         super().__init__(point, log_base)
-        from mpmath import MPContext
-
-        self.context = MPContext()
-        self.context.dps = DIGITS
-        self.table = _mp_table(self.context)
-        self.tiny = self.context.mpf(10) ** (8 - DIGITS)
+        self.context, self.table = _mpmath()
+        self.context.dps = self.digits = digits
+        self.tiny = self.context.mpf(10) ** (8 - digits)
 
     def number(self, value: Number) -> Any:
         """Correctly rounded quotient."""
@@ -254,5 +254,14 @@ class ManyDigits(AnalyticField):
             raise Undefined("a pole") from None
 
 
-def _mp_table(context: Any) -> dict[str, Callable[[Any], Any]]:
-    return _table(context)
+_thread = threading.local()
+
+
+def _mpmath() -> tuple[Any, dict[str, Callable[[Any], Any]]]:
+    """The thread's mpmath context and its functions."""
+    if not hasattr(_thread, "context"):
+        from mpmath import MPContext
+
+        _thread.context = MPContext()
+        _thread.table = _table(_thread.context)
+    return _thread.context, _thread.table

@@ -65,13 +65,23 @@ class AtomParser(Cursor):
             if currency(text) is not None:
                 self.take()
                 return Node("qty", (self.power(), currency(text)))
-        if kind == "word" and len(text) <= 3 and text.lower() not in _PRODUCTS and not is_unit(text):
+        if kind == "word" and self._is_product(token):
             if self._differential_here():
                 return self._inner_differential()
             self.take()
             letters = tuple(self._letter(c) for c in text)
             return Node("mul", (*letters[:-1], self._subscripted(letters[-1])))
         raise NotMath(f"not understood: {text[:40] or 'the end'!r}")
+
+    def _is_product(self, token: Token) -> bool:
+        """Whether a short run of letters is a product of symbols: no English word, or one glued to a formula."""
+        text = token.text
+        if len(text) > 3 or is_unit(text) or text.istitle() or (len(self.tokens) == 1 and len(text) > 2):
+            return False
+        if text.lower() not in _PRODUCTS:
+            return True
+        before = self.tokens[self.index - 1] if self.index else None
+        return before is not None and before.kind != "word" and not token.spaced and self.ahead().kind != "word"
 
     @staticmethod
     def _letter(char: str) -> Node:
@@ -129,7 +139,7 @@ class AtomParser(Cursor):
                 if self.accept("over"):
                     found = Node("div", (found, self.relation()))
                 self.expect("}")
-            return found
+            return found.args[0] if found.op == "set" and len(found.args) == 1 else found
         if token.kind == "num" and len(token.text) > 1 and token.text.isdigit():
             self.tokens[self.index] = token._replace(text=token.text[1:])
             return num(int(token.text[0]))
@@ -328,7 +338,10 @@ class AtomParser(Cursor):
             if self.at("{") and self.ahead().text == "}":
                 self.index += 2
                 continue
-            found = self.argument() if self.token.kind != "num" else literal(self.take())
+            if self.token.kind == "sym":
+                found = self._letter(self.take().text)
+            else:
+                found = self.argument() if self.token.kind != "num" else literal(self.take())
             below, above = (found, above) if which == "_" else (below, found)
         return below, above
 

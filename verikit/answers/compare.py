@@ -14,7 +14,7 @@ from verikit.answers.matrices import fold
 from verikit.answers.policy import Match, Policy, all_of, different, equal, undecided
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.sets import compare_pieces, infinite, to_pieces
-from verikit.answers.tree import COLLECTIONS, Node, TooBig, children, contains, symbols
+from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, contains, num, symbols
 
 _PM = frozenset(("pm",))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
@@ -76,7 +76,7 @@ def _signed(node: Node, plus: bool) -> Node:
     if node.op == "pm":
         left, right = _signed(node.args[0], plus), _signed(node.args[1], plus)
         right = right if plus else Node("neg", (right,))
-        return right if left == Node("num", (0, None)) else Node("add", (left, right))
+        return right if left == ZERO else Node("add", (left, right))
     return Node(node.op, tuple(_signed(a, plus) if type(a) is Node else a for a in node.args))
 
 
@@ -150,7 +150,23 @@ def _with_relation(gold: Node, answer: Node, policy: Policy) -> Match:
         return compare_pieces(*((pieces, others) if relation is gold else (others, pieces)), policy)
     if other.op in ("list", "set") and len(other.args) > 1:
         return _collections(gold, answer, policy)
+    if relation is gold and policy.assignment and other.op not in COLLECTIONS and _solves(relation, other):
+        return equal("solves the gold's equation")
     return different("an equation or inequality against something else")
+
+
+def _solves(equation: Node, value: Node) -> bool:
+    """Whether a value is the solution of an equation for a variable it is linear in."""
+    if equation.args[0] != ("=",) or {equation.args[1].op, equation.args[2].op} & COLLECTIONS:
+        return False
+    gap = Node("add", (equation.args[1], Node("neg", (equation.args[2],))))
+    names = symbols(equation)
+    for name in sorted(names - symbols(value)) if symbols(value) < names else ():
+        at = [substitute(gap, name, num(k)) for k in (0, 1, 2)]
+        linear = identical(Node("add", (at[0], at[2])), Node("mul", (num(2), at[1])))[0]
+        if linear and not identical(at[0], at[1])[0] and identical(substitute(gap, name, value), ZERO)[0]:
+            return True
+    return False
 
 
 def compare_relations(gold: Node, answer: Node, policy: Policy) -> Match:
@@ -216,8 +232,7 @@ def _scaled(gold: Node, answer: Node) -> Match:
     for name in sorted(names):
         fresh = Node("sym", (name + " elsewhere",))
         moved, other_moved = substitute(moved, name, fresh), substitute(other_moved, name, fresh)
-    zero = Node("num", (0, None))
-    if identical(left, zero)[0] or identical(right, zero)[0]:
+    if identical(left, ZERO)[0] or identical(right, ZERO)[0]:
         return equal("both always hold") if identical(left, right)[0] else different("a relation that always holds")
     verdict, stage = identical(Node("mul", (left, other_moved)), Node("mul", (right, moved)))
     if verdict is None:

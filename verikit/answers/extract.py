@@ -33,6 +33,8 @@ _BOX = re.compile(r"\\+(?:boxed|fbox|framebox)\s*")
 _BETWEEN = re.compile(
     r"(?:[\s$,;.&~]|\\q?quad|\\(?:text|mbox)\{\s*,?\s*(?:and|or|,)?\s*,?\s*\}|\band\b|\bor\b|\bthus\b|\\[()\[\],;:! ])*"
 )
+_BRACES = re.compile(r"[{}]")
+_BARE_CONTENT = re.compile(r"[\w.\-]{1,40}")
 _AFTER_BOX = re.compile(r"\s*(?:\$|\\\)|\\\])?\s*(\\?%|percent\b|pct\b|\^?\{?\\circ\}?|°|degrees\b)")
 _NEGATION = re.compile(r"(?:\bnot|n't|\bnever|\\neq?|≠|!=)\s*(?:\\?[$(\[]\s*)*(?:\\text\{)?\s*$", re.IGNORECASE)
 _STATED = re.compile(
@@ -41,15 +43,21 @@ _STATED = re.compile(
     r"[\s*:：]*",
     re.IGNORECASE,
 )
+_KEYS = ("answer", "final", "答", "réponse", "respuesta", "risposta", "antwort", "ответ", "الجواب")
 _HASHES = re.compile(r"####(?!#)[ \t]*([^\n]{1,400})")
 _STOP = re.compile(r"\n|(?<![A-Z])[.。!](?=\s+(?:\S)|\s*$|</)|[。！]|\s+I hope\b|</")
 _NOT = re.compile(r"\s*(?:definitely |certainly )?(?:not|n't|never|neither|none of)\b", re.IGNORECASE)
-_MATHS = re.compile(r"\$\$(.{1,2000}?)\$\$|\$([^$]{1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL)
-_NUMBERS = re.compile(
-    r"(?<![\w.^])[-−]?(?:\\[dtc]?frac\s*\{[^{}]{1,60}\}\s*\{[^{}]{1,60}\}"
-    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:\s*/\s*\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
+_MATHS = re.compile(
+    r"\$\$(.{1,2000}?)\$\$|\$((?:[^$\\]|\\.){1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]|\*\*([^*\n]{1,200})\*\*",
+    re.DOTALL,
 )
-_CALCULATION = re.compile(r"[-+*/×÷=]\s*$")
+_NUMBERS = re.compile(
+    r"(?:(?<=[\s:：$€£¥*(，。是为])|(?<=[^\x00-\x7f])|^)[-−]?(?:\\[dtc]?frac\s*\{[^{}]{1,60}\}\s*\{[^{}]{1,60}\}"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
+    r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
+)
+_PROSE = re.compile(r"[^\W\d_]{2,}[\s,，]+[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
+_IN_FORMULA = re.compile(r"[-+*/×÷^_<>(\\]\s*\(?$")
 
 
 def final_part(text: str) -> str:
@@ -68,52 +76,57 @@ def final_part(text: str) -> str:
     return text
 
 
-def boxes(text: str) -> list[Found]:
-    """The last boxes, each with its content; neighbours joined into one list."""
+def boxes(text: str, every: bool = False) -> list[Found]:
+    """The last box, or `every` one up to `MAX_KEPT`; neighbours are joined into one list."""
+    starts = deque(_BOX.finditer(text), maxlen=64)
     groups: list[Found] = []
-    starts: deque[re.Match[str]] = deque(_BOX.finditer(text), maxlen=64)
-    last_end = -1
-    for match in starts:
-        if match.start() < last_end and groups:
-            # A box inside of a box: the inner content stands for both.
-            groups.pop()
+    pieces: list[str] = []
+    following: re.Match[str] | None = None
+    while starts:
+        match = starts.pop()
         content, end = _content(text, match.end())
-        if content is None:
-            continue
-        after = _AFTER_BOX.match(text, end, end + 30)
-        if after:
+        if content is None or (following is not None and end > following.start()):
+            continue  # Nothing in it, or it holds the box just read.
+        if after := _AFTER_BOX.match(text, end, end + 30):
             content += " " + after[1]
-        between = text[last_end : match.start()] if 0 <= last_end <= match.start() <= last_end + 80 else None
-        if groups and between is not None and _BETWEEN.fullmatch(between):
-            previous = groups.pop()
-            if content.strip() not in (previous.text.strip(), previous.text.rsplit(" , ", 1)[-1].strip()):
-                content = f"{previous.text} , {content}"
-            groups.append(Found(content, "box", previous.start, previous.negated))
-        else:
-            negated = bool(_NEGATION.search(text[max(0, match.start() - 30) : match.start()]))
-            groups.append(Found(content, "box", match.start(), negated))
-        last_end = end
-    return groups[-MAX_KEPT:]
+        if following is not None and not _adjacent(text, end, following.start()):
+            groups.append(_joined(text, pieces, following.start()))
+            pieces = []
+            if not every or len(groups) >= MAX_KEPT:
+                return groups[::-1]
+        pieces.append(content)
+        following = match
+    if following is not None:
+        groups.append(_joined(text, pieces, following.start()))
+    return groups[::-1]
+
+
+def _adjacent(text: str, end: int, start: int) -> bool:
+    """Whether nothing but separators stands between two boxes."""
+    return start - end <= 80 and _BETWEEN.fullmatch(text, end, start) is not None
+
+
+def _joined(text: str, pieces: list[str], start: int) -> Found:
+    """Neighbouring boxes, last first, as one answer; repetitions count once."""
+    kept: list[str] = []
+    for piece in reversed(pieces):
+        if piece.strip() not in kept:
+            kept.append(piece.strip())
+    negated = bool(_NEGATION.search(text[max(0, start - 30) : start]))
+    return Found(kept[0] if len(kept) == 1 else " , ".join(kept), "box", start, negated)
 
 
 def _content(text: str, position: int) -> tuple[str | None, int]:
     """What a box holds and where it ends: a braced group, or one word; an unclosed group ends with its line."""
     if not text.startswith("{", position):
-        stop = position
-        while stop < len(text) and stop < position + 40 and (text[stop].isalnum() or text[stop] in ".-"):
-            stop += 1
-        return (text[position:stop] or None), stop
+        match = _BARE_CONTENT.match(text, position)
+        return (match[0], match.end()) if match else (None, position)
     depth = 0
     limit = min(len(text), position + MAX_CHARS + 2_000)
-    index = position
-    for index in range(position, limit):
-        char = text[index]
-        if char == "{":
-            depth += 1
-        elif char == "}":
-            depth -= 1
-            if not depth:
-                return text[position + 1 : index], index + 1
+    for brace in _BRACES.finditer(text, position, limit):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return text[position + 1 : brace.start()], brace.end()
     if limit < len(text):
         return text[position + 1 : limit], limit
     line = text.find("\n", position)
@@ -173,14 +186,18 @@ def hash_mark(text: str) -> Found | None:
     return Found(last[1].strip(), "####", last.start())
 
 
-def marked(text: str) -> list[Found]:
-    """Every answer the text marks as one, the one that counts last; empty if there is none."""
-    boxed = boxes(text) if "box" in text else []
-    stated = statements(text)
-    hashed = hash_mark(text) if "####" in text else None
+def marked(text: str, every: bool = False) -> list[Found]:
+    """The answers a text marks as such, the one that counts last; of boxes only the last unless `every` is asked."""
+    boxed = boxes(text, every) if "box" in text else []
     if boxed:
-        later = [s for s in stated if s.start > boxed[-1].start and s.form == "final statement" and "boxed" not in s.text]
+        rest = text[boxed[-1].start :]
+        if "inal" not in rest and "INAL" not in rest:
+            return boxed
+        later = [s for s in statements(rest) if s.form == "final statement" and "boxed" not in s.text]
         return [*boxed, *later]
+    folded = text.lower()
+    stated = statements(text) if any(key in folded for key in _KEYS) else []
+    hashed = hash_mark(text) if "####" in text else None
     found = [*stated, *([hashed] if hashed else [])]
     return sorted(found, key=lambda f: f.start)
 
@@ -200,17 +217,22 @@ def last_lines(text: str) -> list[Found]:
     return found
 
 
-def formulas(text: str) -> list[str]:
-    """The formulas set off in a line, in order."""
-    return [next(g for g in match.groups() if g is not None) for match in _MATHS.finditer(text[-MAX_LINE:])]
+def last_item(text: str) -> str | None:
+    """The last formula of a sentence, or the number in its prose if that comes later."""
+    window = text[-MAX_LINE:]
+    item, end = None, 0
+    for match in _MATHS.finditer(window):
+        item, end = next(g for g in match.groups() if g is not None), match.end()
+    return _last_number(window, end) or item
 
 
-def last_number(text: str) -> str | None:
-    """The last number of a sentence that is not part of a calculation's left side."""
-    last = None
-    for match in _NUMBERS.finditer(text[-MAX_LINE:]):
-        last = match
-    if last is None:
+def _last_number(window: str, start: int) -> str | None:
+    """The last number after `start`, if the text is prose and the number is no part of a formula or of code."""
+    if not _PROSE.search(window):
         return None
-    sign = last[0][0] in "-−" and bool(re.search(r"[\w)]\s*$", text[-MAX_LINE:][: last.start()]))
-    return last[0][1:] if sign else last[0]
+    last = None
+    for match in _NUMBERS.finditer(window, start):
+        last = match
+    if last is None or (last[0][0] != "\\" and _IN_FORMULA.search(window[: last.start()])):
+        return None
+    return last[0]

@@ -16,15 +16,13 @@ from typing import Any
 from verikit.answers.analytic import AnalyticField, FloatField, ManyDigits
 from verikit.answers.evaluate import Opaque, Undefined
 from verikit.answers.modular import PRIMES, ModularField
-from verikit.answers.tree import Node, TooBig, contains, symbols
+from verikit.answers.tree import Node, symbols
 
 TRIALS = 8
 NEEDED = 3
 """Sample points that have to agree, where there are symbols at all."""
 _DIFFERENT = 1e-7
-_SAME_DIGITS = 40
-_SYMBOLIC = frozenset(("sym",))
-_FREE_LOG = frozenset(("fn",))
+_SAME = 1e-11
 
 
 def identical(a: Node, b: Node) -> tuple[bool | None, str]:
@@ -88,11 +86,11 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     agreed: dict[str, Fraction] | None = None
     count = 0
     for point in _points(tuple(names)):
-        outcome = _compare_at(point, a, b, log_base, FloatField)
+        outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
         if outcome == "different":
             return False
         if outcome == "unsure":
-            outcome = _compare_at(point, a, b, log_base, ManyDigits)
+            outcome = _compare_at(point, a, b, log_base, ManyDigits(point, log_base))
             if outcome in ("different", "unsure"):
                 return False if outcome == "different" else None
         if outcome == "same":
@@ -102,34 +100,33 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
                 break
     if agreed is None or (names and count < 2):
         return None
-    confirmed = _compare_at(agreed, a, b, log_base, ManyDigits)
+    confirmed = _compare_at(agreed, a, b, log_base, ManyDigits(agreed, log_base))
     return {"same": True, "different": False}.get(confirmed)
 
 
-def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, kind: type[AnalyticField]) -> str:
+def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, field: AnalyticField) -> str:
     """'same', 'different', 'unsure' (rounding could hide either) or 'skip' (no value there)."""
-    field = kind(point, log_base)
     try:
         left, right = field.value(a), field.value(b)
     except (Undefined, Opaque):
         return "skip"
-    strange = (field.complex_value(left) or field.complex_value(right)) and not field.is_complex
-    if strange and not contains(a, _CONSTANT_I) and not contains(b, _CONSTANT_I) and point:
+    if point and not field.is_complex and (field.complex_value(left) or field.complex_value(right)):
         return "skip"
     gap: Any = abs(left - right)
+    size: Any = max(abs(left), abs(right), field.scale)
     if isinstance(field, ManyDigits):
-        if gap <= field.scale * field.context.mpf(10) ** -_SAME_DIGITS:
+        if field.scale > 10 ** (field.digits // 4) and field.digits < 700:
+            more = 60 + 3 * len(str(int(field.scale)))
+            return _compare_at(point, a, b, log_base, ManyDigits(point, log_base, max(more, field.digits * 2)))
+        same = field.context.mpf(10) ** -(field.digits * 2 // 3)
+        if gap <= same * size:
             return "same"
-        return "different" if gap > field.scale * field.context.mpf(10) ** (6 - _SAME_DIGITS) else "unsure"
+        return "different" if gap > same * size * 10**6 else "unsure"
     if field.huge_argument:
         return "unsure"
-    size = max(abs(left), abs(right))
-    if gap > _DIFFERENT * field.scale or (field.scale < 1e8 and gap > 1e-3 * size and gap > 1e-5):
+    if gap > _DIFFERENT * size:
         return "different"
-    return "same" if gap <= 1e-11 * max(size, 1e-3 * min(field.scale, 1.0)) else "unsure"
-
-
-_CONSTANT_I = frozenset(("complex",))
+    return "same" if gap <= _SAME * size else "unsure"
 
 
 @lru_cache(maxsize=512)

@@ -167,6 +167,8 @@ def _command(name: str, text: str, position: int, spaced: bool, tokens: list[Tok
     if name in ("\\", "cr", "newline"):
         tokens.append(Token("op", "\\\\", spaced))
         return position
+    if name.startswith(("quad", "qquad")):
+        return position - len(name) + name.index("d") + 1  # \\quadx: the space was left out.
     alias = _ALIASES.get(name, name)
     if alias in ("and", "or", "sep"):
         tokens.append(Token("sep", alias, spaced))

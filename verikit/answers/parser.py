@@ -12,7 +12,7 @@ from collections.abc import Callable
 from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
 from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ZERO, Node, NotMath, TooBig
+from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig
 from verikit.answers.units import COUNT, is_unit, parse_unit
 
 _RELATIONS = {
@@ -29,6 +29,10 @@ _PROSE = frozenset(
 )
 _NOT_FACTORS = frozenset("cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split())
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
+_NO_NOUN = _PROSE | frozenset(
+    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
+    "sep sept oct nov dec bc ad bce ce am pm million billion thousand trillion dozen".split()
+)
 MAX_LABEL = 6
 """Words of a noun after a number, or of a label before one."""
 
@@ -96,7 +100,7 @@ class Parser(AtomParser):
         unit = parse_unit([p for p in parts if p not in "()"])
         if unit is None:
             words = [p for p in parts if p.isalpha()]
-            if len(words) > MAX_LABEL or any(w.lower() in _PROSE for w in words) or len(words) < len(parts) - 2:
+            if len(words) > MAX_LABEL or any(w.lower() in _NO_NOUN for w in words) or len(words) < len(parts) - 2:
                 raise NotMath(f"not understood: {' '.join(t.text for t in self.tokens[start : start + 8])[:60]!r}")
             unit = COUNT
         if unit.dimension == (("d", 1),):
@@ -222,6 +226,8 @@ class Parser(AtomParser):
     def _join(self, left: Node, right: Node, plain: bool) -> Node:
         """What two neighbours mean: a mixed number, degrees with minutes, or a product."""
         previous = self.tokens[self.index - 1]
+        if right is ONE:
+            return left  # A differential inside of the integrand.
         if plain and left.op == "num" and right.op == "div" and isinstance(left.args[0], int) and left.args[1] is None:
             top, bottom = right.args
             if top.op == bottom.op == "num" and previous.kind != "word" and 0 < top.args[0] < bottom.args[0]:
@@ -305,8 +311,9 @@ def parse_tokens(tokens: list[Token]) -> Node:
     """The tree of a list of tokens; see `parse`."""
     while tokens and tokens[-1].text in (".", "\\\\", "\\", ":") and tokens[-1].kind in ("op", "cmd"):
         tokens.pop()
-    if len(tokens) == 1 and tokens[0].kind == "word" and len(tokens[0].text) > 2:
-        raise NotMath("a single word")
+    short = [t for t in tokens if t.kind == "word" and len(t.text) <= 3]
+    if len(short) > 1 and all(t.kind in ("word", "sym", "num", "sep") for t in tokens):
+        raise NotMath("words, not symbols")
     try:
         return Parser(tokens).answer()
     except RecursionError:

@@ -36,6 +36,11 @@ def peel(node: Node) -> Peeled:
         if node.args[0].op in ("deg", "pct"):
             return peel(node.args[0])
         return Peeled(node.args[0], "qty", node.args[1])
+    if node.op == "mul" and sum(arg.op in _MARKS for arg in node.args) == 1:
+        marked = next(arg for arg in node.args if arg.op in _MARKS)
+        if all(arg is marked or not symbols(arg) for arg in node.args):
+            inner = peel(marked)
+            return Peeled(Node("mul", tuple(inner.value if a is marked else a for a in node.args)), inner.mark, inner.unit)
     return Peeled(node, "", None)
 
 

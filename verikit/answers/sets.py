@@ -7,15 +7,17 @@ the ends' numeric values, and two sets are equal if their pieces are, end by end
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 from verikit.answers.analytic import FloatField
 from verikit.answers.evaluate import Opaque, Undefined, exact, substitute
 from verikit.answers.policy import Match, Policy, all_of, different, equal
 from verikit.answers.scalar import compare_scalars
-from verikit.answers.tree import INFINITY, ONE, ZERO, Node, TooBig, num, symbols
+from verikit.answers.tree import INFINITY, SCALARS, Node, TooBig, num, symbols
 
 MINUS_INFINITY = Node("neg", (INFINITY,))
+_REALS = Node("const", ("R",))
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
 
 
@@ -60,6 +62,8 @@ def to_pieces(node: Node) -> Pieces | None:
 
 
 def _pieces(node: Node) -> Pieces | None:
+    if node == _REALS:
+        return [_ALL]
     if node.op == "interval":
         low, high, low_closed, high_closed = node.args
         return [Piece(low, low_closed and not infinite(low), high, high_closed and not infinite(high))]
@@ -67,10 +71,8 @@ def _pieces(node: Node) -> Pieces | None:
         return [Piece(a, True, a, True) for a in node.args]
     if node.op == "tuple" and len(node.args) == 2:
         return [Piece(node.args[0], False, node.args[1], False)]
-    if node.op == "const" and node.args[0] == "R":
-        return [_ALL]
     if node.op in ("union", "inter", "diff"):
-        left, right = _pieces(node.args[0]), _pieces(node.args[1])
+        left, right = (_pieces(a) if a.op not in SCALARS or a == _REALS else [Piece(a, True, a, True)] for a in node.args)
         if left is None or right is None:
             return None
         combine: dict[str, Callable[[Pieces, Pieces], Pieces]] = {
@@ -138,14 +140,7 @@ def _linear(operator: str, left: Node, right: Node, name: str) -> Pieces | None:
     slope = one - start
     if not slope or two - start != 2 * slope or five - start != 5 * slope:
         return None
-    return _ray(operator if slope > 0 else _FLIP[operator], num(-start / num_fraction(slope)))
-
-
-def num_fraction(value: object) -> object:
-    """A number that divides exactly."""
-    from fractions import Fraction
-
-    return Fraction(value)  # type: ignore[arg-type]
+    return _ray(operator if slope > 0 else _FLIP[operator], num(Fraction(-start) / slope))
 
 
 def _ray(operator: str, end: Node) -> Pieces:
@@ -228,6 +223,3 @@ def _ends(gold: Node, answer: Node, policy: Policy) -> Match:
     if infinite(gold) or infinite(answer):
         return equal("infinity") if infinite(gold) == infinite(answer) else different("another end")
     return compare_scalars(gold, answer, policy)
-
-
-__all__ = ["ONE", "ZERO", "Piece", "Pieces", "compare_pieces", "infinite", "merge", "to_pieces"]

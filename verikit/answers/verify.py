@@ -86,8 +86,9 @@ def read_gold(gold: str) -> Gold:
         return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):
         text = found[-1].text.strip()
-    elif len(text) > 150 and (marked := extract.marked(text)):
+    elif read(text).tree is None and (marked := extract.marked(text)):
         text = marked[-1].text.strip()
+    text = _trim(text)
     letter, _ = choices.gold_letter(text)
     if letter:
         return Gold(text, "letter", read(text).tree, letter)
@@ -157,7 +158,7 @@ def _verify(
     part = extract.final_part(prediction)
     if gold.kind == "letter":
         return _letter(part, gold, options, policy)
-    found = extract.marked(part)
+    found = extract.marked(part, every=policy.several != "last")
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
         return Verdict("limit", "one line too long to be an answer", gold=gold.text)
     candidates = found[-1:] if found else extract.last_lines(part)
@@ -272,17 +273,15 @@ def _trim(text: str) -> str:
 
 
 def _readings(text: str, form: str) -> list[str]:
-    """What of an extracted text may be the answer: all of it, then its last formula, then its last number."""
+    """What of an extracted text may be the answer: all of it, all but a qualifier, its last formula or number."""
     readings = [text]
     cut = _QUALIFIER.search(text)
     if cut and cut.start() > 0:
         readings.append(text[: cut.start()].rstrip(" ,"))
     if form != "box":
-        formulas = extract.formulas(text)
-        readings += formulas[-1:]
-        number = extract.last_number(text)
-        if number is not None and not formulas:
-            readings.append(number)
+        item = extract.last_item(text)
+        if item is not None:
+            readings.append(item)
     return readings
 
 
