@@ -241,6 +241,9 @@ class AtomParser(Cursor):
             return self._integral()
         if name == "lim":
             return self._limit()
+        if name == "det":
+            with self.nested():
+                return Node("det", (self.power(),))
         if name == "mathbb":
             return Node("const", (self._subscript(),))
         if name in _ACCENTS:
@@ -329,7 +332,8 @@ class AtomParser(Cursor):
         rows = [r for r in (*rows, tuple(row)) if r]
         if not rows or len({len(r) for r in rows}) != 1:
             raise NotMath("a matrix with rows of unequal length")
-        return Node("matrix", tuple(rows))
+        matrix = Node("matrix", tuple(rows))
+        return Node("det", (matrix,)) if environment == "vmatrix" else matrix
 
     def _bounds(self) -> tuple[Node | None, Node | None]:
         below = above = None

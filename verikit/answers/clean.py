@@ -55,7 +55,7 @@ _DAMAGED = [
 ]
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _DOUBLE = re.compile(r"\\\\(?=[a-zA-Z(){}\[\],!;])")
-_GROUP = r"(?:\{,\}|,?\\[,! ;:](?:\\!)?|,\s?\\!|,\\,|\{\\,\})\s*"
+_GROUP = r"(?:\{,\}|\s?,\s*\\!|,?\\[,! ;:](?:\\!)?|,\s?\\!|,\\,|\{\\,\})\s*"
 _DIGIT_GAP = re.compile(rf"(?<=\d){_GROUP}(?=\d{{3}}(?!\d))")
 _SPACED_DIGITS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
 _HTML_SCRIPT = re.compile(r"<(sup|sub)>([^<>]{0,80})</\1>")

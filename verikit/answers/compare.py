@@ -83,7 +83,7 @@ def _signed(node: Node, plus: bool) -> Node:
 def contradiction(node: Node, policy: Policy) -> Match | None:
     """A chain of equalities between constants that are not equal is no answer at all."""
     if node.op in ("list", "set", "tuple"):
-        return next((found for arg in node.args if (found := contradiction(arg, policy))), None)
+        return next((found for arg in node.args if (found := contradiction(arg, policy)) is not None), None)
     if node.op != "rel" or set(node.args[0]) != {"="}:
         return None
     constants = [a for a in node.args[1:] if not symbols(a) and a.op not in COLLECTIONS]
@@ -199,21 +199,28 @@ def _assignments(gold: Node, answer: Node, policy: Policy) -> Match | None:
         for old, new in zip(other_name.args[1:], name.args[1:], strict=True):
             if old.op == new.op == "sym" and old != new and new.args[0] not in symbols(other):
                 other = substitute(other, old.args[0], new)
+            elif old != new and not compare_scalars(new, old, policy):
+                return different("values at different places")
         return _typed(value, other, policy)
-    if name == other_name or _stem(name) == _stem(other_name) != "":
+    if name == other_name or _bare(name, other_name):
         return _typed(value, other, policy)
     if not symbols(value) and not symbols(other) and value.op not in COLLECTIONS:
-        return different("values of different names") if _stem(name) and _stem(other_name) else None
+        return different("values of different names")
     return None
+
+
+def _bare(name: Node, other: Node) -> bool:
+    """Whether one name is the other without its subscript."""
+    if name.op != "sym" or other.op != "sym":
+        return False
+    stem, _, subscript = name.args[0].partition("_")
+    other_stem, _, other_subscript = other.args[0].partition("_")
+    return stem == other_stem and not (subscript and other_subscript)
 
 
 def _named(relation: Node) -> Node:
     operands: list[Node] = list(relation.args[1:])
     return operands[0] if is_label(operands[0]) else operands[-1]
-
-
-def _stem(node: Node) -> str:
-    return node.args[0].partition("_")[0] if node.op == "sym" else ""
 
 
 def _scaled(gold: Node, answer: Node) -> Match:
@@ -285,6 +292,8 @@ def _collections(gold: Node, answer: Node, policy: Policy) -> Match:
         return different(f"{len(other_items)} values against {len(items)}")
     if len(items) == 1:
         return _typed(items[0], other_items[0], policy)
+    if (names := _root_names(items)) and names == _root_names(other_items):
+        items, other_items = [i.args[2] for i in items], [i.args[2] for i in other_items]
     ordered = "tuple" in (gold.op, answer.op) if policy.order == "typed" else policy.order == "ordered"
     if ordered or items == other_items:
         return all_of([_typed(g, a, policy) for g, a in zip(items, other_items, strict=True)], "same values in order")
@@ -299,6 +308,12 @@ def _flat(node: Node) -> list[Node]:
         value = assigned(arg) if node.op == "list" and arg.op == "rel" else None
         items.extend(_flat(value) if value is not None and value.op in ("list", "set") else [arg])
     return items
+
+
+def _root_names(items: list[Node]) -> list[str]:
+    """The names of x_1 = 2, x_2 = 3, sorted: the numbering of roots carries no information."""
+    names = [i.args[1].args[0] for i in items if i.op == "rel" and i.args[0] == ("=",) and i.args[1].op == "sym"]
+    return sorted(names) if len(names) == len(items) and all(n.startswith("x_") for n in names) else []
 
 
 def _distinct(items: list[Node], policy: Policy) -> list[Node]:

@@ -21,6 +21,8 @@ from verikit.answers.tree import Node, symbols
 TRIALS = 8
 NEEDED = 3
 """Sample points that have to agree, where there are symbols at all."""
+_LOG = frozenset(("log",))
+_STEPPED = frozenset(("floor", "ceil", "mod", "sgn", "max", "min"))
 _DIFFERENT = 1e-7
 _SAME = 1e-11
 
@@ -38,18 +40,19 @@ def identical(a: Node, b: Node) -> tuple[bool | None, str]:
     if a.op == "num" and b.op == "num":
         return a.args[0] == b.args[0], "exact numbers"
     verdict, stage = _identical(a, b, "e")
-    if not verdict and _has_log(a) | _has_log(b):
+    if not verdict and (_calls(a, _LOG) or _calls(b, _LOG)):
         other, other_stage = _identical(a, b, "10")
         if other or verdict is None:
             return other, other_stage
     return verdict, stage
 
 
-def _has_log(node: Node) -> bool:
+def _calls(node: Node, names: frozenset[str]) -> bool:
+    """Whether a tree applies one of these functions."""
     stack = [node]
     while stack:
         top = stack.pop()
-        if top.op == "fn" and top.args[0] == "log":
+        if top.op == "fn" and top.args[0] in names:
             return True
         stack.extend(arg for arg in top.args if type(arg) is Node)
     return False
@@ -83,9 +86,11 @@ def _modular(a: Node, b: Node, log_base: str) -> bool | None:
 
 def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     names = sorted(symbols(a) | symbols(b))
+    stepped = bool(names) and (_calls(a, _STEPPED) or _calls(b, _STEPPED))
+    needed = TRIALS if stepped else NEEDED
     agreed: dict[str, Fraction] | None = None
     count = 0
-    for point in _points(tuple(names)):
+    for point in _points(tuple(names), 41 if stepped else 1):
         outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
         if outcome == "different":
             return False
@@ -96,7 +101,7 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
         if outcome == "same":
             agreed = point
             count += 1
-            if count >= (NEEDED if names else 1):
+            if count >= (needed if names else 1):
                 break
     if agreed is None or (names and count < 2):
         return None
@@ -135,8 +140,8 @@ def _sample(name: str, trial: int) -> Fraction:
     return Fraction(int.from_bytes(digest, "big") % 9_973 + 401, 4_001)
 
 
-def _points(names: tuple[str, ...]) -> Iterator[dict[str, Fraction]]:
-    """Sample points: one for constants; else positive, mixed, negative, small, large ones in turn."""
+def _points(names: tuple[str, ...], spread: int) -> Iterator[dict[str, Fraction]]:
+    """Sample points: one for constants; else positive, mixed, negative, small, large ones in turn, `spread` apart."""
     if not names:
         yield {}
         return
@@ -152,5 +157,5 @@ def _points(names: tuple[str, ...]) -> Iterator[dict[str, Fraction]]:
                 value = value / 4
             elif trial == 4:
                 value = value * 7 + 3
-            point[name] = value
+            point[name] = value * spread
         yield point

@@ -67,7 +67,7 @@ _TEXT = frozenset(
 )
 GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi omega "
-    "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell hbar aleph mho".split()
+    "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell hbar aleph mho partial nabla".split()
 )
 _NAMED = FUNCTIONS | GREEK | {"pi", "infty", "inf", "infinity", "oo", "frac"}
 _UNIT_PART = re.compile(r"[A-Za-z]+|\d+|[/*]|\^|-")

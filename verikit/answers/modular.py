@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from verikit.answers.evaluate import Field, Undefined, exact
+from verikit.answers.evaluate import Field, Undefined, exact, substitute
 from verikit.answers.tree import Node, Number, TooBig
 
 PRIMES = (123892423119921481, 504447943151558641)
@@ -207,10 +207,8 @@ class ModularField(Field):
     def opaque(self, node: Node) -> int:
         """A stand-in by structure: bound variables renamed, the parts by their images."""
         self.opaque_seen = True
-        from verikit.answers.evaluate import substitute
-
         parts: list[Any] = [node.op]
-        bound = node.args[0].args[0] if node.op in ("sum", "prod", "int", "lim") else None
+        bound = node.args[0].args[0] if node.op in ("sum", "prod", "int", "lim", "deriv") else None
         for arg in node.args:
             if type(arg) is Node:
                 arg = substitute(arg, bound, Node("sym", ("bound variable",))) if bound else arg

@@ -28,6 +28,7 @@ _PROSE = frozenset(
     "wrong incorrect maybe perhaps either neither except".split()
 )
 _NOT_FACTORS = frozenset("cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split())
+_DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
 _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
@@ -78,7 +79,7 @@ class Parser(AtomParser):
 
     def _skip_label(self) -> None:
         """Skip words before ``=`` or ``:``, and a quantifier."""
-        if self.accept("forall", "therefore", "exists"):
+        if self.accept("forall", "therefore", "exists", "approx", "sim"):
             return
         index = self.index
         while index < len(self.tokens) and self.tokens[index].kind == "word":
@@ -232,6 +233,8 @@ class Parser(AtomParser):
             top, bottom = right.args
             if top.op == bottom.op == "num" and previous.kind != "word" and 0 < top.args[0] < bottom.args[0]:
                 return Node("add", (left, right))
+        if (order := _derivative(left)) is not None:
+            return Node("deriv", (*order, right))
         if left.op in ("deg", "prime") and right.op == "prime":
             return Node("add", (left, right))
         if left.op == "add" and left.args[0].op == "deg" and right.op == "prime":
@@ -293,6 +296,24 @@ class Parser(AtomParser):
         else:
             exponent = self.power()
         return Node("pow", (base, Node("neg", (exponent,)) if negative else exponent))
+
+
+def _derivative(node: Node) -> tuple[Node, int] | None:
+    """The variable and order of d/dx or d^2/dx^2; None if a tree is no such operator."""
+    if node.op != "div":
+        return None
+    top, bottom = node.args
+    order, power = 1, None
+    if top.op == "pow" and top.args[1].op == "num":
+        top, order = top.args[0], top.args[1].args[0]
+    if top not in _DIFFERENTIALS or bottom.op != "mul" or len(bottom.args) != 2 or bottom.args[0] != top:
+        return None
+    variable = bottom.args[1]
+    if variable.op == "pow" and variable.args[1].op == "num":
+        variable, power = variable.args[0], variable.args[1].args[0]
+    if variable.op != "sym" or (power or 1) != order or not isinstance(order, int) or order > 20:
+        return None
+    return variable, order
 
 
 def parse(text: str) -> Node:

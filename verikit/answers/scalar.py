@@ -36,12 +36,17 @@ def peel(node: Node) -> Peeled:
         if node.args[0].op in ("deg", "pct"):
             return peel(node.args[0])
         return Peeled(node.args[0], "qty", node.args[1])
-    if node.op == "mul" and sum(arg.op in _MARKS for arg in node.args) == 1:
-        marked = next(arg for arg in node.args if arg.op in _MARKS)
-        if all(arg is marked or not symbols(arg) for arg in node.args):
-            inner = peel(marked)
-            return Peeled(Node("mul", tuple(inner.value if a is marked else a for a in node.args)), inner.mark, inner.unit)
+    marked = [arg for arg in node.args if _is_marked(arg)] if node.op == "mul" else []
+    if len(marked) == 1 and all(arg is marked[0] or not symbols(arg) for arg in node.args):
+        inner = peel(marked[0])
+        if inner.mark:
+            args = tuple(inner.value if arg is marked[0] else arg for arg in node.args)
+            return Peeled(Node("mul", args), inner.mark, inner.unit)
     return Peeled(node, "", None)
+
+
+def _is_marked(node: Node) -> bool:
+    return node.op in _MARKS or (node.op == "neg" and node.args[0].op in _MARKS)
 
 
 def compare_scalars(gold: Node, answer: Node, policy: Policy) -> Match:

@@ -29,7 +29,7 @@ MAX_POWER = 2_000
 class Tail:
     """Decides two scalar trees with sympy within `seconds`."""
 
-    def __init__(self, seconds: float = 2.0, memory_mb: int = 2048, workers: int = 2) -> None:
+    def __init__(self, seconds: float = 0.2, memory_mb: int = 2048, workers: int = 2) -> None:
         self.seconds = seconds
         self.helper = Helper(workers, memory_mb, preload=("sympy", "verikit.answers.tail"))
 
@@ -123,6 +123,9 @@ def _rarely(op: str, args: tuple[Any, ...]) -> Any:
         return build(args[0]) / 100
     if op == "deg":
         return build(args[0]) * sympy.pi / 180
+    if op == "deriv":
+        variable = sympy.Symbol(args[0].args[0], real=True)
+        return sympy.Derivative(build(args[2]), (variable, args[1]))
     if op in ("sum", "prod", "int", "lim"):
         variable = sympy.Symbol(args[0].args[0], real=True)
         body = build(args[3])

@@ -35,7 +35,7 @@ class Node(NamedTuple):
     """One node: operator and operands.
 
     Leaves: ``num(value, places)``, ``sym(name)``, ``const("pi"|"e"|"i"|"inf")``, ``word(text)``. Scalars: ``add mul div
-    neg pow fact pct deg prime pm``, ``fn(name, *args)``, ``apply(name, *args)``, ``sum/prod/int/lim(...)``. Quantities:
+    neg pow fact pct deg prime pm``, ``fn(name, *args)``, ``apply(name, *args)``, ``sum/prod/int/lim/deriv(variable, …)``, ``det``. Quantities:
     ``qty(value, unit)``. Collections: ``list tuple set matrix ratio``, ``interval(lo, hi, closed_lo, closed_hi)``,
     ``union inter diff``, ``builder(variable, condition)``. Relations: ``rel(operators, *operands)``.
     """
@@ -57,7 +57,7 @@ HALF = num(Fraction(1, 2))
 INFINITY = Node("const", ("inf",))
 
 SCALARS = frozenset(
-    "num sym const add mul div neg pow fact pct deg prime pm fn apply sum prod int lim qty".split()
+    "num sym const add mul div neg pow fact pct deg prime pm fn apply sum prod int lim deriv qty based det".split()
 )
 COLLECTIONS = frozenset("list tuple set matrix ratio interval union inter diff builder".split())
 

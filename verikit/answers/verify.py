@@ -127,18 +127,23 @@ def verify(
     options: Sequence[str] = (),
     policy: Policy = STRICT,
     tail: Tail | None = None,
+    letters: bool = True,
 ) -> Verdict:
     """Extract the answer of `prediction` and compare it with the gold, or with each of several accepted golds.
 
     Never raises on any text. `question` helps to tell an answer from a quotation, `options` are the option texts of
-    multiple choice; `tail` decides pairs the in-process stages leave undecided.
+    multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a single
+    capital is a symbol, not an option.
     """
     golds = [gold] if isinstance(gold, str) else list(gold)
     best: Verdict | None = None
     rank = {"equal": 0, "undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
     for one in golds:
         try:
-            verdict = _verify(prediction, read_gold(one), question, options, policy, tail)
+            read_one = read_gold(one)
+            if not letters and read_one.kind == "letter":
+                read_one = replace(read_one, kind="math")
+            verdict = _verify(prediction, read_one, question, options, policy, tail)
         except RecursionError:
             verdict = Verdict("limit", "the caller's stack is too deep", gold=one)
         if best is None or rank[verdict.outcome] < rank[best.outcome]:
@@ -303,18 +308,22 @@ def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], 
 
 
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
+_SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[a-zA-Z]|[kcm]m)(?:\^\{?[23]\}?)?")
 
 
 def _alternatives(text: str) -> list[Node]:
-    """Other trees a text may stand for: a decimal comma, a list of numbers without spaces, a one-letter unit."""
-    found: list[Node | None] = []
+    """Other trees a text may stand for: a decimal comma, grouped digits or a list, a power of ten."""
+    texts: list[str] = []
     if _DECIMAL_COMMA.fullmatch(text):
-        found.append(read(text.replace(",", ".")).tree)
+        texts.append(text.replace(",", "."))
     if _GROUPED.search(text):
-        found.append(read(re.sub(r"(?<=\d),(?=\d{3})", ", ", text)).tree)
-    return [tree for tree in found if tree is not None]
+        texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
+        texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
+    if _SPACED_POWER.search(text):
+        texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))
+    return [tree for t in texts if t != text and (tree := read(t).tree) is not None]
 
 
 def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> tuple[Match, Node]:
