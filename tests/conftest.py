@@ -1,3 +1,4 @@
+import json
 import os
 import time
 from pathlib import Path
@@ -19,6 +20,12 @@ def data():
     if not folder.is_dir():
         pytest.skip(f"no data in {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def rows(data):
+    """Read a JSON Lines file of the data folder."""
+    return lambda name: [json.loads(line) for line in (data / name).read_text("utf-8").split("\n") if line]
 
 
 @pytest.fixture
