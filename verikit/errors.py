@@ -20,7 +20,8 @@ the machine.
     │   └── Refusal
     ├── SandboxError            the sandbox itself, never the program in it
     │   └── SandboxUnavailable  a property that was required can't be had here
-    ├── HelperError             a helper process of ours died or ran out of time
+    ├── HelperError             a helper process of ours died or could not be started
+    │   └── HelperTimeout       one call in it used up its time or its memory
     └── TrainerError
 """
 
@@ -125,6 +126,10 @@ class SandboxUnavailable(SandboxError):
 
 class HelperError(VerikitError):
     """A helper process of ours died or could not be started."""
+
+
+class HelperTimeout(HelperError):
+    """One call in a helper process used up its time or its memory; the helper itself is well."""
 
 
 class TrainerError(VerikitError):

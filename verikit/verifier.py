@@ -10,8 +10,8 @@ import hashlib
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import CellType, FunctionType
@@ -43,6 +43,14 @@ class Verifier(ABC):
     def equal(self, a: str, b: str) -> bool | None:
         """Whether two extracted answers are the same (None: undecided). Majority voting clusters by it."""
         return a == b
+
+    def explain(self, sample: Sample) -> str:
+        """What more there is to tell a person about one sample beside its score (parse trees, steps); "" if nothing."""
+        return ""
+
+    def environment(self) -> Mapping[str, Any]:
+        """What of this machine the scores rest on (a sandbox's proved properties), kept with a run's results."""
+        return {}
 
     @property
     def fingerprint(self) -> str:
@@ -100,6 +108,18 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
         return [Score.error(problem, seconds=time.perf_counter() - start) for _ in samples]
     half = len(samples) // 2
     return score_all(verifier, samples[:half]) + score_all(verifier, samples[half:])
+
+
+def walk(verifier: Verifier) -> Iterator[Verifier]:
+    """The verifier and all it is made of, outermost first."""
+    yield verifier
+    names = [field.name for field in fields(verifier)] if is_dataclass(verifier) else []
+    for name in names:
+        value = getattr(verifier, name)
+        below = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+        for part in below:
+            if isinstance(part, Verifier):
+                yield from walk(part)
 
 
 def describe(error: BaseException) -> str:

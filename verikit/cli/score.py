@@ -31,7 +31,8 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> tuple
     return ks
 
 
-def _mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+def parse_mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    """Read `--map FIELD=KEY` options (a click callback)."""
     pairs = [one.partition("=") for one in value]
     if bad := [one for one, pair in zip(value, pairs, strict=True) if not pair[1]]:
         raise click.BadParameter(f"{bad[0]!r} is not FIELD=KEY, such as prompt=problem")
@@ -57,7 +58,7 @@ def _share(context: click.Context, parameter: click.Parameter, value: str) -> fl
 @click.option("--select", metavar="SPEC", help="Keep one candidate a prompt: best, majority, weighted, first, random.")
 @click.option("--k", "ks", default="1,2,4,8", show_default=True, callback=_ks, help="k of pass@k, maj@k, bon@k.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/FILE's name. - prints scores to stdout.")
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=_mapping, help="prompt=problem, …")
+@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
 @click.option("--format", "format_", metavar="NAME", help="The file's format, where its keys don't tell.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many rows.")

@@ -54,4 +54,5 @@ def _percent(estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return "-"
     value, low, high = (100 * estimate[key] for key in ("value", "low", "high"))
-    return f"{value:.1f} \\[{low:.1f}, {high:.1f}]"
+    digits = 0 if high - low >= 5 else 1  # a wide interval's tenths say nothing, and four columns have to fit
+    return f"{value:.1f} \\[{low:.{digits}f}, {high:.{digits}f}]"
