@@ -47,6 +47,8 @@ class JsonSchema(Verifier):
             object.__setattr__(self, "schema", json.loads(text))
         except (OSError, TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"can't read the JSON schema {str(self.schema)[:80]!r}: {error}") from None
+        if not isinstance(self.schema, dict):
+            raise UsageError(f"a JSON schema is an object, not {text[:80]}")
         if '"patternProperties"' in text and '"unevaluatedProperties"' in text:
             raise UsageError("patternProperties beside unevaluatedProperties can't be held to a time limit")
         try:
