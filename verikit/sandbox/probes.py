@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.errors import SandboxError
 from verikit.sandbox.guest import source
-from verikit.sandbox.pool import BARE
 from verikit.sandbox.report import Proof, Property, Report
 from verikit.sandbox.types import Limits, RunResult
 
@@ -54,7 +53,7 @@ def _probe(box: LocalSandbox, pool: Pool, *, paranoid: bool) -> Report:
         flood = box.run("while True: print('x' * 1000)", limits=_SMALL)
         again = box.run(source("attempts"), call=("left_over", [], {}), limits=_SMALL)
         fill = box.run(source("attempts"), call=("fill", [], {}), limits=_SMALL)
-        server = pool.take(BARE, 0)
+        server = pool.take(source("bare"), 0)
         layers = _layers(server.facts, pool.refusal, paranoid=paranoid)
         pool.give(server)
         with open(canary.name, "rb") as file:

@@ -26,7 +26,7 @@ class Session:
     has the same status.
     """
 
-    def __init__(self, pool: Pool, preload: tuple[str, ...], limits: Limits) -> None:
+    def __init__(self, pool: Pool, preload: str, limits: Limits) -> None:
         self._pool, self._preload, self._limits = pool, preload, limits
         self._server: ForkServer | None = None
         self._flight: Flight | None = None
