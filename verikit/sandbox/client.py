@@ -108,7 +108,9 @@ class ForkServer:
         try:
             for write in writers:
                 os.set_blocking(write, True)
-            socket.send_fds(self._control, [json.dumps(order).encode()], [stdin, writers[0], writers[1], writers[2], commands])
+            socket.send_fds(
+                self._control, [json.dumps(order).encode()], [stdin, writers[0], writers[1], writers[2], commands]
+            )
         except OSError as error:
             for read, _ in pipes:
                 os.close(read)

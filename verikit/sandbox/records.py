@@ -19,7 +19,11 @@ _STATUSES = frozenset(get_args(Status))
 
 
 def payload(
-    code: str, call: Call | None = None, files: Mapping[str, str | bytes] | None = None, *, repeat: int = 1,
+    code: str,
+    call: Call | None = None,
+    files: Mapping[str, str | bytes] | None = None,
+    *,
+    repeat: int = 1,
     ask: Sequence[str] = (),
 ) -> bytes:
     """One line for the child: the program and the call, and nothing it must not know.

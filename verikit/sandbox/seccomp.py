@@ -84,8 +84,8 @@ def _verdicts(may_exec: bool, own_pid_only: bool) -> dict[int, list[Instruction]
     table |= {62: to_self, 234: to_self, 302: _argument(0, [0]), 56: _thread_only(), 44: _no_address()}
     table |= {53: _argument(0, [1]), 72: _argument(1, FCNTL, errno.EINVAL), 157: _argument(0, PRCTL)}
     table[16] = _argument(1, IOCTL, errno.ENOTTY)
-    if may_exec:
-        table[59] = table[332]
+    if may_exec:  # and let what is started narrow the filter
+        table |= {59: table[332], 157: _argument(0, [*PRCTL, linux.PR_SET_SECCOMP])}
     return table
 
 

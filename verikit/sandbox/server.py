@@ -177,9 +177,7 @@ class Server:
             if self._base and self._disk_full(order):
                 return "disk"
 
-    def _child(
-        self, prepared: isolate.Prepared, session: bool, descriptors: list[int], ready_write: int
-    ) -> NoReturn:
+    def _child(self, prepared: isolate.Prepared, session: bool, descriptors: list[int], ready_write: int) -> NoReturn:
         """In the child: take the descriptors, restrict oneself, run."""
         try:
             high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 40) for descriptor in descriptors]

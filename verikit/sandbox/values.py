@@ -30,7 +30,9 @@ _MAX_SAME_HASH = 50
 """Keys of one set or dict that may share a hash; more is an attack on the table."""
 _HEX_INT = re.compile(r"-?0x[0-9a-f]+")
 _HEX_FLOAT = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}|-?inf|nan")
-_DECIMAL = re.compile(r"-?(?:[0-9]{1,5000}(?:E[+-]?[0-9]{1,6})?|[0-9]{0,5000}\.[0-9]{1,5000}(?:E[+-]?[0-9]{1,6})?|Infinity|NaN)")
+_DECIMAL = re.compile(
+    r"-?(?:[0-9]{1,5000}(?:E[+-]?[0-9]{1,6})?|[0-9]{0,5000}\.[0-9]{1,5000}(?:E[+-]?[0-9]{1,6})?|Infinity|NaN)"
+)
 _DTYPE = re.compile(r"[<>|=]?[biufcSUmM][0-9]{1,4}(?:\[[a-zA-Z0-9]{1,8}\])?")
 
 
@@ -239,7 +241,12 @@ def _dict(fields: list[Any], depth: int) -> dict[Any, Any]:
 
 def _array(fields: list[Any], depth: int) -> Array:
     dtype, shape, items = fields
-    if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype) or not isinstance(items, list) or len(items) > MAX_ARRAY:
+    if (
+        not isinstance(dtype, str)
+        or not _DTYPE.fullmatch(dtype)
+        or not isinstance(items, list)
+        or len(items) > MAX_ARRAY
+    ):
         raise ValueError("not an array")
     sizes = None
     if shape is not None:

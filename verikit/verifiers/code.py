@@ -173,7 +173,8 @@ def _same_output(got: str, wanted: str, tolerance: float) -> bool:
     if a == b or not tolerance:
         return a == b
     return len(a) == len(b) and all(
-        len(x.split()) == len(y.split()) and all(_same_word(v, w, tolerance) for v, w in zip(x.split(), y.split(), strict=True))
+        len(x.split()) == len(y.split())
+        and all(_same_word(v, w, tolerance) for v, w in zip(x.split(), y.split(), strict=True))
         for x, y in zip(a, b, strict=True)
     )
 

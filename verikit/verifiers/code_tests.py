@@ -71,7 +71,9 @@ def read(meta: Mapping[str, Any], *, lift: bool = True) -> list[Case]:
     lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
     if lists:
         return [case for key in lists for case in _any_form(_json(meta[key], key), meta, lift)]
-    raise ValueError(f"no tests in this row (meta has {', '.join(sorted(meta)) or 'nothing'}); put them into meta.tests")
+    raise ValueError(
+        f"no tests in this row (meta has {', '.join(sorted(meta)) or 'nothing'}); put them into meta.tests"
+    )
 
 
 def _json(value: Any, key: str) -> Any:
@@ -80,7 +82,9 @@ def _json(value: Any, key: str) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        raise ValueError(f"{key} is not JSON (LiveCodeBench packs its private tests with pickle; unpack them first)") from None
+        raise ValueError(
+            f"{key} is not JSON (LiveCodeBench packs its private tests with pickle; unpack them first)"
+        ) from None
 
 
 def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
@@ -122,7 +126,9 @@ def _object(test: Any, meta: Mapping[str, Any]) -> Case:
             args = [json.loads(line) for line in str(test["input"]).split("\n") if line.strip()]
             return Called((function, args, {}), json.loads(str(test["output"])), "json", text=function)
         return Piped(_text(test["input"]), _text(test["output"]))
-    raise ValueError(f"a test has `fn` and `expected`, `call` and `expected`, or `input` and `output`, not {sorted(test)}")
+    raise ValueError(
+        f"a test has `fn` and `expected`, `call` and `expected`, or `input` and `output`, not {sorted(test)}"
+    )
 
 
 def _text(value: Any) -> str:
@@ -151,7 +157,9 @@ def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
 
 
 def _is_metadata(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign | ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return (
+        isinstance(node, ast.Assign | ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
 
 
 def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
@@ -219,7 +227,9 @@ def _lift_assert(test: ast.expr, names: Mapping[str, str]) -> Called | None:
             inner: ast.BinOp = left.args[0]  # type: ignore[attr-defined]
             call = _call(inner.left, names)
             if call:
-                return Called(call, _literal(inner.right), relation="close", tolerance=float(_literal(right)), text=text)
+                return Called(
+                    call, _literal(inner.right), relation="close", tolerance=float(_literal(right)), text=text
+                )
     except ValueError:
         return None
     return None

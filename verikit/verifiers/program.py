@@ -93,7 +93,10 @@ class Program(Verifier):
     def _induction(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
         given = meta.get("pairs")
         try:
-            texts = [[str(p["input"]), str(p["output"])] if isinstance(p, Mapping) else list(map(str, p)) for p in given or ()]
+            texts = [
+                [str(p["input"]), str(p["output"])] if isinstance(p, Mapping) else list(map(str, p))
+                for p in given or ()
+            ]
         except (TypeError, KeyError):
             texts = []
         if not texts or any(len(pair) != 2 for pair in texts):
