@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -69,10 +68,15 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._control = ours
-            self._process = subprocess.Popen(
-                command("server"), stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
-                env=clean_environment(options.seed), start_new_session=True,
-            )  # fmt: skip
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                command("server"),
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=clean_environment(options.seed),
+                start_new_session=True,
+            )
         try:
             order = {"namespaces": options.namespaces, "preload": options.preload, "paranoid": options.paranoid}
             self._control.send(json.dumps(order).encode())

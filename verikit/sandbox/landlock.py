@@ -1,8 +1,8 @@
 """Landlock: which files a program may open, by the kernel's own path rules; needs no privilege.
 
 The access bits are those the running kernel knows (its ABI), so an old kernel gets a smaller rule set, not a refusal.
-From ABI 4 on TCP is denied too, from 6 on signals and abstract sockets that leave the sandbox; `seccomp` covers the same
-ground on older kernels. Not governed by Landlock: stat, chmod, chown, utime.
+From ABI 4 on TCP is denied too, from 6 on signals and abstract sockets that leave the sandbox; `seccomp` covers the
+same ground on older kernels. Not governed by Landlock: stat, chmod, chown, utime.
 """
 
 from __future__ import annotations

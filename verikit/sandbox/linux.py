@@ -1,7 +1,7 @@
 """The few kernel calls Python has no function for, by number, for x86-64 Linux.
 
-Each wrapper raises OSError as `os` does. Nothing here decides anything; the layers (`seccomp`, `landlock`, `namespaces`)
-do. Loaded by the fork server, so it imports the standard library only.
+Each wrapper raises OSError as `os` does. Nothing here decides anything; the layers (`seccomp`, `landlock`,
+`namespaces`) do. Loaded by the fork server, so it imports the standard library only.
 """
 
 from __future__ import annotations

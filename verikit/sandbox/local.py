@@ -123,7 +123,8 @@ class LocalSandbox:
         Raises:
             SandboxError: the sandbox failed.
         """
-        job, seen = Job(code, stdin, call, limits), []
+        job = Job(code, stdin, call, limits)
+        seen: list[Any] = []
         for seed in (0, 0, 1, 1):
             result = self._run(job, seed=seed, repeat=2 if call else 1)
             if result.status == "infra_error":
@@ -141,8 +142,7 @@ class LocalSandbox:
         Raises:
             SandboxError: the sandbox failed.
         """
-        call = ("equal", [a.srepr, b.srepr], {})
-        result = self.run(source("symbolic"), call=call, limits=limits)
+        result = self.run(source("symbolic"), call=("equal", [a.srepr, b.srepr], {}), limits=limits)
         if result.status == "infra_error":
             raise SandboxError(f"equivalence can't be decided: {result.error}")
         return result.status == "ok" and result.value is True

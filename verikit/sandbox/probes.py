@@ -58,8 +58,7 @@ def examine(box: Sandbox) -> tuple[dict[Property, Proof], dict[Property, str]]:
         canary.write(b"canary")
         canary.flush()
         os.chmod(canary.name, 0o666)
-        call = ("facts", [canary.name, os.getpid()], {})
-        facts = box.run(source("attempts"), call=call, limits=_SMALL)
+        facts = box.run(source("attempts"), call=("facts", [canary.name, os.getpid()], {}), limits=_SMALL)
         if facts.status != "ok":
             raise SandboxError(f"the sandbox does not run its own probes: {facts.status}, {facts.error}")
         with open(canary.name, "rb") as file:
@@ -78,10 +77,10 @@ def examine(box: Sandbox) -> tuple[dict[Property, Proof], dict[Property, str]]:
 
 
 def _judge(
-    facts: dict[str, Any], spin: RunResult, flood: RunResult, again: RunResult, *, untouched: bool
+    facts: dict[Property, str], spin: RunResult, flood: RunResult, again: RunResult, *, untouched: bool
 ) -> tuple[dict[Property, Proof], dict[Property, str]]:
     """Turn what the probes saw into proofs and notes."""
-    seen: dict[Property, str] = {name: text for name, text in facts.items()}
+    seen = dict(facts)
     if not untouched:
         seen["file_writes"] = "a file outside was changed"
     if spin.status != "timeout":
@@ -90,7 +89,7 @@ def _judge(
         seen["output"] = f"a flood ended as {flood.status}"
     if again.status != "ok" or again.value:
         seen["state_reset"] = f"left by the run before: {again.value or again.error}"
-    names: tuple[Property, ...] = (*facts, "cpu", "output", "state_reset")  # type: ignore[assignment]
+    names: list[Property] = [*facts, "cpu", "output", "state_reset"]
     return {name: "absent" if seen.get(name) else "proved" for name in names}, {k: v for k, v in seen.items() if v}
 
 

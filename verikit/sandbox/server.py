@@ -194,7 +194,7 @@ class Server:
                 sys.modules["numpy"].random.seed()
             os.write(_PASSED, b"ready")
             os.close(_PASSED)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - a worker's main
             os.write(ready_write, f"a child could not be restricted: {error!r}".encode()[:4000])
             os._exit(1)
         try:
