@@ -88,7 +88,10 @@ def contradiction(node: Node, policy: Policy) -> Match | None:
         return None
     constants = [a for a in node.args[1:] if not symbols(a) and a.op not in COLLECTIONS]
     for left, right in zip(constants, constants[1:], strict=False):
-        if compare_scalars(left, right, policy).outcome == "different" and compare_scalars(right, left, policy).outcome == "different":
+        if (
+            compare_scalars(left, right, policy).outcome == "different"
+            and compare_scalars(right, left, policy).outcome == "different"
+        ):
             return different("a chain of contradicting equalities")
     return None
 
@@ -125,7 +128,13 @@ def _typed(gold: Node, answer: Node, policy: Policy) -> Match:
         return _with_relation(gold, answer, policy)
     if gold.op in _REAL_SETS or answer.op in _REAL_SETS:
         return _real_sets(gold, answer, policy)
-    if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in ("list", "set", "tuple", "matrix", "ratio"):
+    if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in (
+        "list",
+        "set",
+        "tuple",
+        "matrix",
+        "ratio",
+    ):
         return _collections(gold, answer, policy)
     if infinite(gold) or infinite(answer):
         same = infinite(gold) == infinite(answer)

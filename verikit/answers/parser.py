@@ -27,7 +27,9 @@ _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
     "wrong incorrect maybe perhaps either neither except".split()
 )
-_NOT_FACTORS = frozenset("cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split())
+_NOT_FACTORS = frozenset(
+    "cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split()
+)
 _DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
 _NO_NOUN = _PROSE | frozenset(
@@ -92,7 +94,9 @@ class Parser(AtomParser):
         """Attach the unit or noun that follows a value."""
         start = self.index
         parts: list[str] = []
-        while self.token.kind in ("word", "unit", "sym", "num") or self.at("/", "^", "{", "}", "cdot", "*", "-", "(", ")"):
+        while self.token.kind in ("word", "unit", "sym", "num") or self.at(
+            "/", "^", "{", "}", "cdot", "*", "-", "(", ")"
+        ):
             if self.at("}", ")") and parts.count(self.token.text) >= parts.count("{" if self.at("}") else "("):
                 break
             parts.extend(self.take().text.replace("^", " ^ ").replace("/", " / ").split())

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +37,8 @@ class Broken(SandboxError):
 class Options:
     """What a fork server is started with."""
 
-    preload: tuple[str, ...]
+    preload: str
+    """The program that loads what children share."""
     seed: int
     namespaces: bool
     paranoid: bool
@@ -48,7 +48,7 @@ def clean_environment(seed: int = 0) -> dict[str, str]:
     """The whole environment of a sandboxed interpreter: nothing of ours but where libraries lie."""
     fixed = {
         "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": str(seed),
-        "PYTHONIOENCODING": "utf-8:strict", "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONIOENCODING": "utf-8:strict", "LD_BIND_NOW": "1", "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
     }  # fmt: skip
     return fixed | {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -68,10 +68,15 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._control = ours
-            self._process = subprocess.Popen(
-                command("server"), stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
-                env=clean_environment(options.seed), start_new_session=True,
-            )  # fmt: skip
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                command("server"),
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=clean_environment(options.seed),
+                start_new_session=True,
+            )
         try:
             order = {"namespaces": options.namespaces, "preload": options.preload, "paranoid": options.paranoid}
             self._control.send(json.dumps(order).encode())

@@ -1,7 +1,8 @@
-"""What a freshly forked child does to itself before it runs a program; in this order, for good.
+"""What a fork server's children are restricted by, and how a child puts it on itself, for good.
 
-Resource limits, then the lower user, then no capabilities, then Landlock, then the system call filter. Any failure
-raises: a child that is not fully restricted never runs anything.
+The server prepares all that a run needs before it forks; the child only applies it: resource limits, the lower user, no
+capabilities, Landlock, the system call filter, in this order. Any failure raises: a child that is not fully restricted
+never runs anything.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import math
 import os
 import resource
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from verikit.sandbox import landlock, linux, seccomp
+
+_PAGE = resource.getpagesize()
 
 
 @dataclass
@@ -32,50 +35,75 @@ class Cage:
     """Tasks the user has already, where the limit on threads counts them too."""
 
 
-def confine(cage: Cage, limits: Mapping[str, float], work: str, page: int = resource.getpagesize()) -> None:
-    """Restrict this process."""
+@dataclass
+class Prepared:
+    """One run's restrictions, ready to be put on."""
+
+    limits: list[tuple[int, tuple[int, int]]]
+    drop_to: int | None
+    rules: int | None
+
+
+def prepare(cage: Cage, order: Mapping[str, float], work: str) -> Prepared:
+    """In the server: what the child of this run must apply. `release` it after the fork."""
+    size = int(os.pread(cage.statm, 64, 0).split()[0]) * _PAGE
+    rules = None
+    if cage.landlock_abi:
+        directory = os.open(work, os.O_PATH | os.O_CLOEXEC)
+        rules = landlock.ruleset(cage.landlock_abi, cage.readable, [directory, *cage.devices])
+        os.close(directory)
+    return Prepared(resource_limits(order, size, cage.tasks), cage.drop_to, rules)
+
+
+def release(prepared: Prepared) -> None:
+    """In the server: let go of a run's rules."""
+    if prepared.rules is not None:
+        os.close(prepared.rules)
+
+
+def confine(prepared: Prepared) -> None:
+    """In the child: apply the restrictions."""
     os.umask(0o022)
-    set_limits(limits, base=int(os.pread(cage.statm, 64, 0).split()[0]) * page, tasks=cage.tasks)
-    if cage.drop_to is not None:
-        if os.geteuid() == 0:
-            os.setgroups([])
-        os.setresgid(cage.drop_to, cage.drop_to, cage.drop_to)
-        os.setresuid(cage.drop_to, cage.drop_to, cage.drop_to)
+    for kind, pair in prepared.limits:
+        resource.setrlimit(kind, pair)
+    if prepared.drop_to is not None:
+        os.setgroups([])
+        os.setresgid(prepared.drop_to, prepared.drop_to, prepared.drop_to)
+        os.setresuid(prepared.drop_to, prepared.drop_to, prepared.drop_to)
     linux.drop_capabilities()
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    if cage.landlock_abi:
-        writable = landlock.open_paths([work])
-        landlock.restrict(cage.landlock_abi, cage.readable, [*writable, *cage.devices])
-        os.close(writable[0])
+    if prepared.rules is not None:
+        landlock.restrict(prepared.rules)
     seccomp.install(seccomp.program(os.getpid()))
 
 
-def set_limits(limits: Mapping[str, float], base: int, tasks: int) -> None:
-    """Set the resource limits; `base` is the address space in use before the program."""
-    cpu = math.ceil(limits["cpu"])
-    memory = base + int(limits["memory"])
-    for kind, soft, hard in (
-        (resource.RLIMIT_AS, memory, memory),
-        (resource.RLIMIT_CPU, cpu, cpu + 1),
-        (resource.RLIMIT_FSIZE, int(limits["disk"]), int(limits["disk"])),
-        (resource.RLIMIT_NOFILE, 64, 64),
-        (resource.RLIMIT_NPROC, tasks + int(limits["threads"]), tasks + int(limits["threads"])),
-        (resource.RLIMIT_CORE, 0, 0),
-        (resource.RLIMIT_MEMLOCK, 0, 0),
-        (resource.RLIMIT_MSGQUEUE, 0, 0),
-    ):
-        most = resource.getrlimit(kind)[1]
-        if most != resource.RLIM_INFINITY:
-            soft, hard = min(soft, most), min(hard, most)
-        resource.setrlimit(kind, (soft, hard))
+def resource_limits(order: Mapping[str, float], base: int, tasks: int) -> list[tuple[int, tuple[int, int]]]:
+    """(kind, (soft, hard)) of each limit; `base` is the address space in use before the program."""
+    cpu, memory, disk = math.ceil(order["cpu"]), base + int(order["memory"]), int(order["disk"])
+    threads = tasks + int(order["threads"])
+    wanted = {
+        resource.RLIMIT_AS: (memory, memory),
+        resource.RLIMIT_CPU: (cpu, cpu + 1),
+        resource.RLIMIT_FSIZE: (disk, disk),
+        resource.RLIMIT_NOFILE: (64, 64),
+        resource.RLIMIT_NPROC: (threads, threads),
+        resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_MEMLOCK: (0, 0),
+        resource.RLIMIT_MSGQUEUE: (0, 0),
+    }
+    return [(kind, _within(pair, resource.getrlimit(kind)[1])) for kind, pair in wanted.items()]
 
 
-def tasks_of(uid: int, processes: Iterable[str] | None = None) -> int:
+def _within(pair: tuple[int, int], most: int) -> tuple[int, int]:
+    return pair if most == resource.RLIM_INFINITY else (min(pair[0], most), min(pair[1], most))
+
+
+def tasks_of(uid: int) -> int:
     """How many tasks (processes and threads) a user runs now."""
     count = 0
-    for name in processes if processes is not None else os.listdir("/proc"):
+    for name in os.listdir("/proc"):
         try:
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid == uid:
                 count += len(os.listdir(f"/proc/{name}/task"))

@@ -1,8 +1,8 @@
 """Landlock: which files a program may open, by the kernel's own path rules; needs no privilege.
 
 The access bits are those the running kernel knows (its ABI), so an old kernel gets a smaller rule set, not a refusal.
-From ABI 4 on TCP is denied too, from 6 on signals and abstract sockets that leave the sandbox; `seccomp` covers the same
-ground on older kernels. Not governed by Landlock: stat, chmod, chown, utime.
+From ABI 4 on TCP is denied too, from 6 on signals and abstract sockets that leave the sandbox; `seccomp` covers the
+same ground on older kernels. Not governed by Landlock: stat, chmod, chown, utime.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def open_paths(paths: Iterable[str]) -> list[int]:
     return found
 
 
-def restrict(version: int, readable: Iterable[int], writable: Iterable[int]) -> None:
-    """Deny this process every file but those below the given descriptors, for good.
+def ruleset(version: int, readable: Iterable[int], writable: Iterable[int]) -> int:
+    """A descriptor of rules that allow the files below the given descriptors and nothing else.
 
     Devices and programs are never made or run, not even below `writable`.
     """
@@ -49,15 +49,17 @@ def restrict(version: int, readable: Iterable[int], writable: Iterable[int]) -> 
     attributes = struct.pack("QQQ", everything, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     rules = linux.syscall(_CREATE, ctypes.c_char_p(attributes), size, 0)
-    try:
-        for descriptors, access in (
-            (readable, _READ | _READ_DIR),
-            (writable, everything & ~(_EXECUTE | _MAKE_CHAR | _MAKE_SOCK | _MAKE_BLOCK | _IOCTL)),
-        ):
-            for descriptor in descriptors:
-                directory = os.fstat(descriptor).st_mode & 0o170000 == 0o040000
-                rule = struct.pack("=Qi", access if directory else access & _OF_FILES, descriptor)
-                linux.syscall(_ADD, rules, 1, ctypes.c_char_p(rule), 0)
-        linux.syscall(_RESTRICT, rules, 0)
-    finally:
-        os.close(rules)
+    for descriptors, access in (
+        (readable, _READ | _READ_DIR),
+        (writable, everything & ~(_EXECUTE | _MAKE_CHAR | _MAKE_SOCK | _MAKE_BLOCK | _IOCTL)),
+    ):
+        for descriptor in descriptors:
+            directory = os.fstat(descriptor).st_mode & 0o170000 == 0o040000
+            rule = struct.pack("=Qi", access if directory else access & _OF_FILES, descriptor)
+            linux.syscall(_ADD, rules, 1, ctypes.c_char_p(rule), 0)
+    return rules
+
+
+def restrict(rules: int) -> None:
+    """Put this process under the rules for good; needs no-new-privs."""
+    linux.syscall(_RESTRICT, rules, 0)

@@ -7,7 +7,6 @@ proved by probes when the sandbox starts. A fault of ours is retried once on ano
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import threading
 import time
@@ -20,7 +19,7 @@ from verikit.errors import SandboxError, UsageError
 from verikit.sandbox import probes, records
 from verikit.sandbox.client import GRACE_S, Broken, ForkServer, sealed
 from verikit.sandbox.guest import source
-from verikit.sandbox.pool import BARE, Pool
+from verikit.sandbox.pool import Pool
 from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.session import Session
 from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
@@ -111,7 +110,7 @@ class LocalSandbox:
             limits: of each step; the memory is that of the whole session.
             science: have numpy and sympy loaded.
         """
-        return Session(self._pool, self._tier("sympy" if science else ""), limits or self.limits)
+        return Session(self._pool, source("science" if science else "bare"), limits or self.limits)
 
     def deterministic(
         self, code: str, stdin: str | bytes = "", call: Call | None = None, limits: Limits | None = None
@@ -124,7 +123,8 @@ class LocalSandbox:
         Raises:
             SandboxError: the sandbox failed.
         """
-        job, seen = Job(code, stdin, call, limits), []
+        job = Job(code, stdin, call, limits)
+        seen: list[Any] = []
         for seed in (0, 0, 1, 1):
             result = self._run(job, seed=seed, repeat=2 if call else 1)
             if result.status == "infra_error":
@@ -142,23 +142,15 @@ class LocalSandbox:
         Raises:
             SandboxError: the sandbox failed.
         """
-        call = ("equal", [a.srepr, b.srepr], {})
-        result = self.run(source("symbolic"), call=call, limits=limits)
+        result = self.run(source("symbolic"), call=("equal", [a.srepr, b.srepr], {}), limits=limits)
         if result.status == "infra_error":
             raise SandboxError(f"equivalence can't be decided: {result.error}")
         return result.status == "ok" and result.value is True
 
-    def _tier(self, code: str) -> tuple[str, ...]:
-        """What the server for this source has loaded."""
-        if any(name in code for name in _SCIENCE):
-            numpy = ("numpy", "numpy.random") if importlib.util.find_spec("numpy") else ()
-            return (*BARE, *numpy, "sympy")
-        return BARE
-
     def _run(self, job: Job, *, seed: int = 0, repeat: int = 1) -> RunResult:
         payload = records.payload(job.code, job.call, job.files, repeat=repeat)
         stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
-        preload, limits = self._tier(job.code), job.limits or self.limits
+        preload, limits = tier(job.code), job.limits or self.limits
         problem = ""
         start = time.monotonic()
         with self._pool.turn():
@@ -190,6 +182,11 @@ class LocalSandbox:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def tier(code: str) -> str:
+    """What the server for this source loads before it forks; a name that only looks like an import does no harm."""
+    return source("science" if any(name in code for name in _SCIENCE) else "bare")
 
 
 def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits) -> RunResult:

@@ -8,7 +8,9 @@ lets users make namespaces, without. Any failure raises OSError: the caller star
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable
+from typing import NoReturn
 
 from verikit.sandbox import linux
 
@@ -51,6 +53,31 @@ def fresh_work(disk_bytes: int, files: int, uid: int) -> None:
 def drop_work() -> None:
     """Take the run's file system away with all that is in it."""
     linux.unmount(WORK)
+
+
+def enter_own_processes() -> None:
+    """Go on in a pid and mount namespace of one's own, as process 2; the caller's process stays behind and mirrors it.
+
+    Process 1 only waits: signals to oneself behave as usual in process 2, and all die with either of the others.
+    """
+    linux.unshare(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+    first = os.fork()
+    if first:
+        number = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+        _die_of(number if number > 0 else -number)
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+    second = os.fork()
+    if second:
+        os._exit(max(0, -os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])))
+
+
+def _die_of(number: int) -> NoReturn:
+    """End as the program did: by the same signal, or in peace."""
+    if number:
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(0)
 
 
 def _unshare_user() -> None:

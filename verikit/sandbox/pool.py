@@ -15,9 +15,6 @@ from contextlib import contextmanager
 
 from verikit.sandbox.client import Broken, ForkServer, Options
 
-BARE = ("json", "re", "collections", "math", "itertools", "functools", "random", "typing", "string", "heapq", "bisect")
-"""What the bare tier has loaded: the standard modules most programs import."""
-
 MAX_RUNS = 10_000
 """After so many runs a server is replaced."""
 
@@ -38,7 +35,7 @@ class Pool:
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._turns = threading.BoundedSemaphore(self._workers)
-        self._idle: dict[tuple[tuple[str, ...], int], list[ForkServer]] = defaultdict(list)
+        self._idle: dict[tuple[str, int], list[ForkServer]] = defaultdict(list)
         self._lent: set[ForkServer] = set()
         self._closed = False
 
@@ -53,7 +50,7 @@ class Pool:
         with self._turns:
             yield
 
-    def take(self, preload: tuple[str, ...], seed: int) -> ForkServer:
+    def take(self, preload: str, seed: int) -> ForkServer:
         """A server for one run or session; give it back, or discard it.
 
         Raises:
@@ -85,7 +82,7 @@ class Pool:
             self._lent.discard(server)
         server.close()
 
-    def _start(self, preload: tuple[str, ...], seed: int) -> ForkServer:
+    def _start(self, preload: str, seed: int) -> ForkServer:
         global _refusal
         if self.namespaces and _refusal is None:
             try:

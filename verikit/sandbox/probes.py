@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.errors import SandboxError
 from verikit.sandbox.guest import source
-from verikit.sandbox.pool import BARE
 from verikit.sandbox.report import Proof, Property, Report
-from verikit.sandbox.types import Limits, RunResult
+from verikit.sandbox.types import Limits, RunResult, Sandbox
 
 if TYPE_CHECKING:
     from verikit.sandbox.local import LocalSandbox
@@ -42,37 +41,46 @@ def report(box: LocalSandbox, pool: Pool, *, paranoid: bool) -> Report:
 
 
 def _probe(box: LocalSandbox, pool: Pool, *, paranoid: bool) -> Report:
+    properties, notes = examine(box)
+    server = pool.take(source("bare"), 0)
+    layers = _layers(server.facts, pool.refusal, paranoid=paranoid)
+    pool.give(server)
+    return Report("local", platform.platform(terse=True), layers, properties, notes)
+
+
+def examine(box: Sandbox) -> tuple[dict[Property, Proof], dict[Property, str]]:
+    """Run the probes; the proofs, and what was seen where one failed.
+
+    Raises:
+        SandboxError: the sandbox can't even run these.
+    """
     with tempfile.NamedTemporaryFile(prefix="verikit-probe-") as canary:
         canary.write(b"canary")
         canary.flush()
         os.chmod(canary.name, 0o666)
-        call = ("facts", [canary.name, os.getpid()], {})
-        facts = box.run(source("attempts"), call=call, limits=_SMALL)
+        facts = box.run(source("attempts"), call=("facts", [canary.name, os.getpid()], {}), limits=_SMALL)
         if facts.status != "ok":
             raise SandboxError(f"the sandbox does not run its own probes: {facts.status}, {facts.error}")
-        spin = box.run("while True: pass", limits=Limits(wall_s=0.05))
-        flood = box.run("while True: print('x' * 1000)", limits=_SMALL)
-        again = box.run(source("attempts"), call=("left_over", [], {}), limits=_SMALL)
-        fill = box.run(source("attempts"), call=("fill", [], {}), limits=_SMALL)
-        server = pool.take(BARE, 0)
-        layers = _layers(server.facts, pool.refusal, paranoid=paranoid)
-        pool.give(server)
         with open(canary.name, "rb") as file:
             untouched = file.read() == b"canary"
-    found, notes = _judge(facts.value, spin, flood, again, untouched=untouched)
+    spin = box.run("while True: pass", limits=Limits(wall_s=0.1))
+    flood = box.run("while True: print('x' * 1000)", limits=_SMALL)
+    fill = box.run(source("attempts"), call=("fill", [], {}), limits=_SMALL)
+    again = box.run(source("attempts"), call=("left_over", [], {}), limits=_SMALL)
+    proofs, notes = _judge(facts.value, spin, flood, again, untouched=untouched)
     if fill.stdout.strip().isdecimal() and int(fill.stdout) <= _SMALL.disk_mb << 20:
-        found["disk_total"] = "proved"
+        proofs["disk_total"] = "proved"
     else:
-        found["disk_total"] = "best_effort" if fill.status == "disk" else "absent"
+        proofs["disk_total"] = "best_effort" if fill.status == "disk" else "absent"
         notes["disk_total"] = "no memory file system of one's own: the total is polled every 20 ms"
-    return Report("local", platform.platform(terse=True), layers, found, notes)
+    return proofs, notes
 
 
 def _judge(
-    facts: dict[str, Any], spin: RunResult, flood: RunResult, again: RunResult, *, untouched: bool
+    facts: dict[Property, str], spin: RunResult, flood: RunResult, again: RunResult, *, untouched: bool
 ) -> tuple[dict[Property, Proof], dict[Property, str]]:
     """Turn what the probes saw into proofs and notes."""
-    seen: dict[Property, str] = {name: text for name, text in facts.items()}
+    seen = dict(facts)
     if not untouched:
         seen["file_writes"] = "a file outside was changed"
     if spin.status != "timeout":
@@ -81,7 +89,7 @@ def _judge(
         seen["output"] = f"a flood ended as {flood.status}"
     if again.status != "ok" or again.value:
         seen["state_reset"] = f"left by the run before: {again.value or again.error}"
-    names: tuple[Property, ...] = (*facts, "cpu", "output", "state_reset")  # type: ignore[assignment]
+    names: list[Property] = [*facts, "cpu", "output", "state_reset"]
     return {name: "absent" if seen.get(name) else "proved" for name in names}, {k: v for k, v in seen.items() if v}
 
 

@@ -74,7 +74,7 @@ def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBas
         if stop.code in (None, 0) and not job.get("call"):
             return {"status": "ok", "value": None}
         return _failure(stop)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - a worker's main
         return _failure(error)
 
 
@@ -123,7 +123,7 @@ def _finish(record: dict[str, Any]) -> dict[str, Any]:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         _flush()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - a worker's main
         return _failure(error) if record["status"] == "ok" else record
     return record
 
@@ -149,6 +149,6 @@ def _failure(error: BaseException) -> dict[str, Any]:
         shown.stack[:] = [frame for frame in shown.stack if frame.filename == _FILE]
         print("".join(shown.format()), end="", file=sys.stderr)
         _flush()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the program's own `__str__` may run here
         pass
     return {"status": status, "type": kind[:200], "message": message, "line": hex(int(line))}

@@ -16,11 +16,11 @@ from functools import lru_cache
 from verikit.sandbox import linux
 
 ALLOWED = [
-    *range(0, 16), *range(17, 29), *range(32, 41), 45, 48, 51, 52, 54, 55, 60, 61, 63, 73, 74, 75, *range(76, 90), *range(95, 101),
-    102, 104, 107, 108, 110, 111, 115, 118, 120, 121, 124, 125, 127, 128, 130, 131, 137, 138, 140, 143, 145, 146, 147,
-    148, 158, 160, 186, 187, 201, 202, 204, 213, 217, 218, 219, 221, *range(222, 227), *range(228, 234), 257, 258,
-    *range(262, 268), 269, 270, 271, 273, *range(281, 288), *range(289, 294), 295, 296, 309, 315, 316, 318, 324, 326, 327,
-    328, 332, 334, 436, 437, 439, 441, 449,
+    *range(16), *range(17, 29), *range(32, 41), 45, 48, 51, 52, 54, 55, 60, 61, 63, 73, 74, 75, *range(76, 90),
+    *range(95, 101), 102, 104, 107, 108, 110, 111, 115, 118, 120, 121, 124, 125, 127, 128, 130, 131, 137, 138, 140,
+    143, 145, 146, 147, 148, 158, 160, 186, 187, 201, 202, 204, 213, 217, 218, 219, 221, *range(222, 227),
+    *range(228, 234), 257, 258, *range(262, 268), 269, 270, 271, 273, *range(281, 288), *range(289, 294), 295, 296,
+    309, 315, 316, 318, 324, 326, 327, 328, 332, 334, 436, 437, 439, 441, 449,
 ]  # fmt: skip
 """By number; the names are in asm/unistd_64.h. 57-59 (fork, vfork, execve) and 41-43 (socket, connect, accept) are not."""
 PRETENDED = [90, 91, 92, 93, 94, 132, 235, 260, 261, 268, 280, 452]
@@ -30,7 +30,7 @@ UNSUPPORTED = range(188, 200)
 ABSENT = [435]
 """clone3: the C library then falls back to clone, whose flags can be read."""
 
-FCNTL = [*range(0, 8), 36, 37, 38, 1030, 1032]
+FCNTL = [*range(8), 36, 37, 38, 1030, 1032]
 """Duplicate, flags, locks; no F_SETOWN or F_SETSIG, which send signals to others."""
 IOCTL = [0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451]
 PRCTL = [3, 15, 16, 23, 27, 39, 0x53564D41]
@@ -84,8 +84,8 @@ def _verdicts(may_exec: bool, own_pid_only: bool) -> dict[int, list[Instruction]
     table |= {62: to_self, 234: to_self, 302: _argument(0, [0]), 56: _thread_only(), 44: _no_address()}
     table |= {53: _argument(0, [1]), 72: _argument(1, FCNTL, errno.EINVAL), 157: _argument(0, PRCTL)}
     table[16] = _argument(1, IOCTL, errno.ENOTTY)
-    if may_exec:
-        table[59] = table[332]
+    if may_exec:  # and let what is started narrow the filter
+        table |= {59: table[332], 157: _argument(0, [*PRCTL, linux.PR_SET_SECCOMP])}
     return table
 
 

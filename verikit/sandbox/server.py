@@ -10,7 +10,6 @@ from __future__ import annotations
 import array
 import fcntl
 import gc
-import importlib
 import json
 import os
 import select
@@ -20,6 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from verikit.sandbox import isolate, landlock, linux, namespaces, paths, runner, seccomp
@@ -41,7 +41,7 @@ def main() -> NoReturn:
         server = Server(control, owner, json.loads(control.recv(1 << 16)))
         control.send(json.dumps({"ready": True, **server.describe()}).encode())
         server.serve()
-    except (OSError, ImportError) as error:
+    except (OSError, ImportError, MemoryError) as error:
         reason = "".join(traceback.format_exception_only(error)).strip()
         control.send(json.dumps({"ready": False, "reason": reason}).encode())
     finally:
@@ -57,6 +57,7 @@ class Server:
         self._control, self._owner, self._options = control, owner, options
         self._base = ""
         statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        maps = os.open("/proc/self/maps", os.O_RDONLY | os.O_CLOEXEC)
         readable = paths.readable()
         uid, tasks = os.geteuid(), 0
         if options["namespaces"]:
@@ -69,9 +70,11 @@ class Server:
             tasks = isolate.tasks_of(uid if uid else namespaces.NOBODY)
         os.environ.update(HOME=self._work, TMPDIR=self._work)
         tempfile.tempdir = None
-        for name in options["preload"]:
-            importlib.import_module(name)
+        exec(compile(options["preload"], "<preload>", "exec"), {"__name__": "preload"})  # noqa: S102 - our own text
         drop = namespaces.NOBODY if uid == 0 and (options["namespaces"] or _reachable(readable)) else None
+        self._paranoid = options["paranoid"] and options["namespaces"]
+        if self._paranoid:
+            linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
         self._uid = uid if drop is None else drop
         self._cage = isolate.Cage(
             landlock.abi(), drop, landlock.open_paths(readable), landlock.open_paths(paths.DEVICES), statm, tasks
@@ -80,6 +83,8 @@ class Server:
         seccomp.program(1)
         gc.collect()
         gc.freeze()
+        with open(maps, encoding="utf-8") as file:
+            linux.use_huge_pages(file.read())
 
     def describe(self) -> dict[str, Any]:
         """What was set up, for the report."""
@@ -116,11 +121,13 @@ class Server:
         """Fork a child for one run and see it to its end; None when the caller has gone meanwhile."""
         ready_read, ready_write = os.pipe()
         self._fresh_work(order)
+        prepared = isolate.prepare(self._cage, order, self._work)
         try:
             child = os.fork()
             if child == 0:
-                self._child(order, descriptors, ready_read, ready_write)
+                self._child(prepared, order["session"], descriptors, ready_write)
         finally:
+            isolate.release(prepared)
             for descriptor in (*descriptors, ready_write):
                 os.close(descriptor)
         handle = os.pidfd_open(child)
@@ -133,6 +140,8 @@ class Server:
             os.close(handle)
             os.close(ready_read)
             _, status, usage = os.wait4(child, 0)
+            if self._paranoid:
+                _reap()
             full = self._disk_full(order)
             self._drop_work()
         if why == "owner gone":
@@ -168,13 +177,15 @@ class Server:
             if self._base and self._disk_full(order):
                 return "disk"
 
-    def _child(self, order: dict[str, Any], descriptors: list[int], ready_read: int, ready_write: int) -> NoReturn:
+    def _child(self, prepared: isolate.Prepared, session: bool, descriptors: list[int], ready_write: int) -> NoReturn:
         """In the child: take the descriptors, restrict oneself, run."""
         try:
             high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 40) for descriptor in descriptors]
             ready = fcntl.fcntl(ready_write, fcntl.F_DUPFD, 40)
+            if self._paranoid:
+                namespaces.enter_own_processes()
             os.chdir(self._work)
-            isolate.confine(self._cage, order, self._work)
+            isolate.confine(prepared)
             for target, descriptor in enumerate(high):
                 os.dup2(descriptor, target)
             os.dup2(ready, _PASSED)
@@ -183,10 +194,13 @@ class Server:
                 sys.modules["numpy"].random.seed()
             os.write(_PASSED, b"ready")
             os.close(_PASSED)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - a worker's main
             os.write(ready_write, f"a child could not be restricted: {error!r}".encode()[:4000])
             os._exit(1)
-        runner.main(session=order["session"])
+        try:
+            runner.main(session=session)
+        finally:
+            os._exit(1)
 
     def _fresh_work(self, order: dict[str, Any]) -> None:
         if not self._base:
@@ -212,6 +226,13 @@ class Server:
         """Remove what is on the disk of the machine."""
         if self._base:
             paths.remove_tree(self._base)
+
+
+def _reap() -> None:
+    """Collect the processes a killed run left to us."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
 
 
 def _receive(control: socket.socket) -> tuple[bytes, list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from verikit.sandbox.client import Broken, Flight, ForkServer, sealed
 from verikit.sandbox.pool import Pool
 from verikit.sandbox.types import Call, Failure, Limits, RunResult
 
-Answer = Callable[[str, list[Any], dict[str, Any]], RunResult]
+Answer = Callable[[str, Sequence[Any], Mapping[str, Any]], RunResult]
 """Answers a question of a step: what a call of a function returns."""
 _MAX_CALLS = 10_000
 
@@ -26,7 +26,7 @@ class Session:
     has the same status.
     """
 
-    def __init__(self, pool: Pool, preload: tuple[str, ...], limits: Limits) -> None:
+    def __init__(self, pool: Pool, preload: str, limits: Limits) -> None:
         self._pool, self._preload, self._limits = pool, preload, limits
         self._server: ForkServer | None = None
         self._flight: Flight | None = None
@@ -91,11 +91,11 @@ class Session:
         if status == "no_result":
             return self._spoiled(str(error))
         flight.gather()
-        texts = []
+        texts: list[str] = []
         for name in ("stdout", "stderr"):
             texts.append(bytes(flight.data[name]).decode("utf-8", "replace"))
             flight.data[name].clear()
-        return RunResult(status, value, *texts, error)
+        return RunResult(status, value, texts[0], texts[1], error)
 
     def _spoiled(self, why: str) -> RunResult:
         """A session whose protocol can't be followed is over."""

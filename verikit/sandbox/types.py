@@ -85,7 +85,9 @@ class Sandbox(Protocol):
     """Runs programs that may be hostile; never raises for what a program does."""
 
     @property
-    def report(self) -> Report: ...
+    def report(self) -> Report:
+        """What was proved to hold."""
+        ...
 
     def run(
         self,

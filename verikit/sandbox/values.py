@@ -1,7 +1,7 @@
 """Typed JSON: how values cross the sandbox's wall, exactly and without code.
 
-None, booleans and strings are themselves; every other value is a list `[tag, …]`, its numbers in hexadecimal, so no
-type and no bit is lost. What has no tag becomes `Opaque`, which equals nothing, not even itself: no `__eq__` travels.
+None, booleans and strings are themselves; every other value is a list `[tag, …]`, its numbers in hexadecimal, so
+no type and no bit is lost. What has no tag becomes `Opaque`, which equals nothing, not even itself: no `__eq__` travels.
 `dumps` runs beside the candidate and may be tampered with; `loads` treats its input as hostile: bounded bytes, depth and
 numbers, one exact grammar, `ValueError` for all else. numpy arrays and sympy expressions arrive as plain data (`Array`,
 `Symbolic`); neither library is needed to read them.
@@ -117,7 +117,7 @@ _SCALARS: dict[type, Callable[[Any], list[Any]]] = {
 
 
 def _foreign(value: Any, kind: type) -> list[Any]:
-    """numpy and sympy by the module that made the type; all else is opaque."""
+    """Encode numpy and sympy by the module that made the type; all else is opaque."""
     home = str(getattr(kind, "__module__", "")).partition(".")[0]
     try:
         if home == "numpy" and hasattr(value, "dtype") and value.dtype.kind in "biufcSU" and value.size <= MAX_ARRAY:
@@ -125,7 +125,7 @@ def _foreign(value: Any, kind: type) -> list[Any]:
             items = [value.item()] if shape is None else value.ravel().tolist()
             return ["array", value.dtype.str, shape, [encode(item, 1) for item in items]]
         if home == "sympy":
-            from sympy import Basic, MatrixBase, srepr
+            from sympy import Basic, MatrixBase, srepr  # type: ignore[import-untyped]
 
             if isinstance(value, Basic | MatrixBase):
                 return ["sympy", srepr(value)]

@@ -67,7 +67,14 @@ class Answer(Verifier):
     def rules(self) -> Policy:
         """The options that decide equality."""
         return Policy(
-            self.policy, self.several, self.units, self.order, self.percent, self.assignment, self.rounding, self.tolerance
+            self.policy,
+            self.several,
+            self.units,
+            self.order,
+            self.percent,
+            self.assignment,
+            self.rounding,
+            self.tolerance,
         )
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:

@@ -6,7 +6,7 @@ unscored. Expected values never enter the child, so there is nothing to forge, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -38,7 +38,7 @@ class Code(Verifier):
     tolerance: float = 0.0
     """Numbers may differ by this much, absolutely or relatively."""
     in_process: bool = False
-    """Run the asserts inside the program's own process. Forgeable by the program; only for tests you can't split off."""
+    """Run the asserts inside the program's own process. The program can forge the verdict."""
     name = "code"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -129,7 +129,7 @@ class Code(Verifier):
     def _drive(self, case: Driven, program: str, box: LocalSandbox, limits: Limits) -> RunResult:
         """Run the test code in a session of its own; each call it makes runs the program in a fresh child."""
 
-        def answer(function: str, args: list[Any], kwargs: dict[str, Any]) -> RunResult:
+        def answer(function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
             return box.run(program, call=(function, args, kwargs), limits=limits)
 
         with box.session(limits) as session:

@@ -116,10 +116,10 @@ def _object(test: Any, meta: Mapping[str, Any]) -> Case:
         call = (str(test["fn"]), list(test.get("args") or []), dict(test.get("kwargs") or {}))
         return Called(call, test["expected"], "json", text=str(test["fn"]))
     if "call" in test and "expected" in test:
-        call = _call(_expression(str(test["call"])))
-        if call is None:
+        read_call = _call(_expression(str(test["call"])))
+        if read_call is None:
             raise ValueError(f"{test['call']!r} is no call with literal arguments")
-        return Called(call, _literal(_expression(str(test["expected"]))), "exact", text=str(test["call"]))
+        return Called(read_call, _literal(_expression(str(test["expected"]))), "exact", text=str(test["call"]))
     if "input" in test and "output" in test:
         function = _function_name(meta)
         if function and test.get("testtype", "functional") == "functional":
@@ -157,8 +157,8 @@ def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
 
 
 def _is_metadata(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Assign | ast.Pass) or isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Assign | ast.Pass) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     )
 
 

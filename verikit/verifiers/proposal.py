@@ -17,8 +17,8 @@ from verikit.sandbox.values import Array
 Preset = Literal["paper", "azr-repo"]
 
 BANNED = (
-    "logging", "random", "multiprocessing", "pebble", "subprocess", "threading", "datetime", "time", "hashlib", "calendar",
-    "bcrypt", "os.sys", "os.path", "sys.exit", "os.environ",
+    "logging", "random", "multiprocessing", "pebble", "subprocess", "threading", "datetime", "time", "hashlib",
+    "calendar", "bcrypt", "os.sys", "os.path", "sys.exit", "os.environ",
 )  # fmt: skip
 _REPOSITORY_ADDS = ("hmac",)
 

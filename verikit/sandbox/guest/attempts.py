@@ -10,6 +10,7 @@ import errno
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 
 _MOUNT = 165
 _FORBIDDEN = (101, _MOUNT, 272, 250, 319, 321, 323, 425)
@@ -60,7 +61,7 @@ def facts(outside: str, owner: int) -> dict[str, str]:
         "signals": _tried(lambda: os.kill(owner, 0)) or _tried(lambda: os.kill(os.getppid(), 0)),
         "processes": _tried(fork) or _tried(lambda: os.execv("/bin/true", ["true"])),
         "memory": _tried(grab),
-        "system_calls": next((seen for number in _FORBIDDEN if (seen := _tried(lambda n=number: call(n, 0)))), ""),
+        "system_calls": next(filter(None, (_tried(partial(call, number, 0)) for number in _FORBIDDEN)), ""),
     }  # fmt: skip
     if libc.syscall(_MOUNT, 0) == 0 or ctypes.get_errno() != errno.EPERM:
         outcome["system_calls"] = outcome["system_calls"] or "mount is not refused by the filter"
