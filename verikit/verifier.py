@@ -113,7 +113,7 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
 def walk(verifier: Verifier) -> Iterator[Verifier]:
     """The verifier and all it is made of, outermost first."""
     yield verifier
-    names = [field.name for field in fields(verifier)] if is_dataclass(verifier) else []
+    names: list[str] = [field.name for field in fields(verifier)] if is_dataclass(verifier) else []
     for name in names:
         value = getattr(verifier, name)
         below = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
