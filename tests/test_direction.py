@@ -39,8 +39,8 @@ BROAD = {
     "verikit/sandbox/server.py": 1,  # a forked child that can't be restricted reports and dies
     "verikit/sandbox/values.py": 1,  # reading a value may run the program's own code
 }
-"""Broad excepts by file, those that raise again aside: the scoring boundary, and where a worker process runs code that is
-not ours. Nothing else may have one."""
+"""Broad excepts by file, those that raise again aside: the scoring boundary, and where a worker process runs code of
+others. Nothing else may have one."""
 
 
 def modules():
