@@ -26,7 +26,7 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any], console: Console
         highlight=False,
     )
     for reason, count in summary["unscored_reasons"].items():
-        console.print(f"  [yellow]{count:,} unscored:[/] {escape(reason)}", highlight=False)
+        console.print(f"  [yellow]{count:,} unscored:[/] {escape(printable(reason))}", highlight=False)
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
             console.print(f"  {label}: {_percent(metrics[name])}", highlight=False)
@@ -42,6 +42,11 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any], console: Console
         console.print(table)
         for metric in columns:
             console.print("  " + escape(_COLUMNS[metric].format(by=config["by"])), style="dim", highlight=False)
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: what a model wrote must not move the cursor."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _counts(summary: Mapping[str, Any]) -> dict[str, int]:

@@ -12,6 +12,8 @@ from rich.status import Status
 
 from verikit.scoring.run import Progress
 
+SLOW_S = 2.0
+"""What takes longer is named."""
 EVERY_S = 30.0
 """How often a line is written where stderr is no terminal."""
 
@@ -60,8 +62,9 @@ def describe(progress: Progress, seconds: float) -> str:
     counts = progress.tally.counts
     text = f"{counts['prompts'] + counts['bad_rows']:,} rows, {counts['candidates']:,} candidates"
     text += f", {progress.rows / max(seconds, 0.1):,.0f} rows/s, {progress.tally.unscored:,} unscored"
-    for chunk, begun in list(progress.in_flight)[:1]:
-        if (waiting := time.monotonic() - begun) > 2:
+    if scoring := list(progress.in_flight.values()):
+        chunk, begun = min(scoring, key=lambda one: one[1])
+        if (waiting := time.monotonic() - begun) > SLOW_S:
             last = f"-{chunk.last_line}" if len(chunk.rows) > 1 else ""
             text += f"; slowest: line {chunk.rows[0][0]}{last} for {waiting:.0f} s"
     return text
