@@ -26,7 +26,7 @@ FILES = (ERRORS, SELECTED, SCORES)
 CONFIG, SUMMARY = "config.json", "summary.json"
 RETRY = ".retry"
 """Folder of the rows that are scored again, until they take the place of the old ones."""
-CHUNK_SECONDS = 1.0
+CHUNK_SECONDS = 0.5
 """Work a chunk grows or shrinks towards: often enough to commit, seldom enough to cost nothing."""
 Row = Mapping[str, Any]
 

@@ -18,7 +18,10 @@ _COLUMNS = {
 
 
 def show(summary: Mapping[str, Any], config: Mapping[str, Any], console: Console) -> None:
-    """Print counts, then the metrics over k in percent, each with its 95 % interval, and what they mean."""
+    """Print counts, then the metrics over k, each with its 95 % interval, and what they mean.
+
+    Metrics are in percent; where one leaves the range of 0 to 1, it is printed as it is.
+    """
     metrics = summary["metrics"]
     console.print(
         f"[bold]{escape(config['verifier'])}[/]: {summary['prompts']:,} prompts, {summary['candidates']:,} candidates: "
@@ -58,6 +61,9 @@ def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
 def _percent(estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return "-"
-    value, low, high = (100 * estimate[key] for key in ("value", "low", "high"))
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if low < 0 or high > 1:
+        return f"{value:.4g} \\[{low:.4g}, {high:.4g}]"
+    value, low, high = 100 * value, 100 * low, 100 * high
     digits = 0 if high - low >= 5 else 1  # a wide interval's tenths say nothing, and four columns have to fit
     return f"{value:.1f} \\[{low:.{digits}f}, {high:.{digits}f}]"
