@@ -69,7 +69,7 @@ def flaky(sample: Sample) -> Score:
 def slow(sample: Sample) -> float:
     with open("pids", "a") as stream:
         stream.write(f"{os.getpid()}\n")
-    time.sleep(0.02)
+    time.sleep(0.008)
     return right(sample)
 
 

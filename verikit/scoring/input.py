@@ -17,6 +17,7 @@ from verikit.scoring.folder import Commit
 from verikit.scoring.plan import Plan
 from verikit.types import Group
 
+FIRST_ROWS = 16
 MAX_ROWS = 4096
 MAX_BYTES = 4 * 2**20
 GIVE_UP = 1000
@@ -34,7 +35,7 @@ class Input:
     def __init__(self, path: str, plan: Plan, limit: int | None = None) -> None:
         self._reader = Reader(path, plan.format, plan.mapping)
         self._limit = limit
-        self._size = 16
+        self._size = FIRST_ROWS
         rows = self._reader.rows()
         self._rows = chain([next(rows)], rows)
         self._checksum = 0

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
 from verikit.errors import HelperError, UsageError, VerikitError
@@ -64,7 +65,9 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(plan, theirs, os.getpid()))
-        # The parent decides what an interrupt means: from its first instruction on, a worker never sees one.
+        # The parent decides what an interrupt means: from its first instruction on, a worker never sees one. The
+        # tracker comes first because starting it, which start() would do, unblocks the signal.
+        resource_tracker.ensure_running()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()

@@ -8,7 +8,8 @@ import time
 from typing import Self
 
 from rich.console import Console
-from rich.status import Status
+from rich.live import Live
+from rich.spinner import Spinner
 
 from verikit.scoring.run import Progress
 
@@ -52,9 +53,11 @@ class Watch:
             while not self._done.wait(EVERY_S):
                 self.note(describe(progress, time.monotonic() - start))
             return
-        with Status("", console=self._console) as status:
+        line = Spinner("dots")
+        # A live display would put back the stdout it found, which is not the one of the time after the run.
+        with Live(line, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False):
             while not self._done.wait(0.2):
-                status.update(describe(progress, time.monotonic() - start))
+                line.update(text=describe(progress, time.monotonic() - start))
 
 
 def describe(progress: Progress, seconds: float) -> str:
