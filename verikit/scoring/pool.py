@@ -11,10 +11,11 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
@@ -65,14 +66,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(plan, theirs, os.getpid()))
-        # The parent decides what an interrupt means: from its first instruction on, a worker never sees one. The
-        # tracker comes first because starting it, which start() would do, unblocks the signal.
-        resource_tracker.ensure_running()
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self.process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        self.process.start()
         theirs.close()
 
     def stop(self) -> str:
@@ -101,7 +95,7 @@ class _Pool:
         """Yield each chunk with its result, in order."""
         try:
             for _ in range(self.jobs):
-                self.workers.append(_Worker(self.scorer.plan))
+                self._add_worker()
             while True:
                 self._cut(chunks)
                 self._hand_out()
@@ -123,6 +117,10 @@ class _Pool:
         finally:
             for worker in self.workers:
                 worker.kill()
+
+    def _add_worker(self) -> None:
+        with _uninterrupted():
+            self.workers.append(_Worker(self.scorer.plan))
 
     def _cut(self, chunks: Iterator[Chunk]) -> None:
         """Keep a chunk ready for each worker, but not more than a few ahead of the one that is waited for."""
@@ -159,7 +157,8 @@ class _Pool:
         cause = worker.stop()
         if worker.task is None:
             raise HelperError(f"a worker process died while starting ({cause})", hint="--jobs 1 shows what happens")
-        self.workers[self.workers.index(worker)] = _Worker(self.scorer.plan)
+        self.workers.remove(worker)
+        self._add_worker()
         del self.in_flight[worker]
         halves = worker.task.chunk.halves()
         if halves is None:
@@ -172,6 +171,25 @@ class _Pool:
         for task in reversed(tasks):
             self.order.insert(place, task)
         self.todo.extendleft(reversed(tasks))
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait until the context is left; a process that is started in it never sees one."""
+    came: list[int] = []
+    in_main = threading.current_thread() is threading.main_thread()  # the only one to see an interrupt or to handle it
+    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append(number)) if in_main else None
+    # What a thread blocks is blocked in processes it starts. The tracker is one too, and starting it would unblock.
+    resource_tracker.ensure_running()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if in_main:
+            signal.signal(signal.SIGINT, handler)
+    if came and callable(handler):
+        handler(came[0], None)
 
 
 def _work(plan: Plan, connection: Connection, parent: int) -> None:
@@ -187,7 +205,7 @@ def _work(plan: Plan, connection: Connection, parent: int) -> None:
             connection.send(_timed(scorer, connection.recv()))
     except UsageError as error:
         connection.send(UsageError(str(error), hint=error.hint))
-    except EOFError:
+    except (EOFError, ConnectionError):  # nobody is there any more
         return
 
 
