@@ -18,7 +18,10 @@ _COLUMNS = {
 
 
 def show(summary: Mapping[str, Any], config: Mapping[str, Any], console: Console) -> None:
-    """Print counts, then the metrics over k in percent, each with its 95 % interval, and what they mean."""
+    """Print counts, then the metrics over k, each with its 95 % interval, and what they mean.
+
+    Metrics are in percent; where one leaves the range of 0 to 1, it is printed as it is.
+    """
     metrics = summary["metrics"]
     console.print(
         f"[bold]{escape(config['verifier'])}[/]: {summary['prompts']:,} prompts, {summary['candidates']:,} candidates: "
@@ -26,7 +29,7 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any], console: Console
         highlight=False,
     )
     for reason, count in summary["unscored_reasons"].items():
-        console.print(f"  [yellow]{count:,} unscored:[/] {escape(reason)}", highlight=False)
+        console.print(f"  [yellow]{count:,} unscored:[/] {escape(printable(reason))}", highlight=False)
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
             console.print(f"  {label}: {_percent(metrics[name])}", highlight=False)
@@ -44,6 +47,11 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any], console: Console
             console.print("  " + escape(_COLUMNS[metric].format(by=config["by"])), style="dim", highlight=False)
 
 
+def printable(text: str) -> str:
+    """Text for a terminal: what a model wrote must not move the cursor."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
 def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
     counts = {"scored": summary["status"]["ok"], **summary["status"], "bad rows": summary["bad_rows"]}
     del counts["ok"]
@@ -53,6 +61,9 @@ def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
 def _percent(estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return "-"
-    value, low, high = (100 * estimate[key] for key in ("value", "low", "high"))
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if low < 0 or high > 1:
+        return f"{value:.4g} \\[{low:.4g}, {high:.4g}]"
+    value, low, high = 100 * value, 100 * low, 100 * high
     digits = 0 if high - low >= 5 else 1  # a wide interval's tenths say nothing, and four columns have to fit
     return f"{value:.1f} \\[{low:.{digits}f}, {high:.{digits}f}]"

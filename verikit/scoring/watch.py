@@ -8,10 +8,13 @@ import time
 from typing import Self
 
 from rich.console import Console
-from rich.status import Status
+from rich.live import Live
+from rich.spinner import Spinner
 
 from verikit.scoring.run import Progress
 
+SLOW_S = 2.0
+"""What takes longer is named."""
 EVERY_S = 30.0
 """How often a line is written where stderr is no terminal."""
 
@@ -50,9 +53,11 @@ class Watch:
             while not self._done.wait(EVERY_S):
                 self.note(describe(progress, time.monotonic() - start))
             return
-        with Status("", console=self._console) as status:
+        line = Spinner("dots")
+        # A live display would put back the stdout it found, which is not the one of the time after the run.
+        with Live(line, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False):
             while not self._done.wait(0.2):
-                status.update(describe(progress, time.monotonic() - start))
+                line.update(text=describe(progress, time.monotonic() - start))
 
 
 def describe(progress: Progress, seconds: float) -> str:
@@ -60,8 +65,9 @@ def describe(progress: Progress, seconds: float) -> str:
     counts = progress.tally.counts
     text = f"{counts['prompts'] + counts['bad_rows']:,} rows, {counts['candidates']:,} candidates"
     text += f", {progress.rows / max(seconds, 0.1):,.0f} rows/s, {progress.tally.unscored:,} unscored"
-    for chunk, begun in list(progress.in_flight)[:1]:
-        if (waiting := time.monotonic() - begun) > 2:
+    if scoring := list(progress.in_flight.values()):
+        chunk, begun = min(scoring, key=lambda one: one[1])
+        if (waiting := time.monotonic() - begun) > SLOW_S:
             last = f"-{chunk.last_line}" if len(chunk.rows) > 1 else ""
             text += f"; slowest: line {chunk.rows[0][0]}{last} for {waiting:.0f} s"
     return text
