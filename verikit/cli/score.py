@@ -7,20 +7,21 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
-from rich.console import Console
 
 from verikit.errors import SchemaError, VerikitError
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import score_file
-from verikit.scoring.show import printable, show
-from verikit.scoring.watch import Watch
+from verikit.scoring.show import show
+from verikit.scoring.watch import describe
+from verikit.terminal import Watch, printable
 
 UNSCORED = 3
 """Exit code when more candidates are unscored than allowed."""
@@ -124,7 +125,7 @@ def score(
                     limit=limit,
                     restart=not resume,
                     retry_errors=retry_errors,
-                    watch=watch.start,
+                    watch=lambda progress: watch.start(partial(describe, progress)),
                     note=watch.note,
                 )
         except KeyboardInterrupt:
@@ -141,7 +142,7 @@ def score(
         if as_json:
             click.echo(json.dumps(summary, indent=2), err=out == "-")
         else:
-            show(summary, plan.model_dump(), Console(stderr=out == "-"))
+            click.echo("\n".join(show(summary, plan.model_dump())), err=out == "-")
     lost, total = summary["unscored"] + summary["bad_rows"], summary["candidates"] + summary["bad_rows"]
     if total and lost / total > fail_over:
         click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({fail_over:.4g})", err=True)

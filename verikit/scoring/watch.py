@@ -1,63 +1,13 @@
-"""Progress of a run on stderr: rate, what could not be scored, and what is taking longest right now."""
+"""Progress of a run in one line: rate, what could not be scored, and what is taking longest right now."""
 
 from __future__ import annotations
 
-import sys
-import threading
 import time
-from typing import Self
-
-from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 
 from verikit.scoring.run import Progress
 
 SLOW_S = 2.0
 """What takes longer is named."""
-EVERY_S = 30.0
-"""How often a line is written where stderr is no terminal."""
-
-
-class Watch:
-    """Shows a run's progress while its context lasts: a live line in a terminal, else a line now and then."""
-
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet
-        self._console = Console(stderr=True)
-        self._done = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._done.set()
-        if self._thread:
-            self._thread.join()
-
-    def start(self, progress: Progress) -> None:
-        """Begin to show."""
-        if not self._quiet:
-            self._thread = threading.Thread(target=self._show, args=(progress,), daemon=True)
-            self._thread.start()
-
-    def note(self, text: str) -> None:
-        """Say something once."""
-        if not self._quiet:
-            self._console.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
-
-    def _show(self, progress: Progress) -> None:
-        start = time.monotonic()
-        if not sys.stderr.isatty():
-            while not self._done.wait(EVERY_S):
-                self.note(describe(progress, time.monotonic() - start))
-            return
-        line = Spinner("dots")
-        # A live display would put back the stdout it found, which is not the one of the time after the run.
-        with Live(line, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False):
-            while not self._done.wait(0.2):
-                line.update(text=describe(progress, time.monotonic() - start))
 
 
 def describe(progress: Progress, seconds: float) -> str:
