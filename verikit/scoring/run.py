@@ -21,9 +21,10 @@ from verikit.scoring.plan import Plan, check_same
 from verikit.scoring.pool import InFlight, score_chunks
 from verikit.scoring.rows import read_rows, to_line
 from verikit.scoring.tally import LOST, Tally
+from verikit.verifier import walk
 
 FILES = (ERRORS, SELECTED, SCORES)
-CONFIG, SUMMARY = "config.json", "summary.json"
+CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 RETRY = ".retry"
 """Folder of the rows that are scored again, until they take the place of the old ones."""
 CHUNK_SECONDS = 0.5
@@ -78,6 +79,8 @@ def score_file(
         commit = _begin(folder, plan.config(scorer.verifier, scorer.by), restart)
         source.skip(commit)
         folder.delete(SUMMARY)
+        if environment := _environment(scorer):
+            folder.write_json(ENVIRONMENT, environment)
         commit = _fold(folder, commit)
         watch(progress)
         if retry_errors and commit.line:
@@ -102,6 +105,15 @@ def score_file(
     return summary
 
 
+def _environment(scorer: Scorer) -> dict[str, Any]:
+    """What of this machine the scores rest on, from every verifier in use."""
+    found: dict[str, Any] = {}
+    for verifier in filter(None, (scorer.verifier, scorer.by)):
+        for part in walk(verifier):
+            found |= part.environment()
+    return found
+
+
 class _Notes:
     """Passes on what the reader notes, each once."""
 
@@ -123,7 +135,7 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
     if restart:
         shutil.rmtree(folder.path / RETRY, ignore_errors=True)
         folder.clear()
-        folder.delete(CONFIG, SUMMARY)
+        folder.delete(CONFIG, ENVIRONMENT, SUMMARY)
     commit = folder.recover()
     if folder.size(SCORES):
         check_same(folder.read_json(CONFIG), config, folder.path)
