@@ -67,9 +67,7 @@ def main() -> None:
                     subprocess.run(["rm", "-r", str(out)], check=True)
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             same = content(out) == whole
-            print(
-                f"jobs {jobs}: {options.kills} runs, {killed} killed, at {len(places)} places; same bytes: {same}"
-            )
+            print(f"jobs {jobs}: {options.kills} runs, {killed} killed, at {len(places)} places; same bytes: {same}")
             assert same
     print(f"an uninterrupted run of {options.candidates:,} candidates takes {seconds:.1f} s")
 
