@@ -1,9 +1,9 @@
 """A million candidates through `verikit score -v exact`: rate, memory, and what a second process gains.
 
 Runs 1 and 2 jobs in turn, `--rounds` times, and samples the resident memory of the main process and of each worker.
-Bars: no process over 300 MB, the memory of the last quarter of a run within 25 % of its second quarter (the table of ids,
-64 MiB at most, still fills then; with --candidates 3000000 it is full by the second quarter), 2 jobs at least
-1.7 times as fast as 1. Where others use the machine, compare CPU seconds: on idle cores 2 jobs take about half of them.
+Bars: no process over 300 MB; the memory of the last quarter of a run within 25 % of its second quarter (the table of
+ids, 64 MiB at most, still fills then; with `--candidates 3000000` it is full before); 2 jobs at least 1.7 times as fast
+as 1. Where others use the machine, compare CPU seconds: on idle cores 2 jobs take about half of them.
 """
 
 from __future__ import annotations
