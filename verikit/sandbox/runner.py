@@ -90,7 +90,7 @@ def _call(call: list[Any], repeat: int, namespace: dict[str, Any]) -> Any:
 def _lookup(name: str, namespace: dict[str, Any]) -> Any:
     """`f`, `module.f`, or `Solution().f`: names and dots, and `()` to make an instance."""
     first, *rest = name.split(".")
-    found = namespace.get(first.removesuffix("()"), _MISSING)
+    found: Any = namespace.get(first.removesuffix("()"), _MISSING)
     for position, part in enumerate([first, *rest]):
         if position:
             found = getattr(found, part.removesuffix("()"), _MISSING)
