@@ -56,7 +56,7 @@ def plant(uid: int) -> dict[str, tuple]:
     for name in ("precious", "home/.ssh/id_rsa", "home/notes"):
         with open(f"{FIELD}/{name}", "w") as file:
             file.write(CANARY)
-    for where, names, files in os.walk(FIELD):
+    for where, _, files in os.walk(FIELD):
         os.chmod(where, 0o777)
         os.chown(where, uid, uid)
         for name in files:
@@ -78,7 +78,11 @@ def picture() -> dict[str, tuple]:
 
 def listeners() -> list[socket.socket]:
     made = [socket.socket(), socket.socket(type=socket.SOCK_DGRAM)]
-    made += [socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), socket.socket(socket.AF_UNIX)]
+    made += [
+        socket.socket(socket.AF_UNIX),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+        socket.socket(socket.AF_UNIX),
+    ]
     made[0].bind(("127.0.0.1", 4711))
     made[1].bind(("127.0.0.1", 4711))
     for one, address in zip(made[2:], (FIELD + ".stream", FIELD + ".dgram", "\0verikit-abstract"), strict=True):
@@ -126,9 +130,17 @@ def main() -> None:
     env = {"PATH": "/usr/bin:/bin", "HOME": FIELD + "/home", "CANARY": CANARY, "PYTHONDONTWRITEBYTECODE": "1"}
     env["PYTHONPATH"] = job["pythonpath"]
     caller = subprocess.Popen(
-        [sys.executable, __file__, "worker", CANARY], env=env, cwd="/tmp", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, pass_fds=[secret], start_new_session=True, text=True, **who,
-    )  # fmt: skip
+        [sys.executable, __file__, "worker", CANARY],
+        env=env,
+        cwd="/tmp",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=[secret],
+        start_new_session=True,
+        text=True,
+        **who,
+    )
     failures, seen, largest = [], {}, 0
     try:
         out, err = caller.communicate(json.dumps(job | {"program": json.loads(text)}), timeout=40)

@@ -45,7 +45,9 @@ def check(program: dict, mode: str) -> None:
         pytest.skip(problem)
     seen = caged(program, *MODES[mode])
     assert seen["failures"] == [], seen
-    assert seen["status"] in program.get("status", ["error", "timeout", "ok", "killed", "violation", "memory", "disk"]), seen
+    assert seen["status"] in program.get(
+        "status", ["error", "timeout", "ok", "killed", "violation", "memory", "disk"]
+    ), seen
     assert program.get("never", "\0") not in seen["text"], seen
     assert not seen.get("verdict"), seen
     assert "then" not in program or seen["then"].strip() == "clean", seen

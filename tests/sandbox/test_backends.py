@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_without_bwrap_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 class Fusion(BaseHTTPRequestHandler):
     """A small SandboxFusion: runs trusted test programs; `trouble` is what it does before it works."""
 
-    trouble: list[str] = []
+    trouble: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -93,13 +93,22 @@ class Fusion(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def run_code(self, body: dict[str, Any]) -> dict[str, Any]:
-        assert self.path == "/run_code" and body["language"] == "python"
+        assert self.path == "/run_code"
+        assert body["language"] == "python"
         try:
             done = subprocess.run(
-                [sys.executable, "-c", body["code"]], input=body["stdin"], capture_output=True, text=True, timeout=body["run_timeout"]
+                [sys.executable, "-c", body["code"]],
+                input=body["stdin"],
+                capture_output=True,
+                text=True,
+                timeout=body["run_timeout"],
             )
         except subprocess.TimeoutExpired:
-            return {"status": "Failed", "message": "", "run_result": {"status": "TimeLimitExceeded", "stdout": "", "stderr": ""}}
+            return {
+                "status": "Failed",
+                "message": "",
+                "run_result": {"status": "TimeLimitExceeded", "stdout": "", "stderr": ""},
+            }
         run = {"status": "Finished", "return_code": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
         return {"status": "Success" if done.returncode == 0 else "Failed", "message": "", "run_result": run}
 
@@ -136,7 +145,8 @@ def test_a_server_in_trouble_is_asked_again_and_never_a_verdict(
         Fusion.trouble = [trouble] * 9
         result = box.run("print(1)")
         Fusion.trouble = []
-        assert result.status == "infra_error" and result.error is not None
+        assert result.status == "infra_error"
+        assert result.error is not None
 
 
 def test_no_server_is_an_infrastructure_error() -> None:

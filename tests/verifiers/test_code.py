@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from verikit.errors import SandboxUnavailable
+from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifier import score_all
-from verikit.verifiers.code import Code, close, extract
+from verikit.verifiers.code import Code, extract
+from verikit.verifiers.code_compare import close
 from verikit.verifiers.code_tests import Called, Driven, Piped, read
 
 if sys.platform != "linux":
@@ -30,33 +31,61 @@ FORMS: dict[str, dict[str, Any]] = {
     "one text": {"tests": "\n".join(ASSERTS)},
     "calls": {"tests": [{"call": "f(3)", "expected": "9"}, {"call": "f(x=2)", "expected": "4"}]},
     "json": {"tests": [{"fn": "f", "args": [3], "expected": 9}, {"fn": "f", "kwargs": {"x": 2}, "expected": 4}]},
-    "HumanEval": {"test": "METADATA = {}\n\ndef check(candidate):\n    assert candidate(3) == 9\n    assert candidate(0) == 0\n", "entry_point": "f"},
-    "HumanEval, driven": {"test": "def check(candidate):\n    for n in range(5):\n        assert candidate(n) == n ** 2, n\n", "entry_point": "f"},
+    "HumanEval": {
+        "test": "METADATA = {}\n\ndef check(candidate):\n    assert candidate(3) == 9\n    assert candidate(0) == 0\n",
+        "entry_point": "f",
+    },
+    "HumanEval, driven": {
+        "test": "def check(candidate):\n    for n in range(5):\n        assert candidate(n) == n ** 2, n\n",
+        "entry_point": "f",
+    },
     "MBPP": {"test_list": ASSERTS, "test_setup_code": "", "challenge_test_list": ["assert f(-1) == 1"]},
-    "MBPP with setup": {"test_list": ["assert f(three) == 9"], "test_setup_code": "import math\nthree = math.floor(3.5)"},
+    "MBPP with setup": {
+        "test_list": ["assert f(three) == 9"],
+        "test_setup_code": "import math\nthree = math.floor(3.5)",
+    },
     "helpers": {"tests": ["def twice(x): return f(f(x))\nassert twice(2) == 16"]},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_of_every_form_pass_the_right_and_fail_the_wrong(form: str) -> None:
     assert score(SQUARE, **FORMS[form]).value == 1
     wrong = score("def f(x): return x * x + 1", **FORMS[form])
-    assert wrong.value == 0 and wrong.status == "ok" and wrong.reason
+    assert wrong.value == 0
+    assert wrong.status == "ok"
+    assert wrong.reason
 
 
 CHEATS = {
-    "equal to all": "class A:\n    def __eq__(s, o): return True\n    def __bool__(s): return True\ndef f(x): return A()",
-    "number equal to all": "class A(int):\n    def __eq__(s, o): return True\n    __hash__ = int.__hash__\ndef f(x): return A()",
+    "equal to all": "class A:\n    __eq__ = __bool__ = lambda *a: True\ndef f(x): return A()",
+    "number equal to all": "class A(int):\n    __eq__ = lambda *a: True\n    __hash__ = int.__hash__\ndef f(x): return A()",
     "exit": "import sys\ndef f(x): sys.exit(0)",
     "hard exit": "import os\ndef f(x): os._exit(0)",
     "exit early": "import os\nos._exit(0)",
     "raise SystemExit at import": "raise SystemExit(0)",
-    "own record": "import os\ndef f(x):\n    os.write(3, b'{\"status\":\"ok\",\"value\":true}\\n')\n    os._exit(0)",
+    "own record": 'import os\ndef f(x):\n    os.write(3, b\'{"status":"ok","value":true}\\n\')\n    os._exit(0)',
     "patched assert": "import builtins\nbuiltins.AssertionError = type('E', (Exception,), {})\ndef f(x): return 0",
     "counting calls": "n = 0\ndef f(x):\n    global n\n    n += 1\n    return [9, 16, 0][n - 1]",
     "prints the verdict": "print('passed')\ndef f(x): return None",
-}  # fmt: skip
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_child_for_a_row_judges_alike(form: str) -> None:
+    verifier = Code(children="row", wall_s=3)
+    assert score(SQUARE, verifier, **FORMS[form]).value == 1
+    wrong = score("def f(x): return x * x + 1", verifier, **FORMS[form])
+    assert wrong.value == 0
+    assert wrong.reason
+    for name, cheat in CHEATS.items():
+        assert name == "counting calls" or score(cheat, verifier, **FORMS[form]).value == 0
+    assert score("def f(x):\n    while True: pass", Code(children="row", wall_s=0.5), **FORMS[form]).value == 0
+
+
+def test_one_child_has_no_share() -> None:
+    with pytest.raises(UsageError):
+        Code(children="row", reward="fraction")
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
@@ -68,29 +97,46 @@ def test_cheats_never_pass(cheat: str, form: str) -> None:
 
 def test_in_process_tests_are_forgeable_and_say_so() -> None:
     found = score(CHEATS["equal to all"], Code(in_process=True), tests=ASSERTS)
-    assert found.value == 1 and "forgeable" in found.reason
+    assert found.value == 1
+    assert "forgeable" in found.reason
     assert score("def f(x): return 0", Code(in_process=True), tests=ASSERTS).value == 0
 
 
 @pytest.mark.parametrize(
     ("program", "reason"),
-    [("def f(x):\n    while True: pass", "timeout"), ("def f(x): return bytearray(1 << 34)", "memory"),
-     ("def g(x): return 1", "defines no 'f'"), ("def f(x) return 1", "SyntaxError"), ("", "no program"),
-     ("def f(x): print('x' * (1 << 25)); return 9", "output")],
-)  # fmt: skip
+    [
+        ("def f(x):\n    while True: pass", "timeout"),
+        ("def f(x): return bytearray(1 << 34)", "memory"),
+        ("def g(x): return 1", "defines no 'f'"),
+        ("def f(x) return 1", "SyntaxError"),
+        ("", "no program"),
+        ("def f(x): print('x' * (1 << 25)); return 9", "output"),
+    ],
+)
 def test_what_the_program_does_is_its_own_zero(program: str, reason: str) -> None:
     found = score(program, Code(wall_s=1), tests=ASSERTS)
-    assert found.value == 0 and reason in found.reason
+    assert found.value == 0
+    assert reason in found.reason
 
 
 @pytest.mark.parametrize(
     "meta",
-    [{}, {"tests": []}, {"tests": ["assert f(1) =="]}, {"tests": [{"call": "f(y)", "expected": "1"}]}, {"tests": [3]},
-     {"private_test_cases": "eJxr"}, {"test": "x = 1", "entry_point": "f"}, {"tests": {"inputs": ["1"], "outputs": []}}],
-)  # fmt: skip
+    [
+        {},
+        {"tests": []},
+        {"tests": ["assert f(1) =="]},
+        {"tests": [{"call": "f(y)", "expected": "1"}]},
+        {"tests": [3]},
+        {"private_test_cases": "eJxr"},
+        {"test": "x = 1", "entry_point": "f"},
+        {"tests": {"inputs": ["1"], "outputs": []}},
+    ],
+)
 def test_a_row_that_can_not_be_read_is_unscored(meta: dict[str, Any]) -> None:
     found = score(SQUARE, **meta)
-    assert found.value is None and found.status == "error" and "tests" in found.reason
+    assert found.value is None
+    assert found.status == "error"
+    assert "tests" in found.reason
 
 
 def test_a_sandbox_that_fails_is_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,12 +189,17 @@ def test_a_completion_that_goes_on_with_the_prompt_is_joined_to_it() -> None:
 
 @pytest.mark.parametrize(
     ("test", "program", "right"),
-    [("assert abs(f(1) - 0.333) < 1e-3", "def f(x): return 1 / 3", 1), ("assert f(1)", "def f(x): return [0]", 1),
-     ("assert not f(1)", "def f(x): return []", 1), ("assert f(1) is True", "def f(x): return 1", 0),
-     ("assert f(1) == 1", "def f(x): return True", 1), ("assert (2,) == f(1)", "def f(x): return [2]", 0),
-     ("assert f(1) == 2", "import numpy\ndef f(x): return numpy.int64(2)", 1),
-     ("assert f(1) == 2", "import sympy\ndef f(x): return sympy.sqrt(4)", 1)],
-)  # fmt: skip
+    [
+        ("assert abs(f(1) - 0.333) < 1e-3", "def f(x): return 1 / 3", 1),
+        ("assert f(1)", "def f(x): return [0]", 1),
+        ("assert not f(1)", "def f(x): return []", 1),
+        ("assert f(1) is True", "def f(x): return 1", 0),
+        ("assert f(1) == 1", "def f(x): return True", 1),
+        ("assert (2,) == f(1)", "def f(x): return [2]", 0),
+        ("assert f(1) == 2", "import numpy\ndef f(x): return numpy.int64(2)", 1),
+        ("assert f(1) == 2", "import sympy\ndef f(x): return sympy.sqrt(4)", 1),
+    ],
+)
 def test_asserts_mean_what_they_mean_in_python(test: str, program: str, right: int) -> None:
     assert isinstance(read({"tests": [test]})[0], Called)
     assert score(program, tests=[test]).value == right
@@ -164,23 +215,33 @@ def test_equality_can_be_chosen() -> None:
 
 def test_the_share_of_tests_passed_is_on_offer() -> None:
     found = score("def f(x): return 9", Code(reward="fraction"), tests=ASSERTS)
-    assert found.value == 0.5 and "1 of 2" in found.reason
+    assert found.value == 0.5
+    assert "1 of 2" in found.reason
     assert score("def f(x): return 9", tests=ASSERTS).value == 0
 
 
 def test_only_literal_asserts_are_lifted() -> None:
-    kinds = [type(c) for c in read({"tests": [ASSERTS[0], "assert f(g()) == 1", "x = 1\nassert f(x) == 1", "assert len(f(1)) == 1"]})]
+    kinds = [
+        type(c)
+        for c in read({"tests": [ASSERTS[0], "assert f(g()) == 1", "x = 1\nassert f(x) == 1", "assert len(f(1)) == 1"]})
+    ]
     assert kinds == [Called, Driven, Driven, Driven]
     assert [type(c) for c in read({"tests": [{"input": "1", "output": "1"}]})] == [Piped]
     driven = read({"tests": ["import math\nassert math.floor(f(1)) == g(2)"]})[0]
-    assert isinstance(driven, Driven) and driven.functions == ("f", "g")
+    assert isinstance(driven, Driven)
+    assert driven.functions == ("f", "g")
 
 
 @pytest.mark.parametrize(
     ("completion", "program"),
-    [("x = 1", "x = 1"), ("a\n```python\nx\n```\nb\n```py\ny\n```\n```text\nz\n```", "y"), ("```\nx\n```", "x"), ("```python\nx", "x"),
-     ("```json\n{}\n```", "```json\n{}\n```")],
-)  # fmt: skip
+    [
+        ("x = 1", "x = 1"),
+        ("a\n```python\nx\n```\nb\n```py\ny\n```\n```text\nz\n```", "y"),
+        ("```\nx\n```", "x"),
+        ("```python\nx", "x"),
+        ("```json\n{}\n```", "```json\n{}\n```"),
+    ],
+)
 def test_the_last_python_block_is_the_program(completion: str, program: str) -> None:
     assert extract(completion) == program
 
@@ -190,8 +251,12 @@ def test_extraction_is_linear() -> None:
 
 
 def test_close_holds_at_the_edges() -> None:
-    assert close([1.0, (2,)], (1, [2.0000001]), 1e-6) and not close([1], [1, 2], 1) and not close("a", 1, 9)
-    assert close(10**400, 10**400, 1e-6) and not close(10**400, 1.0, 1e-6) and close(float("inf"), float("inf"), 0.1)
+    assert close([1.0, (2,)], (1, [2.0000001]), 1e-6)
+    assert not close([1], [1, 2], 1)
+    assert not close("a", 1, 9)
+    assert close(10**400, 10**400, 1e-6)
+    assert not close(10**400, 1.0, 1e-6)
+    assert close(float("inf"), float("inf"), 0.1)
 
 
 def test_samples_keep_their_order_and_the_verifier_pickles() -> None:

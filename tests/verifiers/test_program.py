@@ -22,7 +22,9 @@ def score(completion: str, verifier: Program | None = None, **meta: Any) -> Scor
 
 
 def deduce(said: str, output: str = "[1, 1]", **options: Any) -> Score:
-    return score(f"<think>…</think> <answer>```output\n{said}\n```</answer>", Program(**options), task="deduction", output=output)
+    return score(
+        f"<think>…</think> <answer>```output\n{said}\n```</answer>", Program(**options), task="deduction", output=output
+    )
 
 
 def abduce(said: str, output: str = "[1, 1]", program: str = REPEAT) -> Score:
@@ -38,9 +40,21 @@ def induce(program: str, **options: Any) -> Score:
 
 @pytest.mark.parametrize(
     ("said", "value"),
-    [("[1, 1]", 1), ("[1,1]", 1), ("[1, True]", 0), ("[1, 1.0]", 0), ("(1, 1)", 0), ("[1] * 2", 0), ("f(1, 2)", 0), ("", 0), ("[1, 1", 0),
-     ("__import__('os').getcwd()", 0), ("[1, 1] if True else 0", 0), ("(" * 5000, 0)],
-)  # fmt: skip
+    [
+        ("[1, 1]", 1),
+        ("[1,1]", 1),
+        ("[1, True]", 0),
+        ("[1, 1.0]", 0),
+        ("(1, 1)", 0),
+        ("[1] * 2", 0),
+        ("f(1, 2)", 0),
+        ("", 0),
+        ("[1, 1", 0),
+        ("__import__('os').getcwd()", 0),
+        ("[1, 1] if True else 0", 0),
+        ("(" * 5000, 0),
+    ],
+)
 def test_deduction_compares_literals_and_their_types(said: str, value: float) -> None:
     found = deduce(said)
     assert (found.value, found.status) == (value, "ok")
@@ -58,9 +72,22 @@ def test_the_last_answer_counts_and_a_bare_text_will_do() -> None:
 
 @pytest.mark.parametrize(
     ("said", "value"),
-    [("1, 2", 1), ("1, b=2", 1), ("a=1, b=2,", 1), ("2, 1", 0), ("1) == 0 or (True", 0), ("1, 2) or f(1, 2", 0), ("*[1, 2]", 0),
-     ("**{'a': 1}", 0), ("1, 2 # note", 1), ("(lambda: 1)(), 2", 0), ("exit()", 0), ("1, 10**9", 0), ("", 0)],
-)  # fmt: skip
+    [
+        ("1, 2", 1),
+        ("1, b=2", 1),
+        ("a=1, b=2,", 1),
+        ("2, 1", 0),
+        ("1) == 0 or (True", 0),
+        ("1, 2) or f(1, 2", 0),
+        ("*[1, 2]", 0),
+        ("**{'a': 1}", 0),
+        ("1, 2 # note", 1),
+        ("(lambda: 1)(), 2", 0),
+        ("exit()", 0),
+        ("1, 10**9", 0),
+        ("", 0),
+    ],
+)
 def test_abduction_binds_literals_and_takes_any_input_that_fits(said: str, value: float) -> None:
     found = abduce(said)
     assert (found.value, found.status) == (value, "ok"), found
@@ -82,12 +109,21 @@ def test_induction_checks_every_pair() -> None:
 
 @pytest.mark.parametrize(
     "meta",
-    [{}, {"task": "guess"}, {"task": "deduction"}, {"task": "deduction", "output": "[["}, {"task": "induction", "pairs": []},
-     {"task": "induction", "pairs": [["1"]]}, {"task": "induction", "pairs": [["1", "f("]]}, {"task": "abduction", "output": "1"}],
-)  # fmt: skip
+    [
+        {},
+        {"task": "guess"},
+        {"task": "deduction"},
+        {"task": "deduction", "output": "[["},
+        {"task": "induction", "pairs": []},
+        {"task": "induction", "pairs": [["1"]]},
+        {"task": "induction", "pairs": [["1", "f("]]},
+        {"task": "abduction", "output": "1"},
+    ],
+)
 def test_a_row_that_can_not_be_read_is_unscored(meta: dict[str, Any]) -> None:
     found = score("```input\n1\n```\n```python\ndef f(x): return x\n```\n```output\n1\n```", **meta)
-    assert found.value is None and found.status == "error"
+    assert found.value is None
+    assert found.status == "error"
 
 
 def test_the_repository_names_of_tasks_work() -> None:
@@ -103,25 +139,40 @@ def propose(program: str, given: str = "3", preset: Any = "paper") -> Score:
 
 @pytest.mark.parametrize(
     ("program", "rule"),
-    [("def f(x): return x + 1", ""), ("import math\ndef f(x):\n    def g(y): return math.sqrt(y)\n    return g(x)", ""),
-     ("def g(x): return x", "structure"), ("def f(x): print(x)", "structure"), ("def f(x): return None", "integrity"),
-     ("def f(x): return 1 / 0", "integrity"), ("def f(x):\n    while True: pass\n    return 1", "timeout"),
-     ("def f(x): return object()", "literal"), ("def f(x): return float('nan')", "literal"), ("def f(x) return", "SyntaxError"),
-     ("import random\ndef f(x): return 1", "safety"), ("from os import path\ndef f(x): return 1", "safety"),
-     ("import os\ndef f(x): return os.environ.get('X', 1)", "safety"), ("import sys\ndef f(x): return sys.exit", "safety"),
-     ("import datetime as d\ndef f(x): return 1", "safety"), ("def f(x): return eval('1')", "safety"),
-     ("def f(x): return hash(str(x))", "determinism"), ("def f(x): return list({'a', 'b', 'c', 'd', 'e'})", "determinism"),
-     ("n = []\ndef f(x):\n    n.append(x)\n    return len(n)", "determinism"), ("def f(x): return id(x)", "determinism")],
-)  # fmt: skip
+    [
+        ("def f(x): return x + 1", ""),
+        ("import math\ndef f(x):\n    def g(y): return math.sqrt(y)\n    return g(x)", ""),
+        ("def g(x): return x", "structure"),
+        ("def f(x): print(x)", "structure"),
+        ("def f(x): return None", "integrity"),
+        ("def f(x): return 1 / 0", "integrity"),
+        ("def f(x):\n    while True: pass\n    return 1", "timeout"),
+        ("def f(x): return object()", "literal"),
+        ("def f(x): return float('nan')", "literal"),
+        ("def f(x) return", "SyntaxError"),
+        ("import random\ndef f(x): return 1", "safety"),
+        ("from os import path\ndef f(x): return 1", "safety"),
+        ("import os\ndef f(x): return os.environ.get('X', 1)", "safety"),
+        ("import sys\ndef f(x): return sys.exit", "safety"),
+        ("import datetime as d\ndef f(x): return 1", "safety"),
+        ("def f(x): return eval('1')", "safety"),
+        ("def f(x): return hash(str(x))", "determinism"),
+        ("def f(x): return list({'a', 'b', 'c', 'd', 'e'})", "determinism"),
+        ("n = []\ndef f(x):\n    n.append(x)\n    return len(n)", "determinism"),
+        ("def f(x): return id(x)", "determinism"),
+    ],
+)
 def test_a_proposal_is_valid_or_names_the_rule_it_breaks(program: str, rule: str) -> None:
     found = propose(program)
-    assert found.status == "ok" and found.value == float(not rule)
+    assert found.status == "ok"
+    assert found.value == float(not rule)
     assert rule in found.reason
 
 
 def test_the_repositorys_rules_differ() -> None:
     nested = "def f(x):\n    def g(y): return y\n    return g(x)"
-    assert propose(nested).value == 1 and propose(nested, preset="azr-repo").value == 0
+    assert propose(nested).value == 1
+    assert propose(nested, preset="azr-repo").value == 0
     assert propose("import os\ndef f(x): return 1", preset="azr-repo").value == 1
     assert propose("import hmac\ndef f(x): return 1", preset="azr-repo").value == 0
 
