@@ -180,7 +180,7 @@ def litter(count: int = 10_000) -> None:
             own = sum(len(descendants(pid)) for pid in servers)
         growth = max((b - a for a, b in zip(start, now, strict=False)), default=0.0)
         left = set(descendants(os.getpid())) - set(before)
-        litter = len(set(temporary.iterdir()) - files)
+        litter = len({path for path in set(temporary.iterdir()) - files if path.name.startswith("verikit-")})
         print(
             f"{count} mixed runs in {seconds:.0f} s, namespaces {namespaces}: survivors {len(left)}, zombies {zombies},"
         )
