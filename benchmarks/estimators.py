@@ -1,10 +1,12 @@
-"""Estimators: agreement with brute force over all subsets, and the time of the closed forms at 10,000 candidates.
+"""Estimators: agreement with brute force, the time of the closed forms, and how often the intervals cover the truth.
 
     python benchmarks/estimators.py [DATA.jsonl]
 
 DATA has rows with `candidates: [{correct, rm, pred}]` (eight stored answers to each problem); without it only the times
 are taken. Brute force enumerates subsets with `itertools.combinations` and elects with rational numbers.
 """
+
+from __future__ import annotations
 
 import json
 import math
@@ -16,13 +18,15 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 from verikit.select import clusters
-from verikit.stats import Summary, best_of_ranked, pass_at_k, ranked_truth, subsets, vote_weights
+from verikit.stats import Interval, Summary, best_of_ranked, mean_interval, pass_at_k, ranked_truth, subsets
 from verikit.types import Score
 
 Subset = tuple[tuple[float, float, int | None], ...]
 KS = (1, 4, 16, 64, 256, 1024)
+INTERVALS: tuple[Interval, ...] = get_args(Interval)
 
 
 def elected(subset: Subset, weigh: Callable[[float], float]) -> Fraction:
@@ -78,7 +82,7 @@ def agreement(path: Path) -> None:
     print(f"largest difference from brute force: {worst:.2e} (bar 1e-9)\n")
 
 
-def closed_forms(problems: Sequence[tuple[array[float], array[float]]]) -> float:
+def closed_forms(problems: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
     start = time.perf_counter()
     for truth, scores in problems:
         n, right = len(truth), int(sum(truth))
@@ -98,9 +102,11 @@ def speed(problems: int = 1000, candidates: int = 10_000, kinds: int = 50) -> No
         )
         for kind in range(kinds)
     ] * (problems // kinds)
-    print(f"{problems} problems x {candidates} candidates, pass@k and best-of-k at k = {KS}, arrays of doubles")
+    print(f"{problems} problems x {candidates} candidates, pass@k and best-of-k at k = {KS}")
+    lists = [(list(truth), list(scores)) for truth, scores in data[:kinds]] * (problems // kinds)
     closed_forms(data[:2])
-    print(f"  with numpy   {min(closed_forms(data) for _ in range(3)):6.2f} s (best of 3; bar 1 s)")
+    print(f"  with numpy   {min(closed_forms(data) for _ in range(3)):6.2f} s from arrays (best of 3; bar 1 s)")
+    print(f"  with numpy   {min(closed_forms(lists) for _ in range(3)):6.2f} s from lists (best of 3)")
     with_numpy, subsets._numpy = subsets._numpy, lambda: None  # type: ignore[assignment]
     print(f"  pure Python  {closed_forms(data):6.2f} s")
     subsets._numpy = with_numpy
@@ -124,9 +130,28 @@ def streaming(groups: int = 5_000, n: int = 8) -> None:
     print(f"Summary: {each * 1e6:.0f} us for a group of {n} at k = 1, 2, 4, 8 (all metrics)")
 
 
+def coverage(runs: int = 1000, candidates: int = 4) -> None:
+    """How often a 95 % interval covers, for prompts whose difficulty is drawn from a beta distribution."""
+    print(f"coverage of 95 % intervals in {runs} runs, {candidates} candidates to a prompt (mean width)")
+    rng = random.Random(0)
+    for shape in ((1, 2), (9, 1), (0.5, 0.05), (0.05, 2)):
+        mean = shape[0] / sum(shape)
+        for prompts in (32, 100):
+            covered, width = dict.fromkeys(INTERVALS, 0), dict.fromkeys(INTERVALS, 0.0)
+            for _ in range(runs):
+                chances = [rng.betavariate(*shape) for _ in range(prompts)]
+                values = [sum(rng.random() < p for _ in range(candidates)) / candidates for p in chances]
+                for interval in INTERVALS:
+                    found = mean_interval(values, interval=interval)
+                    covered[interval] += found.low <= mean <= found.high
+                    width[interval] += found.high - found.low
+            cells = (f"{kind} {covered[kind] / runs:.3f} ({width[kind] / runs:.3f})" for kind in INTERVALS)
+            print(f"  mean {mean:.3f}, {prompts:3d} prompts: " + "   ".join(cells))
+
+
 if __name__ == "__main__":
-    assert vote_weights([0.0], "sigmoid") == [0.5]
     if len(sys.argv) > 1:
         agreement(Path(sys.argv[1]))
     speed()
     streaming()
+    coverage()

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pickle
 import random
 import statistics
 import subprocess
@@ -21,6 +22,7 @@ from verikit.stats import (
     Mean,
     Summary,
     best_at_k,
+    bootstrap,
     intervals,
     mean_at_k,
     mean_interval,
@@ -262,6 +264,11 @@ def test_extreme_scores_neither_overflow_nor_tie_by_mistake(weighting):
     assert vote_at_k([1.0, 1.0, 0.0, 0.0], [0, 0, 1, 2], 4, weights).value == 1.0
 
 
+def test_a_misspelt_interval_is_refused_before_anything_is_counted():
+    with pytest.raises(UsageError, match="no interval 'wilsen'"):
+        Summary([1], interval="wilsen")
+
+
 def test_a_misspelt_weighting_is_refused_by_name():
     with pytest.raises(UsageError, match="no weighting 'sigmiod'"):
         vote_weights([1.0], "sigmiod")
@@ -338,13 +345,49 @@ def test_mean_and_standard_error_are_the_usual_ones(values):
         assert interval.stderr == pytest.approx(statistics.stdev(values) / math.sqrt(len(values)), rel=1e-9)
 
 
-def test_bootstrap_and_normal_intervals_meet_where_one_hands_over_to_the_other():
+def test_0_1_values_get_wilsons_interval_of_their_count():
+    ours, plain_wilson = mean_interval([1.0] * 81 + [0.0] * 182), wilson(81, 263)
+    assert ours.method == "wilson"
+    assert (ours.low, ours.high) == pytest.approx((plain_wilson.low, plain_wilson.high), abs=1e-12)
+
+
+def test_less_spread_within_0_and_1_counts_as_more_prompts():
+    # Half the deviation is a quarter of the variance: 400 prompts' worth from 100.
+    ours, four_times = mean_interval([0.25, 0.75] * 50), wilson(200, 400)
+    assert (ours.low, ours.high) == pytest.approx((four_times.low, four_times.high), abs=1e-12)
+
+
+def test_the_three_intervals_meet_in_the_middle():
     rng = random.Random(1)
     values = [rng.betavariate(2, 3) for _ in range(intervals.MAX_BOOTSTRAP + 1)]
-    booted, normal = mean_interval(values[:-1]), mean_interval(values)
-    assert (booted.method, normal.method) == ("bootstrap", "normal")
-    assert booted.low == pytest.approx(normal.low, abs=0.1 * (normal.high - normal.low))
-    assert booted.high == pytest.approx(normal.high, abs=0.1 * (normal.high - normal.low))
+    booted = mean_interval(values[:-1], interval="bootstrap")
+    normal, ours = mean_interval(values, interval="bootstrap"), mean_interval(values)
+    assert (booted.method, normal.method, ours.method) == ("bootstrap", "normal", "wilson")
+    for other in (booted, normal):
+        assert other.low == pytest.approx(ours.low, abs=0.1 * (ours.high - ours.low))
+        assert other.high == pytest.approx(ours.high, abs=0.1 * (ours.high - ours.low))
+
+
+def test_the_bootstrap_is_seeded_and_its_ends_are_resampled_means():
+    values = [0.0, 0.5, 1.0, 1.0]
+    assert bootstrap(values, seed=1) == bootstrap(values[::-1], seed=1)
+    ends = {bootstrap(values, 0.5, seed) for seed in range(5)}
+    assert all(8 * end == int(8 * end) for pair in ends for end in pair)
+    assert bootstrap([0.0, 1.0] * 200, seed=1) != bootstrap([0.0, 1.0] * 200, seed=2)
+    assert bootstrap([0.3]) == (0.3, 0.3)
+
+
+def test_values_outside_0_and_1_are_bootstrapped():
+    interval = mean_interval([-2.0, 5.0, 0.5] * 10)
+    assert interval.method == "bootstrap"
+    assert interval.low < interval.value < interval.high
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1, 95, math.nan])
+def test_a_level_outside_0_and_1_is_refused(level):
+    for call in (lambda: wilson(1, 2, level), lambda: bootstrap([0.0, 1.0], level), lambda: Summary([1], level=level)):
+        with pytest.raises(UsageError, match="confidence level"):
+            call()
 
 
 def test_memory_does_not_grow_with_prompts():
@@ -362,18 +405,25 @@ def test_a_value_no_mean_survives_is_refused(value):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("prompts", "least"), [(30, 0.90), (100, 0.925), (400, 0.93)])
-def test_95_percent_intervals_over_prompts_cover_the_truth(prompts, least):
-    # Each prompt has its own difficulty, Beta(1, 2), and 4 candidates: the clustered case.
+@pytest.mark.parametrize(
+    ("interval", "prompts", "shape", "least"),
+    # Each prompt has its own difficulty, Beta(shape), and 4 candidates: the clustered case; the last is near 100 %.
+    [
+        ("wilson", 30, (1, 2), 0.92),
+        ("wilson", 100, (1, 2), 0.925),
+        ("wilson", 100, (2, 0.05), 0.92),
+        ("bootstrap", 30, (1, 2), 0.90),
+        ("bootstrap", 100, (1, 2), 0.92),
+    ],
+)
+def test_95_percent_intervals_over_prompts_cover_the_truth(interval, prompts, shape, least):
     rng = random.Random(prompts)
     runs, covered = 1_000, 0
     for _ in range(runs):
-        interval = mean_interval(
-            [sum(rng.random() < p for _ in range(4)) / 4 for p in (rng.betavariate(1, 2) for _ in range(prompts))]
-        )
-        assert interval.method == "bootstrap"
-        covered += interval.low <= 1 / 3 <= interval.high
-    assert least <= covered / runs <= 0.975
+        difficulties = [rng.betavariate(*shape) for _ in range(prompts)]
+        found = mean_interval([sum(rng.random() < p for _ in range(4)) / 4 for p in difficulties], interval=interval)
+        covered += found.low <= shape[0] / sum(shape) <= found.high
+    assert least <= covered / runs <= 0.985
 
 
 # Summary
@@ -395,8 +445,9 @@ def test_unscored_truth_is_left_out_and_a_group_too_small_for_k_is_counted():
     assert "bon@1" not in estimates
 
 
-def test_an_unscored_candidate_is_never_selected_while_a_scored_one_exists():
-    summary = Summary([3])
+@pytest.mark.parametrize("weighting", ["raw", "sigmoid", "softmax"])
+def test_an_unscored_candidate_is_never_selected_while_a_scored_one_exists(weighting):
+    summary = Summary([3], weighting=weighting)
     summary.add(right(1, 1, 0), [Score.timeout("slow"), Score.error("down"), Score(-9.0)], [0, 0, 1])
     estimates = summary.estimates()
     assert estimates["bon@3"].value == 0.0
@@ -419,22 +470,44 @@ def test_pass_at_k_counts_graded_truth_from_the_pass_mark():
     assert summary.estimates()["pass@1"].value == 0.5
 
 
-def test_a_summary_has_no_order():
+def mixed_groups(count):
     rng = random.Random(3)
-    groups = [
-        (
-            right(*(rng.random() < 0.4 for _ in range(6))),
-            right(*(rng.random() for _ in range(6))),
-            [0, 1, 1, None, 2, 0],
-        )
-        for _ in range(30)
+    names = [0, 1, 1, None, 2, 0]
+    return [
+        (right(*(rng.random() < 0.4 for _ in names)), right(*(rng.random() for _ in names)), names)
+        for _ in range(count)
     ]
-    forth, back = Summary([1, 3]), Summary([3, 1])
+
+
+@pytest.mark.parametrize("interval", ["wilson", "bootstrap"])
+def test_a_summary_has_no_order(interval):
+    groups = mixed_groups(30)
+    forth, back = Summary([1, 3], interval=interval), Summary([3, 1], interval=interval)
     for group in groups:
         forth.add(*group)
     for group in reversed(groups):
         back.add(*group)
     assert forth.estimates() == back.estimates()
+
+
+@pytest.mark.parametrize("count", [30, intervals.MAX_BOOTSTRAP + 1])
+def test_summaries_of_workers_merge_into_what_one_would_have_counted(count):
+    groups = mixed_groups(count)
+    alone = Summary([2, 9], interval="bootstrap")
+    workers = [Summary([2, 9], interval="bootstrap") for _ in range(3)]
+    for i, group in enumerate(groups):
+        alone.add(*group)
+        workers[i % 3].add(*group)
+    merged = Summary([2, 9], interval="bootstrap")
+    for worker in workers:
+        merged.merge(pickle.loads(pickle.dumps(worker)))
+    assert merged.estimates() == alone.estimates()
+    assert merged.groups == count
+
+
+def test_summaries_of_different_settings_do_not_merge():
+    with pytest.raises(UsageError, match="different settings"):
+        Summary([1]).merge(Summary([2]))
 
 
 def test_the_method_says_how_many_groups_were_not_exact(monkeypatch):
@@ -443,7 +516,16 @@ def test_the_method_says_how_many_groups_were_not_exact(monkeypatch):
     summary = Summary([2])
     summary.add(right(1, 0, 0), clusters=[0, 1, 1])
     summary.add(right(1, 1, 1), clusters=[0, 1, 1])
-    assert summary.estimates()["maj@2"].method == "bootstrap, 1 groups by monte carlo"
+    assert summary.estimates()["maj@2"].method == "wilson, 1 groups by monte carlo"
+
+
+def test_a_truth_beyond_averaging_is_refused_and_leaves_the_summary_as_it_was():
+    summary = Summary([1, 2])
+    summary.add(right(1, 0))
+    before = summary.estimates()
+    with pytest.raises(UsageError, match="can't be averaged"):
+        summary.add([Score(1e308), Score(1e308)])
+    assert summary.estimates() == before
 
 
 def test_lists_that_do_not_belong_together_are_refused():

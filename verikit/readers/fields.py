@@ -1,6 +1,6 @@
 """Values to text: prompts, candidates and gold answers as the formats write them. Each raises a `SchemaError`.
 
-A conversation's text is what its assistant turns say, joined by blank lines; the messages themselves are kept beside it.
+A conversation's text is what its assistant turns say, joined by blank lines; the messages are kept beside it.
 """
 
 from __future__ import annotations
@@ -70,19 +70,18 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
     )
 
 
-def candidates(value: Any, field: str) -> list[tuple[str, Own]]:
-    """Candidates of a list; text or an object instead of a list counts as the only one."""
-    if type(value) is not list:
-        return [candidate(value, field)]
-    if not value:
+def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:
+    """Return the texts of a list of candidates and each one's own keys; no keys at all if none has any."""
+    if not values:
         raise SchemaError("no completions: the list is empty", field=field, hint="drop the row, or give it candidates")
-    for item in value:
-        if type(item) is dict and item.get("role", "assistant") != "assistant":
-            hint = 'each completion of its own: [[{"role": …}, …], …], or the key "completion" for a single one'
-            raise SchemaError(
-                "a single conversation stands where a list of completions is expected", field=field, hint=hint
-            )
-    return [candidate(item, f"{field}[{number}]") for number, item in enumerate(value)]
+    for value in values:
+        if type(value) is dict and value.get("role", "assistant") != "assistant":
+            problem = "a single conversation stands where a list of completions is expected"
+            hint = 'each completion is a list of its own; a single one goes under the key "completion"'
+            raise SchemaError(problem, field=field, hint=hint)
+    found = [candidate(value, f"{field}[{number}]") for number, value in enumerate(values)]
+    own = [keys for _, keys in found]
+    return [text for text, _ in found], own if any(own) else []
 
 
 def conversation(messages: list[Any], field: str) -> str:
@@ -99,7 +98,7 @@ def conversation(messages: list[Any], field: str) -> str:
 
 
 def content(value: Any, field: str) -> str:
-    """A message's content as text: of a list of parts the text ones, joined by blank lines; null (a tool call) is empty."""
+    """A message's content as text: of a list of parts the text ones; null (a tool call) is empty."""
     if type(value) is str:
         return value
     if value is None:

@@ -1,8 +1,8 @@
 """The file formats: under which keys each keeps prompt, completions, answer and id, and how it is told by its keys.
 
-A key may be a dotted path into the row (`reward_model.ground_truth`, `response.body.choices`); the first one present is taken. What
-can't be said in keys is done by a format's `prepare`, which sees each row first. Read from the sources of lm-eval
-0.4.13 (`evaluator.py`, `evaluation_tracker.py`), TRL 1.16.0 (`grpo_trainer.py`), verl 0.9.1 (`ray_trainer.py`,
+A key may be a dotted path into the row (`reward_model.ground_truth`); the first one that leads to a value is taken.
+What can't be said in keys is done by a format's `prepare`, which sees each row first. Sources: lm-eval 0.4.13
+(`evaluator.py`, `evaluation_tracker.py`), TRL 1.16.0 (`grpo_trainer.py`), verl 0.9.1 (`ray_trainer.py`,
 `main_generation_server.py`), alpaca_eval 0.6.6 (`main.py`) and the OpenAI client's `ChatCompletion`.
 """
 
@@ -80,7 +80,9 @@ def _openai(notes: list[str]) -> Prepare:
             turns = len(messages)
             while turns and isinstance(messages[turns - 1], dict) and messages[turns - 1].get("role") == "assistant":
                 turns -= 1
-            row["messages"], row["completion"] = messages[:turns] or None, messages[turns:] or None
+            row["messages"] = messages[:turns] or None
+            if turns < len(messages):
+                row["completion"] = messages[turns:]
         return row
 
     return prepare

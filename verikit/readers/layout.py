@@ -21,7 +21,7 @@ LIKELY = {
     "prompt": ("problem", "question", "instruction", "input", "query", "prompts", "messages", "original_question"),
     "completions": (
         *("candidates", "responses", "outputs", "samples", "generations", "predictions", "solutions", "response"),
-        *("output", "prediction", "generation", "model_output", "pred", "text", "code"),
+        *("output", "prediction", "generation", "model_output", "text", "code", "pred"),
     ),
     "answer": ("gold", "target", "label", "ground_truth", "reference", "gold_answer", "final_answer", "solution"),
     "id": ("idx", "index", "question_id", "unique_id", "doc_id", "uid", "qid"),
@@ -47,17 +47,18 @@ class Layout:
     """Reads the rows of one file as a format, with `mapping` from our fields to the row's keys."""
 
     def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str]) -> None:
+        self.name = form.name
         self._prepare = form.prepare(notes) if form.prepare else None
         self._needs_prompt = form.needs_prompt and "prompt" not in mapping
         self._mapping = {field: path for field, path in mapping.items() if path}
         self._notes = notes
-        self._first = True
+        self._first = self._unsure = True
         paths = {field: tuple(map(_path, getattr(form, field))) for field in FIELDS}
         if "completions" in mapping or "completion" in mapping:
             paths["completions"] = paths["completion"] = ()
         paths |= {field: _either(path) for field, path in mapping.items()}
         self._paths = tuple(paths[field] for field in FIELDS)
-        self._mapped = tuple(FIELDS.index(field) for field in self._mapping)
+        self._flat = _flat(self._paths)
 
     def group(self, row: Row, line: int) -> tuple[Group, bool, bool] | None:
         """Return the row's group, whether it is a single candidate, and whether it has an id of its own.
@@ -66,47 +67,64 @@ class Layout:
         """
         if self._prepare and self._prepare(row) is None:
             return None
-        places = [_place(row, paths) for paths in self._paths]
-        prompt, several, lone, answer, id = [place and place[0][place[1]] for place in places]
-        self._check(row, places, prompt is None, several is None and lone is None, answer is None)
-        single = type(several) is not list
-        if single:
-            found = [fields.candidate(lone if several is None else several, "completion")]
+        values: list[Any]
+        places: list[Place | None] = []
+        if self._flat:
+            values = [row.get(key) for key in self._flat]
         else:
-            found = fields.candidates(several, "completions")
+            places = [_place(row, paths) for paths in self._paths]
+            values = [place and place[0][place[1]] for place in places]
+        prompt, several, lone, answer, id = values
+        if self._unsure or (several is None and lone is None) or prompt is None:
+            self._check(row, prompt is None, several is None and lone is None, answer is None)
+        single = type(several) is not list
+        own: list[fields.Own] = []
+        if single:
+            completion, keys = fields.candidate(lone if several is None else several, "completion")
+            completions = [completion]
+            if keys:
+                own = [keys]
+        else:
+            completions, own = fields.candidates(several, "completions")
         text = "" if prompt is None else fields.prompt(prompt)
         gold, name = fields.answer(answer), fields.identity(id)
+        for key in self._flat:
+            row.pop(key, None)
         for place in places:
             if place and type(place[0]) is dict:
                 place[0].pop(place[1], None)
-        own = [keys for _, keys in found]
-        texts = [candidate for candidate, _ in found]
-        group = Group(text, texts, gold, name or f"line:{line}", _meta(row), own if any(own) else ())
-        return group, single, bool(name)
+        meta = _with_meta(row) if "meta" in row else row
+        return Group(text, completions, gold, name or f"line:{line}", meta, own or ()), single, bool(name)
 
-    def _check(self, row: Row, places: list[Place | None], no_prompt: bool, no_text: bool, no_answer: bool) -> None:
+    def _check(self, row: Row, no_prompt: bool, no_text: bool, no_answer: bool) -> None:
         """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
-        for index in self._mapped:
-            if places[index] is None:
-                field = FIELDS[index]
-                raise SchemaError(f"no {self._mapping[field]!r}, which {field} is mapped to; {_keys(row)}", field=field)
+        for field, path in self._mapping.items():
+            if _place(row, self._paths[FIELDS.index(field)]) is None:
+                raise SchemaError(f"no {path!r}, which {field} is mapped to; {_keys(row)}", field=field)
         if no_text or (no_prompt and self._needs_prompt):
             field = "completions" if no_text else "prompt"
-            raise SchemaError(
-                f"no {field}; {_keys(row)}", field=field, hint=self._hint(row, no_prompt, no_text, no_answer)
-            )
+            hint = self._hint(row, no_prompt, no_text, no_answer)
+            raise SchemaError(f"no {field}; {_keys(row)}", field=field, hint=hint)
         if self._first and no_answer and "answer" not in self._mapping and (likely := _likely(row, "answer")):
             self._notes.append(f"no gold answers are read; {likely!r} looks like one: --map answer={likely}")
         self._first = False
+        self._unsure = bool(self._mapping)
 
     def _hint(self, row: Row, no_prompt: bool, no_text: bool, no_answer: bool) -> str:
         wanted = {"prompt": no_prompt and self._needs_prompt, "completions": no_text, "answer": no_answer}
         wanted["id"] = _place(row, self._paths[FIELDS.index("id")]) is None
         guesses = {field: _likely(row, field) for field, missing in wanted.items() if missing}
-        flags = [f"--map {field}={key}" for field, key in guesses.items() if key]
-        flags += [f"--map {field}=KEY" for field in ("prompt", "completions") if guesses.get(field) == ""]
-        none = "; --map prompt= if there is no prompt" if wanted["prompt"] else ""
+        needed = ("prompt", "completions")
+        flags = [f"--map {field}={key or 'KEY'}" for field, key in guesses.items() if key or field in needed]
+        none = " (or --map prompt= for none)" if guesses.get("prompt") == "" else ""
         return f"{' '.join(flags)}{none}"
+
+
+def _flat(paths: tuple[tuple[Path, ...], ...]) -> tuple[Any, ...]:
+    """The one key of each field, None where a field has none, if all lie at the top of the row; else nothing."""
+    if any(len(either) > 1 or any(parents for parents, _ in either) for either in paths):
+        return ()
+    return tuple(either[0][1] if either else None for either in paths)
 
 
 def _path(dotted: str) -> Path:
@@ -147,14 +165,11 @@ def _step(node: Any, key: str) -> Any:
     return None
 
 
-def _meta(row: Row) -> Row:
-    meta = row.pop("meta", None)
-    if meta is None:
-        return row
-    if type(meta) is not dict:
+def _with_meta(row: Row) -> Row:
+    meta = row.pop("meta")
+    if meta is not None and type(meta) is not dict:
         raise SchemaError(f"meta is an object, this is {kind(meta)}", field="meta")
-    row.update(meta)
-    return row
+    return row | (meta or {})
 
 
 def _keys(row: Row) -> str:

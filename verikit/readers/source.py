@@ -1,4 +1,4 @@
-"""Bytes to rows: opens a file or stdin, plain or gzip, and cuts it into numbered rows: lines, or items of one JSON array.
+"""Bytes to rows: a file or stdin, plain or gzip, cut into numbered rows: lines, or the items of one JSON array.
 
 Gzip and byte order marks are told by the first bytes, not by the name. No row is held beyond `MAX_ROW` bytes: a longer
 one becomes a `SchemaError` and the rest of it is skipped. A file that can't be read at all raises a `UsageError`; a
@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, cast
+from typing import cast
 
 from verikit.errors import SchemaError, UsageError
 from verikit.readers.array import CHUNK, Items, items, too_long
@@ -28,11 +28,11 @@ Stream = io.BufferedReader | gzip.GzipFile
 def opened(path: str) -> Iterator[io.BufferedReader]:
     """Open a file, or stdin for `"-"` (which stays open), as a stream that can be peeked into."""
     if path == "-":
-        stdin: IO[bytes] = sys.stdin.buffer
+        stdin = sys.stdin.buffer
         yield stdin if isinstance(stdin, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stdin))
         return
     try:
-        stream = open(path, "rb", buffering=2**18)  # noqa: SIM115 - closed below; only opening may fail here
+        stream = open(path, "rb")  # noqa: SIM115 - closed below; only opening may fail here
     except (OSError, ValueError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         hint = "give a file" if isinstance(error, IsADirectoryError) else "check the path and its permissions"

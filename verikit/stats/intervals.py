@@ -1,9 +1,10 @@
-"""Means over prompts with intervals that stay honest at 0 % and 100 %.
+"""Means over prompts with intervals that stay honest near 0 % and 100 %.
 
 A prompt's candidates are correlated, so the prompt is the unit: each gives one number per metric, and the interval is
-over prompts. 0/1 numbers get Wilson's interval, others the percentile bootstrap over prompts (beyond `MAX_BOOTSTRAP`
-prompts the normal one, which it converges to). Numbers without any spread get Wilson's with n = prompts: an interval of
-zero width would claim to know what was only seen a few times.
+over prompts. Numbers in [0, 1] get Wilson's interval at the effective number of prompts: as many 0/1 prompts as would
+give the same variance (for 0/1 numbers, just the prompts). The percentile bootstrap over prompts is there too; beyond
+`MAX_BOOTSTRAP` prompts it gives way to the normal interval it converges to. Numbers without any spread get Wilson's
+with n = prompts either way: an interval of zero width would claim to know what was only seen a few times.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from statistics import NormalDist
+from typing import Literal, get_args
 
 from verikit.errors import UsageError
 
@@ -23,8 +25,10 @@ RESAMPLES = 1000
 """Bootstrap resamples: the ends of a 95 % interval are the 26th and 975th of the sorted resampled means."""
 MAX_BOOTSTRAP = 1000
 """Prompts up to which the interval is bootstrapped, and single values are kept."""
+LARGEST = 1e100
+"""The largest value a mean takes: far from where sums of squares overflow."""
+Interval = Literal["wilson", "bootstrap"]
 _UNIT = 1 << 60
-_LARGEST = 1e100
 _ROUNDING = 1e-12
 
 
@@ -36,7 +40,7 @@ class Estimate:
     low: float
     high: float
     stderr: float
-    """Standard error; where nothing varied, Wilson's half width over z, so that it is never a hollow 0."""
+    """Standard error over prompts; where they don't vary, Wilson's half width over z, so that it is no hollow 0."""
     n: int
     """Independent units behind it: prompts, or the subsets looked at in one group."""
     method: str
@@ -53,22 +57,18 @@ def wilson(successes: float, n: int, level: float = 0.95) -> Estimate:
     """
     if not (0 <= successes <= n and n >= 1):
         raise UsageError(f"a proportion needs 0 <= successes <= n and n >= 1, not {successes!r} of {n!r}")
-    z = _z(level)
-    p = successes / n
-    shrink = 1 + z * z / n
-    centre = (p + z * z / (2 * n)) / shrink
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / shrink
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == n else min(1.0, centre + half)
-    return Estimate(p, low, high, half / z, n, "wilson")
+    low, high, stderr = _wilson(successes / n, n, level)
+    return Estimate(successes / n, low, high, stderr, n, "wilson")
 
 
-def mean_interval(values: Iterable[float], level: float = 0.95, seed: int = 0) -> Estimate:
-    """The mean of one value per prompt, with its interval over prompts."""
+def mean_interval(
+    values: Iterable[float], level: float = 0.95, *, interval: Interval = "wilson", seed: int = 0
+) -> Estimate:
+    """The mean of one value per prompt, with its interval over prompts; see `Mean.estimate`."""
     mean = Mean()
     for value in values:
         mean.add(value)
-    return mean.estimate(level, seed)
+    return mean.estimate(level, interval=interval, seed=seed)
 
 
 class Mean:
@@ -77,13 +77,12 @@ class Mean:
     Sums are kept in integer multiples of 2**-60 (squares: of 2**-120): integer addition is exact, so it has no order.
     """
 
-    __slots__ = ("_binary", "_highest", "_lowest", "_squares", "_sum", "_values", "n")
+    __slots__ = ("_highest", "_lowest", "_squares", "_sum", "_values", "n")
 
     def __init__(self) -> None:
         self.n = 0
         self._sum = self._squares = 0
         self._lowest, self._highest = math.inf, -math.inf
-        self._binary = True
         self._values = array("d")
 
     def add(self, value: float) -> None:
@@ -92,7 +91,7 @@ class Mean:
         Raises:
             UsageError: a value beyond 1e100, or NaN.
         """
-        if not -_LARGEST <= value <= _LARGEST:
+        if not -LARGEST <= value <= LARGEST:
             raise UsageError(f"a value of {value!r} can't be averaged", hint="truth scores belong in [0, 1]")
         # Rounding must not pass for spread: 1 - 1e-16 is a 1.
         if abs(value - round(value)) < _ROUNDING:
@@ -103,54 +102,67 @@ class Mean:
         self._squares += exact * exact
         self._lowest = min(self._lowest, value)
         self._highest = max(self._highest, value)
-        self._binary = self._binary and (value == 0 or value == 1)
-        if self.n <= MAX_BOOTSTRAP:
-            self._values.append(value)
-        elif self._values:
-            self._values = array("d")
+        self._keep((value,))
 
     def merge(self, other: Mean) -> None:
-        """Take over what another mean counted, as if its values had been added here."""
+        """Count what another mean counted, as if its values had been added here."""
         self.n += other.n
         self._sum += other._sum
         self._squares += other._squares
-        self._lowest, self._highest = min(self._lowest, other._lowest), max(self._highest, other._highest)
-        self._binary = self._binary and other._binary
-        self._values = self._values + other._values if self.n <= MAX_BOOTSTRAP else array("d")
+        self._lowest = min(self._lowest, other._lowest)
+        self._highest = max(self._highest, other._highest)
+        self._keep(other._values)
 
-    def estimate(self, level: float = 0.95, seed: int = 0, left_out: int = 0, note: str = "") -> Estimate:
-        """The mean and its interval; `note` is appended to the method.
+    def _keep(self, values: Iterable[float]) -> None:
+        if self.n <= MAX_BOOTSTRAP:
+            self._values.extend(values)
+        elif self._values:
+            self._values = array("d")
+
+    def estimate(
+        self, level: float = 0.95, *, interval: Interval = "wilson", seed: int = 0, left_out: int = 0
+    ) -> Estimate:
+        """The mean and its interval; `left_out` is passed on.
+
+        Values outside [0, 1] have no Wilson interval and are bootstrapped whatever `interval` says.
 
         Raises:
-            UsageError: nothing was added, or a level outside (0, 1).
+            UsageError: nothing was added, a level outside (0, 1), or an unknown interval.
         """
+        check_interval(level, interval)
         if not self.n:
             raise UsageError("the mean of no values was asked for")
         n, mean = self.n, self._sum / (self.n * _UNIT)
+        variance = (n * self._squares - self._sum**2) / (n * n * _UNIT**2)
         spread = self._highest - self._lowest > _ROUNDING
-        least, most = (0.0, 1.0) if self._lowest >= 0 and self._highest <= 1 else (-math.inf, math.inf)
-        stderr = math.sqrt((n * self._squares - self._sum**2) / (n * n * (n - 1))) / _UNIT if spread else 0.0
-        if most == 1 and (self._binary or not spread):
-            interval = wilson(mean * n, n, level)
-            low, high, method, stderr = interval.low, interval.high, "wilson", stderr or interval.stderr
-        elif n <= MAX_BOOTSTRAP:
-            low, high = bootstrap(self._values, level, seed)
-            method = "bootstrap"
-        else:
-            half = _z(level) * stderr
-            low, high, method = max(least, mean - half), min(most, mean + half), "normal"
-        return Estimate(mean, low, high, stderr, n, method + note, left_out)
+        stderr = math.sqrt(variance / (n - 1)) if spread else 0.0
+        proportion = self._lowest >= 0 and self._highest <= 1
+        if proportion and (interval == "wilson" or not spread):
+            low, high, wilson_stderr = _wilson(mean, n * mean * (1 - mean) / variance if spread else n, level)
+            return Estimate(mean, low, high, stderr or wilson_stderr, n, "wilson", left_out)
+        if n <= MAX_BOOTSTRAP:
+            return Estimate(mean, *bootstrap(self._values, level, seed), stderr, n, "bootstrap", left_out)
+        half = _z(level) * stderr
+        least, most = (0.0, 1.0) if proportion else (-math.inf, math.inf)
+        return Estimate(mean, max(least, mean - half), min(most, mean + half), stderr, n, "normal", left_out)
 
 
 def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tuple[float, float]:
     """The percentile bootstrap interval of the mean, by `RESAMPLES` seeded resamples (Efron 1979).
 
     Values are sorted first, so their order doesn't matter, and metrics over the same prompts share their resamples.
+
+    Raises:
+        UsageError: no values, or a level outside (0, 1).
     """
-    values = sorted(values)
-    n = len(values)
-    means = sorted(sum(pick(values)) / n for pick in _resamples(n, seed)) if n > 1 else [values[0]] * RESAMPLES
-    tail = int((1 - level) / 2 * RESAMPLES)
+    if not len(values):
+        raise UsageError("an interval of no values was asked for")
+    check_interval(level)
+    ordered, n = sorted(values), len(values)
+    if n == 1:
+        return ordered[0], ordered[0]
+    means = sorted(math.fsum(pick(ordered)) / n for pick in _resamples(n, seed))
+    tail = math.floor(round((1 - level) / 2 * RESAMPLES, 6))
     return means[tail], means[RESAMPLES - 1 - tail]
 
 
@@ -161,7 +173,27 @@ def _resamples(n: int, seed: int) -> list[Callable[[Sequence[float]], tuple[floa
     return [itemgetter(*rng.choices(indices, k=n)) for _ in range(RESAMPLES)]
 
 
-def _z(level: float) -> float:
+def _wilson(p: float, n: float, level: float) -> tuple[float, float, float]:
+    """The interval's ends, and its half width over z."""
+    z = _z(level)
+    shrink = 1 + z * z / n
+    centre = (p + z * z / (2 * n)) / shrink
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / shrink
+    return 0.0 if p == 0 else max(0.0, centre - half), 1.0 if p == 1 else min(1.0, centre + half), half / z
+
+
+def check_interval(level: float, interval: Interval = "wilson") -> None:
+    """Refuse a confidence level outside (0, 1), or an interval of another name.
+
+    Raises:
+        UsageError: just that.
+    """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, not at {level!r}")
+    if interval not in get_args(Interval):
+        raise UsageError(f"no interval {interval!r}", hint=f"one of {', '.join(get_args(Interval))}")
+
+
+def _z(level: float) -> float:
+    check_interval(level)
     return NormalDist().inv_cdf(0.5 + level / 2)

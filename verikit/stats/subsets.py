@@ -79,8 +79,9 @@ def ranked_truth(truth: Sequence[float], scores: Sequence[float]) -> Sequence[fl
         raise UsageError(f"{len(scores)} scores for {len(truth)} candidates")
     numpy = _numpy() if len(truth) >= _LARGE else None
     if numpy is not None:
-        order = numpy.argsort(-numpy.asarray(scores, dtype=float))
-        by_rank, key = numpy.asarray(truth, dtype=float)[order], numpy.asarray(scores, dtype=float)[order]
+        key = numpy.asarray(scores, dtype=float)
+        order = numpy.argsort(-key)
+        key, by_rank = key[order], numpy.asarray(truth, dtype=float)[order]
         starts = numpy.concatenate(([0], numpy.flatnonzero(key[1:] != key[:-1]) + 1))
         if len(starts) == len(key):
             return by_rank  # type: ignore[no-any-return]

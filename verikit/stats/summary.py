@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from verikit.errors import UsageError
-from verikit.stats.intervals import Estimate, Mean
+from verikit.stats.intervals import LARGEST, Estimate, Interval, Mean, check_interval
 from verikit.stats.subsets import best_of_ranked, mean_at_k, pass_at_k, ranked_truth
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
 from verikit.types import PASS_MARK, Score
@@ -28,20 +29,27 @@ class Summary:
     """
 
     def __init__(
-        self, ks: Iterable[int] = (1,), *, weighting: Weighting = "sigmoid", level: float = 0.95, seed: int = 0
+        self,
+        ks: Iterable[int] = (1,),
+        *,
+        weighting: Weighting = "sigmoid",
+        interval: Interval = "wilson",
+        level: float = 0.95,
+        seed: int = 0,
     ) -> None:
-        """Set up for these k.
+        """Set up for these k; `seed` is that of the bootstrap and of votes that must be drawn.
 
         Raises:
-            UsageError: a k below 1, an unknown weighting, or a level outside (0, 1).
+            UsageError: a k below 1, an unknown weighting or interval, or a level outside (0, 1).
         """
         self.ks = sorted(set(ks))
         if self.ks and self.ks[0] < 1:
             raise UsageError(f"k must be at least 1, not {self.ks[0]}")
-        if not 0 < level < 1:
-            raise UsageError(f"a confidence level lies between 0 and 1, not at {level!r}")
+        check_interval(level, interval)
         vote_weights([], weighting)
-        self.weighting, self.level, self.seed = weighting, level, seed
+        self.weighting: Weighting = weighting
+        self.interval: Interval = interval
+        self.level, self.seed = level, seed
         self.groups = 0
         self._means = {"mean": Mean()} | {f"{metric}@{k}": Mean() for metric in METRICS for k in self.ks}
         self._monte_carlo = dict.fromkeys(self._means, 0)
@@ -63,34 +71,28 @@ class Summary:
         for other in (ranking, clusters):
             if other is not None and len(other) != len(truth):
                 raise UsageError(f"{len(other)} ranking scores or clusters for {len(truth)} candidates")
-        self.groups += 1
         kept = [i for i, score in enumerate(truth) if score.value is not None]
+        values = [truth[i].filled(0.0) for i in kept]
+        if any(abs(value) > LARGEST for value in values):
+            raise UsageError(f"a truth of {max(values, key=abs)!r} can't be averaged", hint="it belongs in [0, 1]")
+        self.groups += 1
         if not kept:
             return
-        values = [truth[i].filled(0.0) for i in kept]
-        votes = None if clusters is None else [clusters[i] for i in kept]
-        ranks = None if ranking is None else [ranking[i].value for i in kept]
+        ranks = [ranking[i].value for i in kept] if ranking is not None else []
+        known = [rank for rank in ranks if rank is not None]
         self._means["mean"].add(mean_at_k(values, 1))
-        self._add_closed_forms(values, ranks)
-        if votes is not None:
+        self._add_closed_forms(values, [-math.inf if rank is None else rank for rank in ranks] if known else None)
+        if clusters is not None:
+            votes = [clusters[i] for i in kept]
             self._add_votes("maj", values, votes, None)
-            if ranks is not None and any(rank is not None for rank in ranks):
+            if known:
                 heard = [vote if rank is not None else None for vote, rank in zip(votes, ranks, strict=True)]
-                known = iter(vote_weights([rank for rank in ranks if rank is not None], self.weighting))
-                self._add_votes("wmaj", values, heard, [0.0 if rank is None else next(known) for rank in ranks])
+                weights = iter(vote_weights(known, self.weighting))
+                self._add_votes("wmaj", values, heard, [0.0 if rank is None else next(weights) for rank in ranks])
 
-    def merge(self, other: Summary) -> None:
-        """Take over what another summary of the same settings counted, as if its groups had been added here."""
-        self.groups += other.groups
-        for name, mean in other._means.items():
-            self._means[name].merge(mean)
-            self._monte_carlo[name] += other._monte_carlo[name]
-
-    def _add_closed_forms(self, values: list[float], ranks: list[float | None] | None) -> None:
+    def _add_closed_forms(self, values: list[float], scores: list[float] | None) -> None:
         n, right = len(values), sum(value >= PASS_MARK for value in values)
-        ranked = None
-        if ranks is not None and any(rank is not None for rank in ranks):
-            ranked = ranked_truth(values, [-math.inf if rank is None else rank for rank in ranks])
+        ranked = None if scores is None else ranked_truth(values, scores)
         for k in self._reached(n):
             self._means[f"mean@{k}"].add(mean_at_k(values, k))
             self._means[f"pass@{k}"].add(pass_at_k(n, right, k))
@@ -108,15 +110,33 @@ class Summary:
     def _reached(self, n: int) -> list[int]:
         return [k for k in self.ks if k <= n]
 
+    def merge(self, other: Summary) -> None:
+        """Count what another summary of the same settings counted: workers each keep one, and the result has no order.
+
+        Raises:
+            UsageError: the settings differ.
+        """
+        if self._settings() != other._settings():
+            raise UsageError(f"summaries of different settings don't merge: {self._settings()} and {other._settings()}")
+        self.groups += other.groups
+        for name, mean in self._means.items():
+            mean.merge(other._means[name])
+            self._monte_carlo[name] += other._monte_carlo[name]
+
+    def _settings(self) -> tuple[object, ...]:
+        return (self.ks, self.weighting, self.interval, self.level, self.seed)
+
     def estimates(self) -> dict[str, Estimate]:
         """Every metric at least one group took part in; `n` counts those groups, `left_out` the others.
 
-        A method such as `bootstrap, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
+        A method such as `wilson, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
         """
         estimates = {}
         for name, mean in self._means.items():
             if mean.n:
                 drawn = self._monte_carlo[name]
+                left_out = self.groups - mean.n
+                found = mean.estimate(self.level, interval=self.interval, seed=self.seed, left_out=left_out)
                 note = f", {drawn} groups by monte carlo" if drawn else ""
-                estimates[name] = mean.estimate(self.level, self.seed, self.groups - mean.n, note)
+                estimates[name] = replace(found, method=found.method + note)
         return estimates

@@ -26,7 +26,7 @@ Weighting = Literal["raw", "sigmoid", "softmax"]
 MAX_SUBSETS = 20_000
 """Subsets up to which a weighted vote is enumerated."""
 MAX_COUNTING = 2_000_000
-"""Steps (about 0.1 microseconds each) up to which a plain vote is counted."""
+"""Steps (at most about 0.1 microseconds each) up to which a plain vote is counted."""
 DRAWS = 2_000
 """Subsets drawn where neither is affordable: a standard error of at most 0.011 in one group."""
 _TIE = 1e-12
@@ -128,7 +128,7 @@ def _counting_steps(sizes: Iterable[int], k: int) -> int:
     return k * k * len(sizes) * sum(min(size, k) for size in set(sizes))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def win_probabilities(sizes: tuple[int, ...], blanks: int, k: int) -> dict[int, float]:
     """For each cluster size: the chance that one such cluster wins a plain vote of k, a t-fold tie counting 1/t.
 

@@ -62,6 +62,10 @@ class Code(Verifier):
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
 
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
     def _one(self, sample: Sample, box: LocalSandbox) -> Score:
         try:
             cases = code_tests.read(sample.meta, lift=not self.in_process)

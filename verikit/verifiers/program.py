@@ -55,6 +55,10 @@ class Program(Verifier):
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
 
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
     def _one(self, sample: Sample, box: LocalSandbox) -> Score:
         task = self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
         check = {
