@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from verikit.verifiers.code_tests import Called, Driven, Piped, read
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)
 
+ROOT = Path(__file__).parents[2]
 SQUARE = "def f(x): return x * x"
 ASSERTS = ["assert f(3) == 9", "assert f(4) == 16"]
 
@@ -59,7 +61,7 @@ def test_rows_of_every_form_pass_the_right_and_fail_the_wrong(form: str) -> None
 
 CHEATS = {
     "equal to all": "class A:\n    __eq__ = __bool__ = lambda *a: True\ndef f(x): return A()",
-    "number equal to all": "class A(int):\n    __eq__ = lambda *a: True\n    __hash__ = int.__hash__\ndef f(x): return A()",
+    "number equal to all": "class A(int):\n    __eq__ = lambda *a: True\n    __hash__ = hash\ndef f(x): return A()",
     "exit": "import sys\ndef f(x): sys.exit(0)",
     "hard exit": "import os\ndef f(x): os._exit(0)",
     "exit early": "import os\nos._exit(0)",
@@ -264,3 +266,15 @@ def test_samples_keep_their_order_and_the_verifier_pickles() -> None:
     samples = [Sample(completion=f"def f(x): return {n}", meta={"tests": ["assert f(0) == 2"]}) for n in range(5)]
     assert [s.value for s in verifier.score(samples)] == [0, 0, 1, 0, 0]
     assert "in_process=False" in repr(verifier)
+
+
+def test_the_examples_score_as_their_kinds_say() -> None:
+    rows = [json.loads(line) for line in (ROOT / "examples/code/problems.jsonl").read_text().splitlines()]
+    samples = [Sample(row["prompt"], c["text"], meta=row["meta"]) for row in rows for c in row["completions"]]
+    scores = Code(wall_s=1.5).score(samples)
+    kinds = [c["kind"] for row in rows for c in row["completions"]]
+    assert [(kind, score.value) for kind, score in zip(kinds, scores, strict=True)] == [
+        (kind, float(kind == "right")) for kind in kinds
+    ]
+    assert len(rows) >= 5
+    assert set(kinds) == {"right", "wrong", "cheating", "looping"}
