@@ -8,18 +8,24 @@ from collections.abc import Sequence
 _WRAP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm|mbox|textit|rm|bf)\s*\{([^{}]*)\}")
 _LETTER_GOLD = re.compile(r"\(?([A-Z])\)?[.:)]?")
 _LETTER_TEXT_GOLD = re.compile(r"\(([A-Z])\)\s*(\S.{0,300})", re.DOTALL)
-_OPEN = r"[\s:*$\"'`]*(?:(?:option|choice|letter)\s*)?(?:\\\(|\\\[|\\boxed\{|\\text\{|\\textbf\{|\\mathrm\{|[(\[{$*\s])*"
+_OPEN = (
+    r"[\s:*$\"'`]*(?:(?:option|choice|letter)\s*)?(?:\\\(|\\\[|\\boxed\{|\\text\{|\\textbf\{|\\mathrm\{|[(\[{$*\s])*"
+)
 _ALONE_AFTER = r"(?![A-Za-z0-9'’_^!]|\)?\s*[-+*/=<>^])"
 _LETTER = _OPEN + r"([A-Z])" + _ALONE_AFTER
 _STATED = re.compile(
     r"(?:\b(?i:answer|option|choice|selection|solution)s?\s*(?:(?i:is|was|would be|should be|must be|are)\b|[:：=])"
     r"(?:\s*(?i:therefore|thus|clearly|likely|probably|option|choice))?|答案(?:是|为|[:：]))" + _LETTER
 )
-_MOST = re.compile(r"\b(?i:answer|option|choice|characteristic|it'?s|it is|choose|select|pick)\b[^.\n]{0,60}?(?:\(|\b)([A-Z])(?:\)|\b(?=[.,;:]|\s*$))")
+_MOST = re.compile(
+    r"\b(?i:answer|option|choice|characteristic|it'?s|it is|choose|select|pick)\b[^.\n]{0,60}?(?:\(|\b)([A-Z])(?:\)|\b(?=[.,;:]|\s*$))"
+)
 _LEADING = re.compile(r"\W*\(?([A-Z])(?:[).:,]|\s*$|(?=[^\x00-\x7f]))")
 _ALONE = re.compile(r"(?<![A-Za-z0-9'’\\+*/=-])(?<![-+*/=]\()([A-Z])" + _ALONE_AFTER)
 _MORE = re.compile(r"\s*(?:\)|\})?\s*(?:,|and|or|&|/|\bor\b)\s*\(?([A-Z])(?![A-Za-z0-9'’])")
-_PRONOUN = re.compile(r"\s+(?:am|can|cannot|think|believe|do|don|will|would|could|have|need|was|'|’|see|get|got|chose|a?m)\b|['’]")
+_PRONOUN = re.compile(
+    r"\s+(?:am|can|cannot|think|believe|do|don|will|would|could|have|need|was|'|’|see|get|got|chose|a?m)\b|['’]"
+)
 _ARTICLE = re.compile(r"\s+[a-z]+")
 _NOT_ARTICLE = re.compile(r"\s+(?:because|since|as|is|and|or|with|for|by|due|it|the|which|that|not)\b")
 

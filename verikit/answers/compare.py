@@ -1,7 +1,7 @@
 """Two trees under a policy, typed by the gold: scalars, relations, collections, matrices and real sets.
 
-`compare` first brings both into a normal form (plus-minus expanded, matrix arithmetic carried out, a chain of
-equalities reduced to its value), then dispatches on what the gold is.
+Both trees come in `normal` form (plus-minus expanded, arithmetic on matrices and tuples carried out); `compare` dispatches
+on what the gold is.
 """
 
 from __future__ import annotations
@@ -17,25 +17,22 @@ from verikit.answers.sets import compare_pieces, infinite, to_pieces
 from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, contains, num, symbols
 
 _PM = frozenset(("pm",))
+_CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
 MAX_ITEMS = 64
 """Items of a list that are matched with one another in any order."""
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Match:
-    """Compare an answer's tree with a gold's.
+    """Compare an answer's tree with a gold's, both in normal form.
 
     Raises:
         TooBig: over a budget.
     """
     if gold == answer:
         return equal("same answer", "same tree")
-    gold, answer = normal(gold), normal(answer)
-    broken = contradiction(answer, policy)
-    if broken is not None:
+    if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, policy)) is not None:
         return broken
-    if gold == answer:
-        return equal("same answer", "same tree")
     return _typed(gold, answer, policy)
 
 
@@ -88,7 +85,10 @@ def contradiction(node: Node, policy: Policy) -> Match | None:
         return None
     constants = [a for a in node.args[1:] if not symbols(a) and a.op not in COLLECTIONS]
     for left, right in zip(constants, constants[1:], strict=False):
-        if compare_scalars(left, right, policy).outcome == "different" and compare_scalars(right, left, policy).outcome == "different":
+        if (
+            compare_scalars(left, right, policy).outcome == "different"
+            and compare_scalars(right, left, policy).outcome == "different"
+        ):
             return different("a chain of contradicting equalities")
     return None
 
@@ -125,7 +125,13 @@ def _typed(gold: Node, answer: Node, policy: Policy) -> Match:
         return _with_relation(gold, answer, policy)
     if gold.op in _REAL_SETS or answer.op in _REAL_SETS:
         return _real_sets(gold, answer, policy)
-    if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in ("list", "set", "tuple", "matrix", "ratio"):
+    if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in (
+        "list",
+        "set",
+        "tuple",
+        "matrix",
+        "ratio",
+    ):
         return _collections(gold, answer, policy)
     if infinite(gold) or infinite(answer):
         same = infinite(gold) == infinite(answer)

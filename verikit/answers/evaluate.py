@@ -217,7 +217,9 @@ def _tidy(value: Number) -> Number:
 
 
 def _bits(value: Number) -> int:
-    return value.bit_length() if type(value) is int else max(value.numerator.bit_length(), value.denominator.bit_length())
+    return (
+        value.bit_length() if type(value) is int else max(value.numerator.bit_length(), value.denominator.bit_length())
+    )
 
 
 class ExactField(Field):

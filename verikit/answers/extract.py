@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from verikit.answers.tree import MAX_CHARS
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An extracted answer: its text, the form it was found in, where it starts, and whether the text negates it."""
 
     text: str
@@ -29,10 +28,12 @@ MAX_KEPT = 24
 MAX_LINE = 1_000
 """Characters of a stated answer or last line."""
 
-_BOX = re.compile(r"\\+(?:boxed|fbox|framebox)\s*")
+_MARKS = ("\\boxed", "\\fbox", "\\framebox")
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
 _BETWEEN = re.compile(
     r"(?:[\s$,;.&~]|\\q?quad|\\(?:text|mbox)\{\s*,?\s*(?:and|or|,)?\s*,?\s*\}|\band\b|\bor\b|\bthus\b|\\[()\[\],;:! ])*"
 )
+_NEGATIONS = ("not", "NOT", "n't", "never", "\\ne", "≠", "!=")
 _BRACES = re.compile(r"[{}]")
 _BARE_CONTENT = re.compile(r"[\w.\-]{1,40}")
 _AFTER_BOX = re.compile(r"\s*(?:\$|\\\)|\\\])?\s*(\\?%|percent\b|pct\b|\^?\{?\\circ\}?|°|degrees\b)")
@@ -78,26 +79,29 @@ def final_part(text: str) -> str:
 
 def boxes(text: str, every: bool = False) -> list[Found]:
     """The last box, or `every` one up to `MAX_KEPT`; neighbours are joined into one list."""
-    starts = deque(_BOX.finditer(text), maxlen=64)
     groups: list[Found] = []
     pieces: list[str] = []
-    following: re.Match[str] | None = None
-    while starts:
-        match = starts.pop()
+    following, start = -1, len(text)
+    marks = [mark for mark in _MARKS if mark in text]
+    for _ in range(64):
+        start = max((text.rfind(mark, 0, start) for mark in marks), default=-1)
+        match = _BOX.match(text, start) if start >= 0 else None
+        if match is None:
+            break
         content, end = _content(text, match.end())
-        if content is None or (following is not None and end > following.start()):
+        if content is None or (following >= 0 and end > following):
             continue  # Nothing in it, or it holds the box just read.
-        if after := _AFTER_BOX.match(text, end, end + 30):
+        if text[end : end + 1] and (after := _AFTER_BOX.match(text, end, end + 30)):
             content += " " + after[1]
-        if following is not None and not _adjacent(text, end, following.start()):
-            groups.append(_joined(text, pieces, following.start()))
+        if following >= 0 and not _adjacent(text, end, following):
+            groups.append(_joined(text, pieces, following))
             pieces = []
             if not every or len(groups) >= MAX_KEPT:
                 return groups[::-1]
         pieces.append(content)
-        following = match
-    if following is not None:
-        groups.append(_joined(text, pieces, following.start()))
+        following = start
+    if following >= 0:
+        groups.append(_joined(text, pieces, following))
     return groups[::-1]
 
 
@@ -108,12 +112,12 @@ def _adjacent(text: str, end: int, start: int) -> bool:
 
 def _joined(text: str, pieces: list[str], start: int) -> Found:
     """Neighbouring boxes, last first, as one answer; repetitions count once."""
-    kept: list[str] = []
-    for piece in reversed(pieces):
-        if piece.strip() not in kept:
-            kept.append(piece.strip())
-    negated = bool(_NEGATION.search(text[max(0, start - 30) : start]))
-    return Found(kept[0] if len(kept) == 1 else " , ".join(kept), "box", start, negated)
+    before = text[max(0, start - 30) : start]
+    negated = any(mark in before for mark in _NEGATIONS) and _NEGATION.search(before) is not None
+    if len(pieces) == 1:
+        return Found(pieces[0], "box", start, negated)
+    kept = dict.fromkeys(piece.strip() for piece in reversed(pieces))
+    return Found(" , ".join(kept), "box", start, negated)
 
 
 def _content(text: str, position: int) -> tuple[str | None, int]:
@@ -190,10 +194,10 @@ def marked(text: str, every: bool = False) -> list[Found]:
     """The answers a text marks as such, the one that counts last; of boxes only the last unless `every` is asked."""
     boxed = boxes(text, every) if "box" in text else []
     if boxed:
-        rest = text[boxed[-1].start :]
-        if "inal" not in rest and "INAL" not in rest:
+        start = boxed[-1].start
+        if text.find("inal", start) < 0 and text.find("INAL", start) < 0:
             return boxed
-        later = [s for s in statements(rest) if s.form == "final statement" and "boxed" not in s.text]
+        later = [s for s in statements(text[start:]) if s.form == "final statement" and "boxed" not in s.text]
         return [*boxed, *later]
     folded = text.lower()
     stated = statements(text) if any(key in folded for key in _KEYS) else []

@@ -191,7 +191,9 @@ class ModularField(Field):
         if number > 1:
             # What is left is one opaque generator; it may share factors with another, so nothing is proved apart.
             self.opaque_seen = True
-            result = result * pow(_hash(self.prime, "root", number, e.denominator), e.numerator, self.prime) % self.prime
+            result = (
+                result * pow(_hash(self.prime, "root", number, e.denominator), e.numerator, self.prime) % self.prime
+            )
         return result
 
     def function(self, name: str, values: list[int], free: bool) -> int:

@@ -7,12 +7,14 @@ powers and postfixes, atoms. What is not understood raises `NotMath` with the pl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from fractions import Fraction
 
 from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
 from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig
+from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, num
 from verikit.answers.units import COUNT, is_unit, parse_unit
 
 _RELATIONS = {
@@ -27,8 +29,11 @@ _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
     "wrong incorrect maybe perhaps either neither except".split()
 )
-_NOT_FACTORS = frozenset("cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split())
+_NOT_FACTORS = frozenset(
+    "cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split()
+)
 _DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
+_PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,18}))?")
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
 _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
@@ -86,13 +91,15 @@ class Parser(AtomParser):
             index += 1
         if 0 < index - self.index <= MAX_LABEL and index < len(self.tokens) and self.tokens[index].text in ("=", ":"):
             if not any(t.text.lower() in _PROSE - {"the"} for t in self.tokens[self.index : index]):
-                self.index = index + 1
+                self.seek(index + 1)
 
     def _with_unit(self, node: Node) -> Node:
         """Attach the unit or noun that follows a value."""
         start = self.index
         parts: list[str] = []
-        while self.token.kind in ("word", "unit", "sym", "num") or self.at("/", "^", "{", "}", "cdot", "*", "-", "(", ")"):
+        while self.token.kind in ("word", "unit", "sym", "num") or self.at(
+            "/", "^", "{", "}", "cdot", "*", "-", "(", ")"
+        ):
             if self.at("}", ")") and parts.count(self.token.text) >= parts.count("{" if self.at("}") else "("):
                 break
             parts.extend(self.take().text.replace("^", " ^ ").replace("/", " / ").split())
@@ -128,10 +135,10 @@ class Parser(AtomParser):
     def _relation_operator(self) -> str:
         token = self.token
         if token.text == "not" and self.ahead().text in ("=", "in"):
-            self.index += 2
+            self.seek(self.index + 2)
             return "!=" if self.tokens[self.index - 1].text == "=" else "notin"
         if token.text in ("<", ">", "!") and self.ahead().text == "=" and not self.ahead().spaced:
-            self.index += 2
+            self.seek(self.index + 2)
             return token.text + "="
         if token.text in _RELATIONS:
             self.take()
@@ -214,7 +221,7 @@ class Parser(AtomParser):
 
     def _juxtaposed(self) -> bool:
         token = self.token
-        if self.integral >= 0 and self._differential_here():
+        if self.integral >= 0 and self.differential_here():
             return self.integral != self.depth
         if token.kind in ("num", "sym"):
             return True
@@ -245,8 +252,10 @@ class Parser(AtomParser):
 
     def power(self) -> Node:
         """Read an atom, then its postfixes and exponents."""
-        with self.nested():
-            return self._postfixes(self.atom())
+        self.enter()
+        node = self._postfixes(self.atom())
+        self.leave()
+        return node
 
     def _postfixes(self, node: Node) -> Node:
         while self.token.kind in ("op", "cmd"):
@@ -276,7 +285,7 @@ class Parser(AtomParser):
                 self.take()
                 return Node("deg", (base,))
         if self.at("{") and self.ahead().text == "circ" and self.ahead(2).text == "}":
-            self.index += 3
+            self.seek(self.index + 3)
             return Node("deg", (base,))
         if self.at("'") or (self.at("{") and self.ahead().text == "'"):
             braced = bool(self.accept("{"))
@@ -323,6 +332,10 @@ def parse(text: str) -> Node:
         NotMath: it is not mathematics this parser understands; says where.
         TooBig: it is over a cap.
     """
+    if match := _PLAIN.fullmatch(text):
+        sign, whole, places = match.groups()
+        value = num(Fraction(f"{whole}.{places}"), len(places)) if places else num(int(whole))
+        return Node("neg", (value,)) if sign else value
     if len(text) > MAX_CHARS:
         raise TooBig("the answer is too long")
     return parse_tokens(lex(clean(text)))

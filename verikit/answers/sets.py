@@ -72,7 +72,9 @@ def _pieces(node: Node) -> Pieces | None:
     if node.op == "tuple" and len(node.args) == 2:
         return [Piece(node.args[0], False, node.args[1], False)]
     if node.op in ("union", "inter", "diff"):
-        left, right = (_pieces(a) if a.op not in SCALARS or a == _REALS else [Piece(a, True, a, True)] for a in node.args)
+        left, right = (
+            _pieces(a) if a.op not in SCALARS or a == _REALS else [Piece(a, True, a, True)] for a in node.args
+        )
         if left is None or right is None:
             return None
         combine: dict[str, Callable[[Pieces, Pieces], Pieces]] = {

@@ -17,7 +17,7 @@ from verikit.answers.policy import Match, Policy, different, equal
 MAX_CHARS = 2_000
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+", re.UNICODE)
-_MARKUP = str.maketrans({c: " " for c in "{}$*\"“”„«»`\\"})
+_MARKUP = str.maketrans({c: " " for c in '{}$*"“”„«»`\\'})
 _PARTS = re.compile(r"[,;&]|\band\b")
 _ARTICLES = frozenset(("a", "an", "the"))
 _FUNCTION = frozenset(
@@ -127,10 +127,20 @@ def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> 
     core, other = _core(g), _core(a)
     if core == other and core:
         return "same words but for titles and kinds"
-    if len(g) > 1 and g[0].isdigit() and a == g[:1] and all(w.isalpha() and w not in _MONTHS for w in g[1:]) and len(g) <= 3:
+    if (
+        len(g) > 1
+        and g[0].isdigit()
+        and a == g[:1]
+        and all(w.isalpha() and w not in _MONTHS for w in g[1:])
+        and len(g) <= 3
+    ):
         return "same number, the noun left out"
     if len(a) > 1 and len(g) == 1 and g[0].isdigit() and a[0] == g[0] and len(a) == 2 and a[1].isalpha():
-        return None if a[1] in _MONTHS or a[1] in ("million", "billion", "thousand", "hundred") else "same number with a noun"
+        return (
+            None
+            if a[1] in _MONTHS or a[1] in ("million", "billion", "thousand", "hundred")
+            else "same number with a noun"
+        )
     if _aliases(gold, a):
         return "an alias the gold gives"
     if _same_person(core, other):
@@ -179,7 +189,9 @@ def _same_person(g: tuple[str, ...], a: tuple[str, ...]) -> bool:
         return False
     short, long = sorted((g[1:-1], a[1:-1]), key=len)
     if len(short) == len(long):
-        return bool(short) and all(x == y or (1 in (len(x), len(y)) and x[0] == y[0]) for x, y in zip(short, long, strict=True))
+        return bool(short) and all(
+            x == y or (1 in (len(x), len(y)) and x[0] == y[0]) for x, y in zip(short, long, strict=True)
+        )
     return not short and all(len(w) == 1 for w in long)
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from verikit.answers.policy import OrderRule, Policy, Rounding, Several, Strictness, UnitRule
 from verikit.answers.tail import Tail
-from verikit.answers.verify import Verdict, read_gold, verify
+from verikit.answers.verdict import Verdict, read_gold, verify
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
 from verikit.verifier import Verifier
@@ -67,7 +67,14 @@ class Answer(Verifier):
     def rules(self) -> Policy:
         """The options that decide equality."""
         return Policy(
-            self.policy, self.several, self.units, self.order, self.percent, self.assignment, self.rounding, self.tolerance
+            self.policy,
+            self.several,
+            self.units,
+            self.order,
+            self.percent,
+            self.assignment,
+            self.rounding,
+            self.tolerance,
         )
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:

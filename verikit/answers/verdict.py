@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from verikit.answers import choices, extract
 from verikit.answers.compare import compare, normal
@@ -14,7 +15,7 @@ from verikit.answers.extract import Found
 from verikit.answers.parser import parse
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.text import compare_texts
-from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, num, show, symbols
+from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, symbols
 
 Tail = Callable[[Node, Node], Match]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
@@ -23,9 +24,8 @@ MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What was decided and by what."""
+class Verdict(NamedTuple):
+    """What was decided and by what; the trees are those compared, `verikit.answers.tree.show` prints them."""
 
     outcome: Outcome
     rule: str
@@ -34,8 +34,8 @@ class Verdict:
     form: str = ""
     """Where the answer stood: box, statement, ####, answer tag, last line…"""
     gold: str = ""
-    gold_tree: str = ""
-    answer_tree: str = ""
+    gold_tree: Node | None = None
+    answer_tree: Node | None = None
     note: str = ""
     """What of the answer was not understood, if anything."""
 
@@ -45,8 +45,7 @@ class Verdict:
         return self.outcome == "equal"
 
 
-@dataclass(frozen=True, slots=True)
-class Gold:
+class Gold(NamedTuple):
     """A gold read once: its kind (letter, math, text), tree, and what is wrong with it."""
 
     text: str
@@ -56,8 +55,7 @@ class Gold:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """A text read as mathematics: its tree, or why it has none."""
 
     tree: Node | None
@@ -69,7 +67,7 @@ class Reading:
 def read(text: str) -> Reading:
     """The tree of a text; cached, never raises."""
     try:
-        return Reading(parse(text))
+        return Reading(normal(parse(text)))
     except NotMath as error:
         return Reading(None, str(error))
     except TooBig as error:
@@ -140,9 +138,11 @@ def verify(
     rank = {"equal": 0, "undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
     for one in golds:
         try:
+            if (same := _same_text(prediction, one, policy)) is not None:
+                return same
             read_one = read_gold(one)
             if not letters and read_one.kind == "letter":
-                read_one = replace(read_one, kind="math")
+                read_one = read_one._replace(kind="math")
             verdict = _verify(prediction, read_one, question, options, policy, tail)
         except RecursionError:
             verdict = Verdict("limit", "the caller's stack is too deep", gold=one)
@@ -151,6 +151,16 @@ def verify(
         if best.equal:
             break
     return best or Verdict("bad gold", "no gold answer")
+
+
+def _same_text(prediction: str, gold: str, policy: Policy) -> Verdict | None:
+    """The quick way: the last box holds the gold letter by letter."""
+    if policy.several != "last" or "\\boxed" not in prediction or not gold or gold.isspace():
+        return None
+    found = extract.marked(extract.final_part(prediction))
+    if not found or found[-1].negated or found[-1].form != "box" or found[-1].text.strip() != gold:
+        return None
+    return Verdict("equal", "same text", "text", gold, "box", gold)
 
 
 def _verify(
@@ -242,27 +252,21 @@ def _judge(
     if gold.tree is None:
         match = _against_text(text, gold, question, options, policy)
         return Verdict(match.outcome, match.rule, "text", text, form, gold.text)
-    readings = _readings(text, form)
     note = ""
-    best: tuple[Match, Node] | None = None
-    for piece in readings:
+    for piece in _readings(text, form):
         reading = read(piece)
+        if reading.too_big:
+            return Verdict("limit", reading.problem, "", piece[:200], form, gold.text)
         if reading.tree is None:
             note = note or reading.problem
-            if reading.too_big:
-                return Verdict("limit", reading.problem, "", piece[:200], form, gold.text)
             continue
-        match, tree = _trees(gold, piece, reading.tree, policy, tail)
-        best, text = (match, tree), piece
-        break
-    if best is None:
-        match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
-        rule = match.rule if match else "the answer is no mathematics that is understood"
-        return Verdict(match.outcome, rule, "text", text, form, gold.text, show(gold.tree), "", note)
-    match, tree = best
-    if match and form in ("whole text", "last line") and _quoted(found.text, question):
-        match = different("quoted from the question")
-    return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, show(gold.tree), show(tree), note)
+        match = _trees(gold, piece, reading.tree, policy, tail)
+        if match and form in ("whole text", "last line") and _quoted(found.text, question):
+            match = different("quoted from the question")
+        return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
+    match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
+    rule = match.rule if match else "the answer is no mathematics that is understood"
+    return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
 
 
 _EDGES = re.compile(r"^[\s*]+|[\s*]+$")
@@ -277,17 +281,14 @@ def _trim(text: str) -> str:
     return match[1].strip() if match else text
 
 
-def _readings(text: str, form: str) -> list[str]:
+def _readings(text: str, form: str) -> Iterator[str]:
     """What of an extracted text may be the answer: all of it, all but a qualifier, its last formula or number."""
-    readings = [text]
+    yield text
     cut = _QUALIFIER.search(text)
     if cut and cut.start() > 0:
-        readings.append(text[: cut.start()].rstrip(" ,"))
-    if form != "box":
-        item = extract.last_item(text)
-        if item is not None:
-            readings.append(item)
-    return readings
+        yield text[: cut.start()].rstrip(" ,")
+    if form != "box" and (item := extract.last_item(text)) is not None:
+        yield item
 
 
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when)\b")
@@ -326,27 +327,22 @@ def _alternatives(text: str) -> list[Node]:
     return [tree for t in texts if t != text and (tree := read(t).tree) is not None]
 
 
-def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> tuple[Match, Node]:
+def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> Match:
     """Compare trees; where they differ, the other readings of both texts; where undecided, the tail."""
     assert gold.tree is not None
     try:
         match = compare(gold.tree, answer, policy)
         if match:
-            return match, answer
+            return match
         for g in (gold.tree, *_alternatives(gold.text)):
             for a in (answer, *_alternatives(text)):
-                if (g, a) != (gold.tree, answer) and (other := compare(g, a, policy)):
-                    return Match("equal", f"{other.rule}, read otherwise", other.stage), a
+                if (g is not gold.tree or a is not answer) and (other := compare(g, a, policy)):
+                    return Match("equal", f"{other.rule}, read otherwise", other.stage)
         unit = _LETTER_UNIT.fullmatch(text) if gold.tree.op == "num" and policy.units != "required" else None
-        if unit and (reading := read(unit[1])).tree is not None and (other := compare(gold.tree, reading.tree, policy)):
-            return Match("equal", f"{other.rule}, a unit left out", other.stage), reading.tree
-        if match.outcome == "undecided" and tail is not None:
-            g, a = normal(gold.tree), normal(answer)
-            if g.op in SCALARS and a.op in SCALARS:
-                return tail(g, a), answer
+        if unit and (bare := read(unit[1]).tree) is not None and (other := compare(gold.tree, bare, policy)):
+            return Match("equal", f"{other.rule}, a unit left out", other.stage)
+        if match.outcome == "undecided" and tail is not None and gold.tree.op in SCALARS and answer.op in SCALARS:
+            return tail(gold.tree, answer)
     except TooBig as error:
-        match = Match("limit", str(error))
-    return match, answer
-
-
-__all__ = ["Gold", "Policy", "Verdict", "check_gold", "num", "read", "read_gold", "verify"]
+        return Match("limit", str(error))
+    return match
