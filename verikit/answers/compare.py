@@ -14,9 +14,8 @@ from verikit.answers.matrices import fold
 from verikit.answers.policy import Match, Policy, all_of, different, equal, undecided
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.sets import compare_pieces, infinite, to_pieces
-from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, contains, num, symbols
+from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, num, operators, symbols
 
-_PM = frozenset(("pm",))
 _CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
 MAX_ITEMS = 64
@@ -38,16 +37,18 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Match:
 
 def normal(node: Node) -> Node:
     """The normal form: matrices computed, plus-minus written out as a list of its values."""
-    node = fold(node)
-    if not contains(node, _PM):
+    found = operators(node)
+    if "matrix" in found or node.op in ("mul", "neg", "div"):
+        node = fold(node)
+    if "pm" not in found:
         return node
     if node.op in ("list", "set"):
         parts: list[Node] = []
         for arg in node.args:
             parts.extend(variants(arg))
         return Node(node.op, tuple(parts))
-    found = variants(node)
-    return found[0] if len(found) == 1 else Node("list", tuple(found))
+    values = variants(node)
+    return values[0] if len(values) == 1 else Node("list", tuple(values))
 
 
 def variants(node: Node) -> list[Node]:
@@ -56,7 +57,7 @@ def variants(node: Node) -> list[Node]:
     Raises:
         TooBig: more than `MAX_ITEMS`.
     """
-    if not contains(node, _PM):
+    if "pm" not in operators(node):
         return [node]
     if node.op == "tuple":
         entries = [variants(arg) for arg in node.args]

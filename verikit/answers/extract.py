@@ -33,7 +33,10 @@ _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
 _BETWEEN = re.compile(
     r"(?:[\s$,;.&~]|\\q?quad|\\(?:text|mbox)\{\s*,?\s*(?:and|or|,)?\s*,?\s*\}|\band\b|\bor\b|\bthus\b|\\[()\[\],;:! ])*"
 )
-_NEGATIONS = ("not", "NOT", "n't", "never", "\\ne", "≠", "!=")
+_MAY_BE_UNIT = re.compile(r"[%^°]|p[ce]|deg|circ")
+_MAY_NEGATE = re.compile(r"n[o'e]t?|NOT|≠|!=")
+_SEPARATORS = " \n\t$,;&~\\(["
+_NEIGHBOURS = ("}", ")", "]", ".", "and", "or", "thus", "quad")
 _BRACES = re.compile(r"[{}]")
 _BARE_CONTENT = re.compile(r"[\w.\-]{1,40}")
 _AFTER_BOX = re.compile(r"\s*(?:\$|\\\)|\\\])?\s*(\\?%|percent\b|pct\b|\^?\{?\\circ\}?|°|degrees\b)")
@@ -82,16 +85,17 @@ def boxes(text: str, every: bool = False) -> list[Found]:
     groups: list[Found] = []
     pieces: list[str] = []
     following, start = -1, len(text)
-    marks = [mark for mark in _MARKS if mark in text]
+    rare = "\\fbox" in text or "\\framebox" in text
     for _ in range(64):
-        start = max((text.rfind(mark, 0, start) for mark in marks), default=-1)
+        start = max(text.rfind(mark, 0, start) for mark in _MARKS) if rare else text.rfind("\\boxed", 0, start)
         match = _BOX.match(text, start) if start >= 0 else None
         if match is None:
             break
         content, end = _content(text, match.end())
         if content is None or (following >= 0 and end > following):
             continue  # Nothing in it, or it holds the box just read.
-        if text[end : end + 1] and (after := _AFTER_BOX.match(text, end, end + 30)):
+        tail = text[end : end + 12]
+        if _MAY_BE_UNIT.search(tail) and (after := _AFTER_BOX.match(text, end, end + 30)):
             content += " " + after[1]
         if following >= 0 and not _adjacent(text, end, following):
             groups.append(_joined(text, pieces, following))
@@ -100,6 +104,8 @@ def boxes(text: str, every: bool = False) -> list[Found]:
                 return groups[::-1]
         pieces.append(content)
         following = start
+        if not every and not text[max(0, start - 80) : start].rstrip(_SEPARATORS).endswith(_NEIGHBOURS):
+            break
     if following >= 0:
         groups.append(_joined(text, pieces, following))
     return groups[::-1]
@@ -113,7 +119,7 @@ def _adjacent(text: str, end: int, start: int) -> bool:
 def _joined(text: str, pieces: list[str], start: int) -> Found:
     """Neighbouring boxes, last first, as one answer; repetitions count once."""
     before = text[max(0, start - 30) : start]
-    negated = any(mark in before for mark in _NEGATIONS) and _NEGATION.search(before) is not None
+    negated = _MAY_NEGATE.search(before) is not None and _NEGATION.search(before) is not None
     if len(pieces) == 1:
         return Found(pieces[0], "box", start, negated)
     kept = dict.fromkeys(piece.strip() for piece in reversed(pieces))
@@ -125,6 +131,9 @@ def _content(text: str, position: int) -> tuple[str | None, int]:
     if not text.startswith("{", position):
         match = _BARE_CONTENT.match(text, position)
         return (match[0], match.end()) if match else (None, position)
+    close = text.find("}", position)
+    if close > 0 and text.find("{", position + 1, close) < 0:
+        return text[position + 1 : close], close + 1
     depth = 0
     limit = min(len(text), position + MAX_CHARS + 2_000)
     for brace in _BRACES.finditer(text, position, limit):
@@ -206,19 +215,16 @@ def marked(text: str, every: bool = False) -> list[Found]:
     return sorted(found, key=lambda f: f.start)
 
 
-def last_lines(text: str) -> list[Found]:
-    """Where nothing is marked: the whole of a short text, else its last line, then formulas and numbers in that."""
+def last_line(text: str) -> Found:
+    """Where nothing is marked: the whole of a short text, else its last line."""
     stripped = text.strip()
-    found: list[Found] = []
     if "\n" not in stripped and len(stripped) <= MAX_LINE:
-        found.append(Found(stripped, "whole text"))
-    else:
-        cut = stripped[-MAX_LINE:]
-        line = cut.rsplit("\n", 1)[-1].strip()
-        if line in ("\\]", "$$", "\\)"):
-            line = " ".join(cut.rsplit("\n", 3)[-3:])
-        found.append(Found(line, "last line", len(stripped) - len(line)))
-    return found
+        return Found(stripped, "whole text")
+    cut = stripped[-MAX_LINE:]
+    line = cut.rsplit("\n", 1)[-1].strip()
+    if line in ("\\]", "$$", "\\)"):
+        line = " ".join(cut.rsplit("\n", 3)[-3:])
+    return Found(line, "last line", len(stripped) - len(line))
 
 
 def last_item(text: str) -> str | None:

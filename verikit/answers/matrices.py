@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from verikit.answers.tree import COLLECTIONS, ONE, Node, TooBig, contains, num
+from verikit.answers.tree import COLLECTIONS, ONE, Node, TooBig, num, operators
 
-_MATRIX = frozenset(("matrix",))
 _FOLDED = frozenset(("add", "neg", "mul", "div", "pow", "det"))
 MAX_ENTRIES = 400
 
@@ -13,7 +12,7 @@ def fold(node: Node) -> Node:
     """The tree with arithmetic on collections carried out; other trees come back as they are."""
     if node.op in ("mul", "neg", "div") and any(type(a) is Node and a.op in COLLECTIONS | {"rel"} for a in node.args):
         node = _multiple(node)
-    if not contains(node, _MATRIX) or node.op == "matrix":
+    if node.op == "matrix" or "matrix" not in operators(node):
         return node
     args = tuple(fold(a) if type(a) is Node else a for a in node.args)
     node = Node(node.op, args)

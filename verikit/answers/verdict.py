@@ -133,55 +133,64 @@ def verify(
     multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a single
     capital is a symbol, not an option.
     """
-    golds = [gold] if isinstance(gold, str) else list(gold)
+    golds = (gold,) if isinstance(gold, str) else gold
+    if len(prediction) > MAX_TEXT:
+        return Verdict("limit", "the completion is too long")
+    part = extract.final_part(prediction)
+    found = extract.marked(part, every=policy.several != "last")
     best: Verdict | None = None
-    rank = {"equal": 0, "undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
     for one in golds:
         try:
-            if (same := _same_text(prediction, one, policy)) is not None:
-                return same
-            read_one = read_gold(one)
-            if not letters and read_one.kind == "letter":
-                read_one = read_one._replace(kind="math")
-            verdict = _verify(prediction, read_one, question, options, policy, tail)
+            verdict = _verify(part, found, one, question, options, policy, tail, letters)
         except RecursionError:
             verdict = Verdict("limit", "the caller's stack is too deep", gold=one)
-        if best is None or rank[verdict.outcome] < rank[best.outcome]:
+        if verdict.equal:
+            return verdict
+        if best is None or _RANK[verdict.outcome] < _RANK[best.outcome]:
             best = verdict
-        if best.equal:
-            break
     return best or Verdict("bad gold", "no gold answer")
 
 
-def _same_text(prediction: str, gold: str, policy: Policy) -> Verdict | None:
-    """The quick way: the last box holds the gold letter by letter."""
-    if policy.several != "last" or "\\boxed" not in prediction or not gold or gold.isspace():
-        return None
-    found = extract.marked(extract.final_part(prediction))
-    if not found or found[-1].negated or found[-1].form != "box" or found[-1].text.strip() != gold:
-        return None
-    return Verdict("equal", "same text", "text", gold, "box", gold)
+_RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
 
 
 def _verify(
-    prediction: str, gold: Gold, question: str, options: Sequence[str], policy: Policy, tail: Tail | None
+    part: str,
+    found: list[Found],
+    gold_text: str,
+    question: str,
+    options: Sequence[str],
+    policy: Policy,
+    tail: Tail | None,
+    letters: bool,
 ) -> Verdict:
+    if found and found[-1].form == "box" and policy.several == "last" and not found[-1].negated and gold_text:
+        text = found[-1].text
+        if text == gold_text or _same_but_spacing(text, gold_text):
+            return Verdict("equal", "same text", "text", text, "box", gold_text)
+    gold = read_gold(gold_text)
     if gold.problem:
         return Verdict("bad gold", gold.problem, gold=gold.text)
-    if len(prediction) > MAX_TEXT:
-        return Verdict("limit", "the completion is too long", gold=gold.text)
-    part = extract.final_part(prediction)
-    if gold.kind == "letter":
-        return _letter(part, gold, options, policy)
-    found = extract.marked(part, every=policy.several != "last")
+    if gold.kind == "letter" and letters:
+        return _letter(part, found, gold, options, policy)
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
         return Verdict("limit", "one line too long to be an answer", gold=gold.text)
-    candidates = found[-1:] if found else extract.last_lines(part)
     if len(found) > 1 and policy.several != "last" and (refused := _several(found, gold, policy)):
         return refused
-    for candidate in candidates:
-        return _judge(candidate, gold, question, options, policy, tail)
-    return Verdict("different", "no answer found", gold=gold.text)
+    candidate = found[-1] if found else extract.last_line(part)
+    return _judge(candidate, gold, question, options, policy, tail)
+
+
+_SPACING = re.compile(r"\s+|\\(?:left|right)(?![a-z])|\\[,!;: ]|\$")
+_MEANT_SPACE = re.compile(r"\d\s+\d|[a-zA-Z]{2}\s+[a-zA-Z]")
+
+
+def _same_but_spacing(a: str, b: str) -> bool:
+    """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
+    if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
+        return False
+    a, b = (_SPACING.sub("", text.replace("dfrac", "frac")) if not _MEANT_SPACE.search(text) else text for text in (a, b))
+    return a == b
 
 
 def _several(found: list[Found], gold: Gold, policy: Policy) -> Verdict | None:
@@ -207,10 +216,9 @@ def _same(a: str, b: str, policy: Policy) -> bool:
         return False
 
 
-def _letter(part: str, gold: Gold, options: Sequence[str], policy: Policy) -> Verdict:
+def _letter(part: str, found: list[Found], gold: Gold, options: Sequence[str], policy: Policy) -> Verdict:
     """An option letter against what the text settles on."""
-    found = extract.marked(part)
-    candidate = found[-1] if found else extract.last_lines(part)[0]
+    candidate = found[-1] if found else extract.last_line(part)
     boxed = candidate.form == "box"
     letter = choices.letter_in(candidate.text) if found else ""
     for form, settled in (
@@ -245,7 +253,7 @@ def _judge(
     if found.negated:
         return Verdict("different", "the answer is negated", "", found.text, form, gold.text)
     text = _trim(found.text)
-    if text == gold.text:
+    if text == gold.text or (gold.text and text and _same_but_spacing(text, gold.text)):
         return Verdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
@@ -264,7 +272,9 @@ def _judge(
         if match and form in ("whole text", "last line") and _quoted(found.text, question):
             match = different("quoted from the question")
         return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
-    match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
+    match = different("")
+    if len(text) < 2 * len(gold.text) + 40:
+        match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
     rule = match.rule if match else "the answer is no mathematics that is understood"
     return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
 
