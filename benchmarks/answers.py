@@ -2,10 +2,10 @@
 
     python benchmarks/answers.py [--data DIR] [--peers] [--rows N] [--timing]
 
-Data: the JSONL corpora described in docs/answer.md (`VERIKIT_DATA`/answers, or ../shared/data/answers). Peers, benchmark
-only: math-verify (raw text, as its README uses it) and lm-eval's hendrycks_math and minerva_math checks (antlr 4.11),
-which get one shared extractor. Timing is interleaved in one process: blocks of rows, every grader on each block, medians
-over blocks.
+Data: the JSONL corpora described in docs/answer.md (`VERIKIT_DATA`/answers, or ../shared/data/answers). Peers, for the
+benchmark only: math-verify (raw text, as its README uses it) and lm-eval's hendrycks_math and minerva_math checks
+(antlr 4.11), which get one shared extractor. Timing is interleaved in one process: blocks of rows, every grader on each
+block, medians over blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from verikit.verifiers.answer import Answer
 
 Row = dict[str, Any]
 Grader = Callable[[Row], bool]
-SLICES = ["gold_self", "equiv_peer", "HardVerify", "MATH outputs", "GSM8K outputs", "option letters", "QA text", "hostile"]
+SLICES = [
+    "gold_self", "equiv_peer", "HardVerify", "MATH outputs", "GSM8K outputs", "option letters", "QA text", "hostile",
+]  # fmt: skip
 MARK = "/tmp/verikit-answers-mark"
 
 
@@ -108,7 +110,8 @@ def peers() -> dict[str, Grader]:
         return f"${text}$" if len(text) < 300 and "$" not in text and "\\boxed" not in text else text
 
     def by_math_verify(row: Row) -> bool:
-        return bool(math_verify.verify(math_verify.parse(wrapped(row["gold"])), math_verify.parse(wrapped(row["prediction"]))))
+        gold, answer = (math_verify.parse(wrapped(row[key])) for key in ("gold", "prediction"))
+        return bool(math_verify.verify(gold, answer))
 
     def by_hendrycks(row: Row) -> bool:
         return bool(hendrycks_equiv(short_answer(row["prediction"]), row["gold"].strip("$")))
@@ -188,10 +191,8 @@ def timing(slices: dict[str, list[Row]], block: int = 40, blocks: int = 7) -> No
             peer.append(timed(theirs, part))
         ratio = statistics.median(p / m for p, m in zip(peer, mine, strict=True))
         share = 100 * (1 - undecided / len(rows))
-        print(
-            f"| {name} | {statistics.median(mine):.3f} | {statistics.median(peer):.2f} | {ratio:.0f}x | {share:.1f} % |",
-            flush=True,
-        )
+        times = f"{statistics.median(mine):.3f} | {statistics.median(peer):.2f}"
+        print(f"| {name} | {times} | {ratio:.0f}x | {share:.1f} % |", flush=True)
 
 
 def score(verifier: Answer, row: Row) -> Any:
@@ -222,7 +223,8 @@ def checks(slices: dict[str, list[Row]], verifier: Answer) -> None:
     serial = [score(verifier, r).value for r in rows]
     with ThreadPoolExecutor(8) as pool:
         threaded = list(pool.map(lambda r: score(verifier, r).value, rows))
-    print(f"8 threads against serial: {sum(a != b for a, b in zip(serial, threaded, strict=True))} of {len(rows)} differ")
+    unlike = sum(a != b for a, b in zip(serial, threaded, strict=True))
+    print(f"8 threads against serial: {unlike} of {len(rows)} differ")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for row in slices["hostile"]:
         score(verifier, row)

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any
 
 from verikit.errors import HelperError, HelperTimeout
@@ -39,7 +40,7 @@ class Helper:
     """
 
     def __init__(self, workers: int = 2, memory_mb: int = 1024, preload: Sequence[str] = ()) -> None:
-        """Set up `workers` processes of at most `memory_mb` MiB of address space; `preload` modules are imported once."""
+        """Set up `workers` processes of at most `memory_mb` MiB of address space; `preload` is imported once."""
         self.workers = workers
         self.memory_mb = memory_mb
         self.preload = tuple(preload)
@@ -272,8 +273,8 @@ def main(options: dict[str, Any]) -> None:
     while len(head := requests.read(_HEAD.size)) == _HEAD.size:
         number, target, args, timeout = pickle.loads(requests.read(_HEAD.unpack(head)[0]))  # noqa: S301 - from our parent
         future = pool.schedule(_run, args=(target, args), timeout=timeout)
-        future.add_done_callback(lambda done, number=number: answer(number, done))
-    pool.stop()
+        future.add_done_callback(partial(answer, number))
+    pool.stop()  # type: ignore[no-untyped-call]
     pool.join(5)
     os._exit(0)
 

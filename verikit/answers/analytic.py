@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from verikit.answers.evaluate import Field, Opaque, Undefined, exact
+from verikit.answers.evaluate import Field, Opaque, Overflow, Undefined, exact
 from verikit.answers.tree import Node, Number
 
 DIGITS = 60
@@ -75,7 +75,7 @@ class AnalyticField(Field):
         """A result that is no number, or out of a float's range, is undefined."""
         size = abs(value)
         if not size < 1e300 or 0 < size < 1e-290:
-            raise Undefined("an overflow")
+            raise Overflow("a number out of a float's range")
         return value
 
     def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
@@ -91,10 +91,10 @@ class AnalyticField(Field):
                 return self.note((-1) ** e.numerator * (-base) ** value)
             return self.note(self.raise_to(base, e if type(e) is int and abs(e) < 10_000 else value))
         except (OverflowError, ZeroDivisionError, ValueError):
-            raise Undefined("an overflow") from None
+            raise Overflow("a number out of a float's range") from None
 
     def raise_to(self, base: Any, exponent: Any) -> Any:
-        """base ** exponent."""
+        """Base ** exponent."""
         return base**exponent
 
     def complex_value(self, value: Any) -> bool:
@@ -140,7 +140,7 @@ class AnalyticField(Field):
             if not values[1]:
                 raise Undefined("a remainder modulo zero")
             return x - values[1] * math.floor(x / values[1])
-        return self.number(int(math.floor(x)) if name == "floor" else int(math.ceil(x)))
+        return self.number(math.floor(x) if name == "floor" else math.ceil(x))
 
     def _free(self, name: str, values: list[Any]) -> Any:
         total = self.number(sum(map(ord, name)) % 97)
@@ -165,7 +165,7 @@ class FloatField(AnalyticField):
         try:
             return float(value)
         except OverflowError:
-            raise Undefined("an overflow") from None
+            raise Overflow("a number out of a float's range") from None
 
     def leaf(self, op: str, name: str) -> Any:
         """A constant, or the sample value of a symbol."""
@@ -193,7 +193,7 @@ class FloatField(AnalyticField):
         except (ValueError, ZeroDivisionError):
             raise Undefined(f"{name} has no value there") from None
         except OverflowError:
-            raise Undefined("an overflow") from None
+            raise Overflow("a number out of a float's range") from None
         except KeyError:
             raise Opaque(name) from None
 
@@ -204,7 +204,7 @@ class FloatField(AnalyticField):
         try:
             return math.gamma(x)
         except (ValueError, OverflowError):
-            raise Undefined("an overflow") from None
+            raise Overflow("a number out of a float's range") from None
 
 
 _FLOAT_CONSTANTS: dict[str, Any] = {"pi": math.pi, "e": math.e, "i": 1j}
@@ -238,7 +238,7 @@ class ManyDigits(AnalyticField):
         return isinstance(value, self.context.mpc)
 
     def apply(self, name: str, x: Any) -> Any:
-        """mpmath's function."""
+        """Mpmath's function."""
         if name not in self.table:
             raise Opaque(name)
         try:
@@ -247,7 +247,7 @@ class ManyDigits(AnalyticField):
             raise Undefined(f"{name} has no value there") from None
 
     def gamma(self, x: Any) -> Any:
-        """mpmath's gamma."""
+        """Mpmath's gamma."""
         try:
             return self.context.gamma(x)
         except ValueError:

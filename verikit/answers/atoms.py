@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
 from fractions import Fraction
 
 from verikit.answers.calculus import CalculusParser, letter, literal
 from verikit.answers.lexer import FUNCTIONS, GREEK, Token
-from verikit.answers.tree import HALF, INFINITY, ONE, ZERO, Node, NotMath, num
+from verikit.answers.tree import HALF, INFINITY, ONE, Node, NotMath, num
 from verikit.answers.units import currency, is_unit
 
 _CONSTANTS = {

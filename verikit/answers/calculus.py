@@ -48,6 +48,7 @@ class CalculusParser(Cursor):
         return below, above
 
     def big_operator(self, name: str) -> Node:
+        """Read a sum or product after its sign."""
         below, above = self._bounds()
         if below is None or below.op != "rel" or below.args[1].op not in ("sym", "const") or above is None:
             raise NotMath(f"a {name} without bounds")
@@ -57,6 +58,7 @@ class CalculusParser(Cursor):
         return Node(name, (Node("sym", (below.args[1].args[0],)), below.args[2], above, body))
 
     def integral_of(self) -> Node:
+        """Read an integral after its sign, up to its differential."""
         below, above = self._bounds()
         outer, self.integral = self.integral, self.depth + 1
         self.variable: Node | None = None
@@ -79,11 +81,13 @@ class CalculusParser(Cursor):
         return token == ("sym", "d", token.spaced) and (after.kind == "sym" or after.text in GREEK)
 
     def inner_differential(self) -> Node:
+        """Read a differential: it names the variable and counts as a factor of 1."""
         token = self.take()
         self.variable = Node("sym", (token.text[1] if token.kind == "word" else self.take().text,))
         return ONE
 
     def limit_of(self) -> Node:
+        """Read a limit after its sign."""
         self.expect("_")
         self.expect("{")
         variable = self.atom()

@@ -1,12 +1,12 @@
 """Two trees under a policy, typed by the gold: scalars, relations, collections, matrices and real sets.
 
-Both trees come in `normal` form (plus-minus expanded, arithmetic on matrices and tuples carried out); `compare` dispatches
-on what the gold is.
+Both trees come in `normal` form (plus-minus expanded, arithmetic on matrices and tuples carried out); `compare`
+dispatches on what the gold is.
 """
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 from verikit.answers.evaluate import substitute
 from verikit.answers.identity import identical
@@ -85,7 +85,7 @@ def contradiction(node: Node, policy: Policy) -> Match | None:
     if node.op != "rel" or set(node.args[0]) != {"="}:
         return None
     constants = [a for a in node.args[1:] if not symbols(a) and a.op not in COLLECTIONS]
-    for left, right in zip(constants, constants[1:], strict=False):
+    for left, right in pairwise(constants):
         if (
             compare_scalars(left, right, policy).outcome == "different"
             and compare_scalars(right, left, policy).outcome == "different"
@@ -103,7 +103,8 @@ def is_label(node: Node) -> bool:
     if node.op in ("tuple", "ratio", "mul", "div"):
         return len(node.args) <= 8 and all(is_label(a) for a in node.args)
     if node.op == "pow":
-        return node.args[0].op == "sym" and node.args[1].op == "num" and node.args[0].args[0][0].isupper()
+        base, exponent = node.args
+        return base.op == "sym" and exponent.op == "num" and str(base.args[0])[0].isupper()
     if node.op == "fact" or node.op == "prime":
         return is_label(node.args[0])
     return False
@@ -113,7 +114,7 @@ def assigned(node: Node) -> Node | None:
     """What a chain of equalities assigns: its last value, or its first if only that is one."""
     if node.op != "rel" or set(node.args[0]) != {"="}:
         return None
-    operands = node.args[1:]
+    operands: tuple[Node, ...] = node.args[1:]
     if is_label(operands[0]) or all(not symbols(a) for a in operands):
         return operands[-1]
     if len(operands) == 2 and is_label(operands[-1]):
@@ -197,7 +198,7 @@ def compare_relations(gold: Node, answer: Node, policy: Policy) -> Match:
 
 
 def _assignments(gold: Node, answer: Node, policy: Policy) -> Match | None:
-    """y = f(x) against y = g(x), also with the function's argument renamed; None if they are no such pair."""
+    """Y = f(x) against y = g(x), also with the function's argument renamed; None if they are no such pair."""
     value, other = assigned(gold), assigned(answer)
     if value is None or other is None:
         return None
@@ -231,7 +232,7 @@ def _named(relation: Node) -> Node:
 
 
 def _scaled(gold: Node, answer: Node) -> Match:
-    """f < g and F < G are the same if f - g is a constant multiple of F - G, positive unless it is = or !=.
+    """F < g and F < G are the same if f - g is a constant multiple of F - G, positive unless it is = or !=.
 
     The constant is found without solving: f(x) F(y) = F(x) f(y) for all x and y.
     """

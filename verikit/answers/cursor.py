@@ -5,7 +5,6 @@ from __future__ import annotations
 from verikit.answers.lexer import END, Token
 from verikit.answers.tree import MAX_DEPTH, Node, NotMath, TooBig
 
-
 _MARKS = frozenset(("op", "cmd", "sep"))
 
 

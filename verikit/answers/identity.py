@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from verikit.answers.analytic import AnalyticField, FloatField, ManyDigits
-from verikit.answers.evaluate import Opaque, Undefined
+from verikit.answers.evaluate import Opaque, Overflow, Undefined
 from verikit.answers.modular import PRIMES, ModularField
-from verikit.answers.tree import Node, symbols
+from verikit.answers.tree import Node, TooBig, symbols
 
 TRIALS = 8
 NEEDED = 3
@@ -78,7 +78,7 @@ def _modular(a: Node, b: Node, log_base: str) -> bool | None:
         except Undefined:
             right = None
         if left is None or right is None:
-            return None if left is None and right is None or field.opaque_seen else False
+            return None if (left is None and right is None) or field.opaque_seen else False
         if left != right:
             return None if field.opaque_seen else False
     return True
@@ -113,6 +113,10 @@ def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, fie
     """'same', 'different', 'unsure' (rounding could hide either) or 'skip' (no value there)."""
     try:
         left, right = field.value(a), field.value(b)
+    except Overflow as error:
+        if point:
+            return "skip"
+        raise TooBig(str(error)) from None
     except (Undefined, Opaque):
         return "skip"
     if point and not field.is_complex and (field.complex_value(left) or field.complex_value(right)):

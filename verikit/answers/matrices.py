@@ -1,4 +1,4 @@
-"""Arithmetic on matrices and tuples, carried out entry by entry: sums, multiples, products, transposes, determinants."""
+"""Arithmetic on matrices and tuples, entry by entry: sums, multiples, products, transposes, determinants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fold(node: Node) -> Node:
     if node.op not in _FOLDED or not any(type(a) is Node and a.op == "matrix" for a in args):
         return node
     if node.op == "det":
-        return _determinant(args[0])
+        return _determinant(node.args[0])
     if node.op == "add" and all(a.op == "matrix" for a in args):
         return _entrywise(args)
     if node.op == "neg":
@@ -61,8 +61,8 @@ def _determinant(matrix: Node) -> Node:
     if any(len(row) != len(rows) for row in rows) or len(rows) > 5:
         return Node("det", (matrix,))
     if len(rows) == 1:
-        entry: Node = rows[0][0]
-        return entry
+        only: Node = rows[0][0]
+        return only
     terms = []
     for column, entry in enumerate(rows[0]):
         minor = Node("matrix", tuple(tuple(row[:column] + row[column + 1 :]) for row in rows[1:]))

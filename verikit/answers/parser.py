@@ -89,9 +89,11 @@ class Parser(AtomParser):
         index = self.index
         while index < len(self.tokens) and self.tokens[index].kind == "word":
             index += 1
-        if 0 < index - self.index <= MAX_LABEL and index < len(self.tokens) and self.tokens[index].text in ("=", ":"):
-            if not any(t.text.lower() in _PROSE - {"the"} for t in self.tokens[self.index : index]):
-                self.seek(index + 1)
+        words = self.tokens[self.index : index]
+        if 0 < len(words) <= MAX_LABEL and self.tokens[index].text in ("=", ":"):
+            if any(word.text.lower() in _PROSE - {"the"} for word in words):
+                raise NotMath("prose before the value")
+            self.seek(index + 1)
 
     def _with_unit(self, node: Node) -> Node:
         """Attach the unit or noun that follows a value."""

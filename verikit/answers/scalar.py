@@ -71,8 +71,7 @@ def compare_scalars(gold: Node, answer: Node, policy: Policy) -> Match:
     if policy.units == "required" and not a.mark:
         return different("the gold's unit is missing")
     if g.mark and a.mark and not policy.lenient and not _counts(g) and not _counts(a):
-        if {g.mark, a.mark} == {"pct", "qty"} or {g.mark, a.mark} == {"deg", "qty"}:
-            return different("units that disagree")
+        return different("units that disagree")
     match = _values(g.value, a.value, policy)
     if match.outcome == "equal":
         return match
@@ -233,6 +232,6 @@ def _near(node: Node, value: Fraction, gap: Fraction) -> bool:
 
 def _within(gold: Node, answer: Node, tolerance: float) -> bool:
     value = exact(gold)
-    if value is None or symbols(answer) :
+    if value is None or symbols(answer):
         return False
     return _near(answer, Fraction(value), abs(Fraction(value)) * Fraction(tolerance))

@@ -34,10 +34,12 @@ class NotMath(Exception):
 class Node(NamedTuple):
     """One node: operator and operands.
 
-    Leaves: ``num(value, places)``, ``sym(name)``, ``const("pi"|"e"|"i"|"inf")``, ``word(text)``. Scalars: ``add mul div
-    neg pow fact pct deg prime pm``, ``fn(name, *args)``, ``apply(name, *args)``, ``sum/prod/int/lim/deriv(variable, …)``, ``det``. Quantities:
-    ``qty(value, unit)``. Collections: ``list tuple set matrix ratio``, ``interval(lo, hi, closed_lo, closed_hi)``,
-    ``union inter diff``, ``builder(variable, condition)``. Relations: ``rel(operators, *operands)``.
+    Leaves: ``num(value, places)``, ``sym(name)``, ``const("pi"|"e"|"i"|"inf"|"R"…)``. Scalars: ``add mul div neg pow``,
+    ``fact pct deg prime pm``, ``fn(name, *args)``, ``apply(symbol, *args)``, ``based(value, digits, base)``, ``det(matrix)``,
+    ``sum prod(variable, low, high, body)``, ``int(variable, low, high, body, bounded)``, ``lim(variable, point, side,
+    body)``, ``deriv(variable, order, body)``, ``qty(value, unit)``. Collections: ``list tuple set ratio``,
+    ``matrix(*rows)``, ``interval(low, high, low closed, high closed)``, ``union inter diff``, ``builder(variable,
+    conditions)``. Relations: ``rel(operators, *operands)``.
     """
 
     op: str

@@ -130,8 +130,8 @@ def verify(
     """Extract the answer of `prediction` and compare it with the gold, or with each of several accepted golds.
 
     Never raises on any text. `question` helps to tell an answer from a quotation, `options` are the option texts of
-    multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a single
-    capital is a symbol, not an option.
+    multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a
+    single capital is a symbol, not an option.
     """
     golds = (gold,) if isinstance(gold, str) else gold
     if len(prediction) > MAX_TEXT:
@@ -189,8 +189,9 @@ def _same_but_spacing(a: str, b: str) -> bool:
     """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
     if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
         return False
-    a, b = (_SPACING.sub("", text.replace("dfrac", "frac")) if not _MEANT_SPACE.search(text) else text for text in (a, b))
-    return a == b
+    if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
+        return False
+    return _SPACING.sub("", a.replace("dfrac", "frac")) == _SPACING.sub("", b.replace("dfrac", "frac"))
 
 
 def _several(found: list[Found], gold: Gold, policy: Policy) -> Verdict | None:

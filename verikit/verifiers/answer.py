@@ -1,4 +1,4 @@
-"""`answer`: the final answer of a text against a gold, compared by what the gold is; `math`: the mathematical kinds only.
+"""`answer`: the final answer of a text against a gold, compared by what the gold is; `math`: mathematical golds only.
 
 The work is in `verikit.answers`. Blame: a wrong, missing, undecided or oversized answer is 0.0 with the reason; a gold
 that can't be read and a helper process that won't start have no value.
@@ -28,7 +28,7 @@ def _tail(seconds: float) -> Tail:
 
 @dataclass(frozen=True)
 class Answer(Verifier):
-    """1.0 if the completion's final answer is the gold's, else 0.0; numbers, formulas, sets, units, letters, short text.
+    """1.0 if the completion's final answer is the gold's: numbers, formulas, sets, units, option letters, short text.
 
     The gold is `sample.answer`, a string or several accepted ones. `sample.prompt` is the question; `sample.meta` may
     hold `options`, the option texts of multiple choice.
