@@ -49,6 +49,9 @@ class AnalyticField(Field):
         self.point = point
         self.log_base = log_base
         self.scale: Any = 0
+        """The largest term of any sum, and the largest argument of a periodic function."""
+        self.widest: Any = 0
+        """The largest number met, which says how many digits to look at."""
         self.is_complex = False
         self.huge_argument = False
 
@@ -70,12 +73,15 @@ class AnalyticField(Field):
         return self.note(sum(values))
 
     tiny: Any = 1e-14
+    largest: Any = 1e300
 
     def note(self, value: Any) -> Any:
         """A result that is no number, or out of a float's range, is undefined."""
         size = abs(value)
-        if not size < 1e300 or 0 < size < 1e-290:
+        if not size < self.largest or 0 < size < 1 / self.largest:
             raise Overflow("a number out of a float's range")
+        if size > self.widest:
+            self.widest = size
         return value
 
     def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
@@ -218,12 +224,13 @@ class ManyDigits(AnalyticField):
         self.context, self.table = _mpmath()
         self.context.dps = self.digits = digits
         self.tiny = self.context.mpf(10) ** (8 - digits)
+        self.largest = self.context.mpf(10) ** 4_000
 
     def number(self, value: Number) -> Any:
         """Correctly rounded quotient."""
-        if type(value) is Fraction:
-            return self.context.mpf(value.numerator) / value.denominator
-        return self.context.mpf(value)
+        top, bottom = value.numerator, value.denominator
+        self.widest = max(self.widest, abs(top), bottom)
+        return self.context.mpf(top) / bottom
 
     def leaf(self, op: str, name: str) -> Any:
         """A constant, or the sample value of a symbol."""

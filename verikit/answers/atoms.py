@@ -137,9 +137,10 @@ class AtomParser(CalculusParser):
     def _round(self) -> Node:
         """Parentheses and square brackets: a group, a tuple, an interval; mixed ones may be half open."""
         opener = self.take().text
-        bars, self.bars = self.bars, 0
-        items, closer = self.items(")", "]", "[") if opener == "]" else self.items(")", "]")
-        self.bars = bars
+        outer = self.bars, self.reversed
+        self.bars, self.reversed = 0, opener == "]"
+        items, closer = self.items(")", "]", "[") if self.reversed else self.items(")", "]")
+        self.bars, self.reversed = outer
         if not items:
             raise NotMath("empty brackets")
         if opener == "]":

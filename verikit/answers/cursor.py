@@ -19,6 +19,8 @@ class Cursor:
         """The token to be read next."""
         self.depth = 0
         self.bars = 0
+        self.reversed = False
+        """Whether a bracket that opens with ] is being read, which [ may close."""
         self.integral = -1
         """Depth at which an integrand is being read, -1 outside of integrals."""
 

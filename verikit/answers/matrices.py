@@ -47,7 +47,8 @@ def _multiple(node: Node) -> Node:
     else:
         return node
     if factor == ONE:
-        return other
+        whole: Node = other
+        return whole
     if other.op == "tuple":
         return Node("tuple", tuple(Node("mul", (factor, entry)) for entry in other.args))
     if other.op == "ratio":

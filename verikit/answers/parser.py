@@ -231,7 +231,11 @@ class Parser(AtomParser):
             return token.text not in _NOT_FACTORS and (token.text in GREEK or token.text not in _RELATIONS)
         if token.kind == "word":
             return len(token.text) <= 3 and not is_unit(token.text) and token.text.islower() and not token.spaced
-        return token.text in ("(", "{", "\\{") or (token.text == "|" and not self.bars) or token.text == "["
+        return (
+            token.text in ("(", "{", "\\{")
+            or (token.text == "|" and not self.bars)
+            or (token.text == "[" and not self.reversed)
+        )
 
     def _join(self, left: Node, right: Node, plain: bool) -> Node:
         """What two neighbours mean: a mixed number, degrees with minutes, or a product."""

@@ -35,11 +35,11 @@ class Node(NamedTuple):
     """One node: operator and operands.
 
     Leaves: ``num(value, places)``, ``sym(name)``, ``const("pi"|"e"|"i"|"inf"|"R"…)``. Scalars: ``add mul div neg pow``,
-    ``fact pct deg prime pm``, ``fn(name, *args)``, ``apply(symbol, *args)``, ``based(value, digits, base)``, ``det(matrix)``,
-    ``sum prod(variable, low, high, body)``, ``int(variable, low, high, body, bounded)``, ``lim(variable, point, side,
-    body)``, ``deriv(variable, order, body)``, ``qty(value, unit)``. Collections: ``list tuple set ratio``,
-    ``matrix(*rows)``, ``interval(low, high, low closed, high closed)``, ``union inter diff``, ``builder(variable,
-    conditions)``. Relations: ``rel(operators, *operands)``.
+    ``fact pct deg prime pm``, ``fn(name, *args)``, ``apply(symbol, *args)``, ``based(value, digits, base)``,
+    ``det(matrix)``, ``sum prod(variable, low, high, body)``, ``int(variable, low, high, body, bounded)``,
+    ``lim(variable, point, side, body)``, ``deriv(variable, order, body)``. Quantities: ``qty(value, unit)``.
+    Collections: ``list tuple set ratio``, ``matrix(*rows)``, ``interval(low, high, low closed, high closed)``,
+    ``union inter diff``, ``builder(variable, conditions)``. Relations: ``rel(operators, *operands)``.
     """
 
     op: str
