@@ -63,11 +63,15 @@ class ConfigError(UsageError):
 
 
 class MissingExtra(VerikitError):
-    """An optional dependency is not installed; the message holds the pip line that adds it."""
+    """An optional dependency is not installed; the hint holds the pip line that adds it."""
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs the extra {extra!r}", hint=f"pip install 'verikit[{extra}]'")
-        self.extra = extra
+        self.feature, self.extra = feature, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        # Exceptions are rebuilt from their message alone, and this one is made of two arguments.
+        return (type(self), (self.feature, self.extra))
 
 
 class Unscored(VerikitError):

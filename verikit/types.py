@@ -1,8 +1,9 @@
 """The nouns: what is scored (`Sample`, `Group`) and what comes out (`Score`).
 
 First promise: **an error is never a zero.** A score has a value, or it says why it has none; `float(score)` raises
-rather than invent a number. Blame decides which it is. What the *candidate* caused (it crashes, loops, hides its answer)
-is ``0.0, ok`` with the reason; what *we or the data* caused (a worker, an engine, an unreadable gold) has no value.
+rather than invent a number. Blame decides which it is. What the *candidate* caused (it crashes, loops, hides its
+answer) is ``0.0, ok`` with the reason; what *we or the data* caused (a worker, an engine, an unreadable gold) has no
+value.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ class Message(TypedDict, total=False):
 
 
 Prompt = str | Sequence[Message]
+"""What was asked: a text, or the turns of a conversation."""
 Answer = str | Sequence[str] | None
 """A gold answer; a sequence lists accepted answers, any one of which is right."""
 
 Status = Literal["ok", "abstained", "timeout", "error"]
 """`abstained`: the verifier does not apply; `timeout` and `error`: our fault or the data's, never the candidate's."""
 STATUSES: tuple[Status, ...] = get_args(Status)
+"""Every status, as values."""
 
 PASS_MARK = 0.5
 """A score of at least this counts as right wherever a yes or no is wanted (gates, juries, pass@k)."""

@@ -1,1 +1,1 @@
-"""The verifiers that ship with verikit: one module for each."""
+"""The verifiers, one file each; in Python as in specs they go by their lower-case names."""

@@ -1,0 +1,70 @@
+"""The `verikit` command: a table of commands, each imported only when it is run, so that `--help` stays instant.
+
+Exit codes: 0 ok; 1 failed (or interrupted); 2 usage; 3 more candidates unscored than `--fail-over` allows.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from verikit.errors import UsageError, VerikitError
+
+COMMANDS = {
+    "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
+    "report": ("verikit.cli.report:report", "Show finished runs."),
+    "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
+    "list": ("verikit.cli.list:list_", "List what is registered: verifiers, selectors, formats."),
+    "doctor": ("verikit.cli.doctor:doctor", "Check this machine: versions, extras, what is missing and how to add it."),
+}
+"""Command name -> (where it lives, what `verikit --help` says of it)."""
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="verikit", prog_name="verikit")
+def cli() -> None:
+    """Is this output right, and which of these is best?"""
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = cli.main(prog_name="verikit", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        click.echo("Interrupted.", err=True)
+        code = 1
+    except VerikitError as error:
+        click.echo(f"Error: {error}", err=True)
+        if error.hint:
+            click.echo(f"Hint: {error.hint}", err=True)
+        code = 2 if isinstance(error, UsageError) else 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,140 @@
+"""`verikit score`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+from rich.console import Console
+
+from verikit.scoring.chunk import SCORES
+from verikit.scoring.plan import Plan
+from verikit.scoring.run import score_file
+from verikit.scoring.show import show
+from verikit.scoring.watch import Watch
+
+UNSCORED = 3
+"""Exit code when more candidates are unscored than allowed."""
+
+
+def _ks(context: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
+    try:
+        ks = tuple(sorted({int(part) for part in value.split(",")}))
+    except ValueError:
+        ks = (0,)
+    if ks[0] < 1:
+        raise click.BadParameter(f"{value!r} is not a list of whole numbers from 1, such as 1,4,16")
+    return ks
+
+
+def parse_mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    """Read `--map FIELD=KEY` options (a click callback)."""
+    pairs = [one.partition("=") for one in value]
+    if bad := [one for one, pair in zip(value, pairs, strict=True) if not pair[1]]:
+        raise click.BadParameter(f"{bad[0]!r} is not FIELD=KEY, such as prompt=problem")
+    return {field: key for field, _, key in pairs}
+
+
+def _share(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    try:
+        share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"{value!r} is not a share such as 5% or 0.05")
+    return share
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="What says which are right."
+)
+@click.option("--by", metavar="SPEC", help="Rank candidates by this instead, which does not see the truth.")
+@click.option("--select", metavar="SPEC", help="Keep one candidate a prompt: best, majority, weighted, first, random.")
+@click.option("--k", "ks", default="1,2,4,8", show_default=True, callback=_ks, help="k of pass@k, maj@k, bon@k.")
+@click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/FILE's name. - prints scores to stdout.")
+@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
+@click.option("--format", "format_", metavar="NAME", help="The file's format, where its keys don't tell.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first so many rows.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
+@click.option(
+    "--fail-over",
+    default="0%",
+    show_default=True,
+    callback=_share,
+    metavar="SHARE",
+    help="Exit with 3 if more than this share of candidates has no score by our fault or the data's.",
+)
+@click.option("--resume/--restart", default=True, help="Go on where an earlier run stopped (default), or start anew.")
+@click.option("--retry-errors", is_flag=True, help="Score again what could not be scored.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def score(
+    file: str,
+    verifier: str,
+    by: str | None,
+    select: str | None,
+    ks: tuple[int, ...],
+    out: str | None,
+    mapping: dict[str, str],
+    format_: str | None,
+    jobs: int,
+    limit: int | None,
+    seed: int,
+    fail_over: float,
+    resume: bool,
+    retry_errors: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    r"""Score the candidates of FILE (- is stdin), rerank them, and estimate pass@k, maj@k and BoN@k with intervals.
+
+    FILE holds prompts with completions: JSONL, a JSON array or parquet, plain or gzip, in verikit's form or that of
+    lm-eval, OpenAI, TRL, verl or alpaca_eval. The folder gets scores.jsonl, summary.json, config.json, errors.jsonl
+    (rows that could not be read) and, with --select, selected.jsonl. An interrupted run goes on by the same command.
+
+    \b
+    verikit score candidates.jsonl
+    verikit score candidates.jsonl -v "0.9*answer + 0.1*boxed" --k 1,4,16 --jobs 8
+    verikit score samples.jsonl --by "column('rm')" --select best --map prompt=problem --map completions=candidates
+    """
+    plan = Plan(verifier=verifier, by=by, select=select, ks=ks, seed=seed, format=format_, mapping=mapping)
+    with TemporaryDirectory() as scratch, Watch(quiet=quiet) as watch:
+        folder = Path(scratch if out == "-" else out or default_folder(file))
+        summary = score_file(
+            file,
+            plan,
+            folder,
+            jobs=jobs,
+            limit=limit,
+            restart=not resume,
+            retry_errors=retry_errors,
+            watch=watch.start,
+            note=watch.note,
+        )
+        if out == "-":
+            with open(folder / SCORES, "rb") as scores:
+                shutil.copyfileobj(scores, sys.stdout.buffer)
+        else:
+            watch.note(f"written to {folder}")
+    if as_json:
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False), err=out == "-")
+    else:
+        show(summary, plan.model_dump(), Console(stderr=out == "-"))
+    lost = summary["status"]["error"] + summary["status"]["timeout"] + summary["bad_rows"]
+    total = summary["candidates"] + summary["bad_rows"]
+    if lost > fail_over * total:
+        click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({fail_over:.4g})", err=True)
+        return UNSCORED
+    return 0
+
+
+def default_folder(file: str) -> str:
+    """Where the scores of a file go unless said otherwise: runs/ and its name up to the first dot."""
+    return f"runs/{'stdin' if file == '-' else Path(file).name.split('.')[0] or 'out'}"

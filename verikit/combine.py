@@ -1,0 +1,352 @@
+"""Verifiers made of verifiers.
+
+Sum rules, the same everywhere: a part that abstains drops out (weights are not renormalised; `mean` alone divides by
+what is left), all parts abstaining abstains, and a part that should have scored but could not (timeout, error) leaves
+the whole without a value, the parts kept: an error is never a zero. "Passes" means a value of at least `PASS_MARK`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from verikit.errors import UsageError
+from verikit.types import PASS_MARK, Sample, Score, Status
+from verikit.verifier import Verifier, describe_function, score_all, unique_names
+
+Part = Verifier | float
+"""Where a verifier is expected a plain number stands for that score."""
+
+_RULES: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
+    "sum": lambda values, weights: math.fsum(w * v for w, v in zip(weights, values, strict=True)),
+    "mean": lambda values, weights: math.fsum(values) / len(values),
+    "minimum": lambda values, weights: min(values),
+    "maximum": lambda values, weights: max(values),
+    "all_of": lambda values, weights: float(all(v >= PASS_MARK for v in values)),
+    "majority": lambda values, weights: float(2 * sum(v >= PASS_MARK for v in values) > len(values)),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Combined(Verifier):
+    """Several verifiers under one rule; the extracted answer is that of the heaviest part that found one."""
+
+    name: str
+    """The rule: sum, mean, minimum, maximum, all_of or majority."""
+    parts: tuple[Verifier, ...]
+    weights: tuple[float, ...]
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score every part on every sample, then apply the rule."""
+        names = unique_names(part.name for part in self.parts)
+        columns = [score_all(part, samples) for part in self.parts]
+        return [self._merge(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+    def _merge(self, parts: Mapping[str, Score]) -> Score:
+        for name, score in parts.items():
+            if score.status in ("timeout", "error"):
+                return _whole(parts, None, score.status, f"{name}: {score.reason}")
+        live = [(s.value, w) for s, w in zip(parts.values(), self.weights, strict=True) if s.value is not None]
+        if not live:
+            return _whole(parts, None, "abstained", f"every part of {self.name} abstained")
+        values, weights = zip(*live, strict=True)
+        left_out = "" if len(live) == len(parts) else f" ({len(parts) - len(live)} abstained)"
+        value = _RULES[self.name](values, weights)
+        heaviest = sorted(zip(self.weights, parts.values(), strict=True), key=lambda pair: -abs(pair[0]))
+        answer = next((score.answer for _, score in heaviest if score.answer is not None), None)
+        return replace(_whole(parts, value, "ok", f"{self.name} of {len(live)}{left_out}"), answer=answer)
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Equal for any part: one that has no view of its own compares as text, and only adds what is the same."""
+        return _equal_for_any(self.parts, a, b)
+
+    def __repr__(self) -> str:
+        """Rule, weights and parts."""
+        if self.name == "sum":
+            return f"({' + '.join(f'{w!r}*{part!r}' for w, part in zip(self.weights, self.parts, strict=True))})"
+        return f"{self.name}({', '.join(map(repr, self.parts))})"
+
+
+def _equal_for_any(parts: Sequence[Verifier], a: str, b: str) -> bool | None:
+    undecided = False
+    for part in parts:
+        same = part.equal(a, b)
+        if same:
+            return True
+        undecided = undecided or same is None
+    return None if undecided else False
+
+
+def _whole(
+    parts: Mapping[str, Score], value: float | None, status: Status, reason: str, decided_by: Score | None = None
+) -> Score:
+    """A score made of others: keeps them, sums what they spent, and names the answer of the one that decided."""
+    usage: dict[str, float] = {}
+    for score in parts.values():
+        for key, amount in score.usage.items():
+            usage[key] = usage.get(key, 0) + amount
+    first = next((score.answer for score in parts.values() if score.answer is not None), None)
+    seconds = [score.seconds for score in parts.values() if score.seconds is not None]
+    return Score(
+        value,
+        status,
+        answer=first if decided_by is None or decided_by.answer is None else decided_by.answer,
+        reason=reason,
+        parts=parts,
+        steps=() if decided_by is None else decided_by.steps,
+        usage=usage,
+        seconds=sum(seconds) if seconds else None,
+    )
+
+
+def _combined(rule: str, parts: Sequence[Part]) -> Combined:
+    if not parts:
+        raise UsageError(f"{rule} needs at least one verifier")
+    return Combined(rule, tuple(map(as_verifier, parts)), (1.0,) * len(parts))
+
+
+def mean(*parts: Part) -> Verifier:
+    """Average the parts that did not abstain."""
+    return _combined("mean", parts)
+
+
+def minimum(*parts: Part) -> Verifier:
+    """Take the smallest value of the parts that did not abstain."""
+    return _combined("minimum", parts)
+
+
+def maximum(*parts: Part) -> Verifier:
+    """Take the largest value of the parts that did not abstain."""
+    return _combined("maximum", parts)
+
+
+def all_of(*parts: Part) -> Verifier:
+    """Give 1.0 if every part that did not abstain passes, else 0.0."""
+    return _combined("all_of", parts)
+
+
+def majority(*parts: Part) -> Verifier:
+    """Give 1.0 if more than half of the parts that did not abstain pass, else 0.0 (a tie does not pass)."""
+    return _combined("majority", parts)
+
+
+def weighted(part: Verifier, weight: float) -> Verifier:
+    """Scale a verifier; what `0.8 * v` means.
+
+    Raises:
+        UsageError: the weight, or a product of weights, is not a finite number.
+    """
+    whole = part if isinstance(part, Combined) and part.name == "sum" else Combined("sum", (part,), (1.0,))
+    if isinstance(weight, bool) or not (_finite(weight) and all(_finite(w * weight) for w in whole.weights)):
+        raise UsageError(f"a weight is a finite number, not {weight!r}")
+    return replace(whole, weights=tuple(w * float(weight) for w in whole.weights))
+
+
+def add(left: Verifier, right: Verifier) -> Verifier:
+    """Sum two verifiers, flattening sums of sums; what `a + b` means."""
+    sides = [v if isinstance(v, Combined) and v.name == "sum" else Combined("sum", (v,), (1.0,)) for v in (left, right)]
+    return Combined("sum", sides[0].parts + sides[1].parts, sides[0].weights + sides[1].weights)
+
+
+@dataclass(frozen=True)
+class Constant(Verifier):
+    """The same value for every sample; what a plain number stands for inside a combinator."""
+
+    value: float
+    name = "constant"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return the value for each sample."""
+        return [Score(self.value, reason="constant")] * len(samples)
+
+
+def _finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an int beyond the floats
+        return False
+
+
+def as_verifier(part: Part) -> Verifier:
+    """Return the verifier, or the constant that a number stands for.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(part, Verifier):
+        return part
+    if isinstance(part, (int, float)) and _finite(part):
+        return Constant(float(part))
+    raise UsageError(f"a verifier or a finite number is needed here, not {part!r}", hint="wrap a function in @verifier")
+
+
+@dataclass(frozen=True, repr=False)
+class Mapped(Verifier):
+    """A verifier whose values pass through a function; made by `v >> fn`."""
+
+    name: str
+    part: Verifier
+    fn: Callable[[float], float]
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Apply the function to the values; what has no value stays as it is."""
+        scores = score_all(self.part, samples)
+        return [s if s.value is None else replace(s, value=float(self.fn(s.value))) for s in scores]
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the part."""
+        return self.part.equal(a, b)
+
+    def __repr__(self) -> str:
+        """Part and function."""
+        return f"({self.part!r} >> {describe_function(self.fn)})"
+
+
+def mapped(part: Verifier, fn: Callable[[float], float]) -> Verifier:
+    """Pass a verifier's values through a function; what `v >> fn` means."""
+    return Mapped(part.name, part, fn)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """The function `x -> min(max(x, low), high)`."""
+
+    low: float
+    high: float
+
+    def __call__(self, value: float) -> float:
+        """Return the value, or the bound it lies beyond."""
+        return min(max(value, self.low), self.high)
+
+
+def clip(part: Part, low: float = 0.0, high: float = 1.0) -> Verifier:
+    """Keep values within [low, high].
+
+    Raises:
+        UsageError: `low` is above `high`.
+    """
+    if not low <= high:
+        raise UsageError(f"clip needs low <= high, not {low!r} and {high!r}")
+    return mapped(as_verifier(part), Clip(float(low), float(high)))
+
+
+@dataclass(frozen=True)
+class Gate(Verifier):
+    """One verifier where a condition passes, another where it does not; see `gate`."""
+
+    cond: Verifier
+    then: Verifier
+    otherwise: Verifier
+    name = "gate"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score the condition, then each sample by the one branch it takes."""
+        conditions = score_all(self.cond, samples)
+        name = self.cond.name
+        scores = [c if c.scored else _whole({name: c}, None, c.status, f"{name}: {c.reason}") for c in conditions]
+        for branch, taken, word in ((self.then, True, "passed"), (self.otherwise, False, "did not pass")):
+            chosen = [i for i, c in enumerate(conditions) if c.scored and c.passed is taken]
+            for i, score in zip(chosen, score_all(branch, [samples[i] for i in chosen]), strict=True):
+                parts = dict(zip(unique_names((name, branch.name)), (conditions[i], score), strict=True))
+                reason = f"{name} {word}; {branch.name}: {score.reason}"
+                scores[i] = _whole(parts, score.value, score.status, reason, decided_by=score)
+        return scores
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the `then` branch."""
+        return self.then.equal(a, b)
+
+
+def gate(cond: Verifier, then: Part, otherwise: Part = 0.0) -> Verifier:
+    """Score with `then` where `cond` passes and with `otherwise` where it does not.
+
+    Only the branch taken is run. A condition without a value leaves the whole without one, with its status.
+    """
+    return Gate(as_verifier(cond), as_verifier(then), as_verifier(otherwise))
+
+
+@dataclass(frozen=True)
+class FirstOf(Verifier):
+    """The first verifier that does not abstain; see `first_of`."""
+
+    parts: tuple[Verifier, ...]
+    name = "first_of"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Pass what abstained on to the next part."""
+        names = unique_names(part.name for part in self.parts)
+        tried: list[dict[str, Score]] = [{} for _ in samples]
+        open_ = list(range(len(samples)))
+        for name, part in zip(names, self.parts, strict=True):
+            for i, score in zip(open_, score_all(part, [samples[i] for i in open_]), strict=True):
+                tried[i][name] = score
+            open_ = [i for i in open_ if tried[i][name].status == "abstained"]
+        return [self._merge(parts) for parts in tried]
+
+    def _merge(self, parts: Mapping[str, Score]) -> Score:
+        name, last = list(parts.items())[-1]
+        return _whole(parts, last.value, last.status, f"{name}: {last.reason}", decided_by=last)
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Equal for any part."""
+        return _equal_for_any(self.parts, a, b)
+
+
+def first_of(*parts: Part) -> Verifier:
+    """Use the first part that does not abstain; a part that fails does not pass the sample on.
+
+    Raises:
+        UsageError: there is no part.
+    """
+    if not parts:
+        raise UsageError("first_of needs at least one verifier")
+    return FirstOf(tuple(map(as_verifier, parts)))
+
+
+@dataclass(frozen=True)
+class By(Verifier):
+    """A verifier chosen by one of the sample's own keys; see `by`."""
+
+    key: str
+    verifiers: Mapping[str, Verifier] = field(hash=False)
+    default: Verifier | None = None
+    name = "by"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample with the verifier its key names, one batch per verifier."""
+        scores: list[Score | None] = [None] * len(samples)
+        groups: dict[str, list[int]] = {}
+        for i, sample in enumerate(samples):
+            groups.setdefault(str(sample.meta.get(self.key)), []).append(i)
+        for value, members in groups.items():
+            chosen = self.verifiers.get(value, self.default)
+            batch = [samples[i] for i in members]
+            for i, score in zip(
+                members, self._unknown(batch) if chosen is None else score_all(chosen, batch), strict=True
+            ):
+                scores[i] = score
+        return [score for score in scores if score is not None]
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """What all the verifiers say, or undecided: the row that would choose one is not known here."""
+        said = {chosen.equal(a, b) for chosen in (*self.verifiers.values(), *filter(None, [self.default]))}
+        return said.pop() if len(said) == 1 else None
+
+    def _unknown(self, batch: Sequence[Sample]) -> list[Score]:
+        known = ", ".join(self.verifiers)
+        return [Score.error(f"no verifier for {self.key}={s.meta.get(self.key)!r} (there are {known})") for s in batch]
+
+
+def by(key: str, verifiers: Mapping[str, Part], default: Part | None = None) -> Verifier:
+    """Choose the verifier by the sample's own key, e.g. `by("task", {"math": answer, "code": code})`.
+
+    A value that is not listed uses `default`; without one the sample has no score (the data is at fault).
+
+    Raises:
+        UsageError: there is no value, or two that read the same as text (1 and "1").
+    """
+    chosen = {str(value): as_verifier(part) for value, part in verifiers.items()}
+    if not chosen or len(chosen) < len(verifiers):
+        raise UsageError(f"by needs distinct values of {key!r}, each with its verifier")
+    return By(key, chosen, None if default is None else as_verifier(default))

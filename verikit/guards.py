@@ -1,0 +1,109 @@
+"""Guards around a verifier: a cap on length, a memory. Neither changes what a score means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from verikit.combine import Part, as_verifier
+from verikit.errors import UsageError
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier, score_all
+
+
+@dataclass(frozen=True)
+class LengthGuard(Verifier):
+    """A verifier behind a cap on the text's length; see `length_guard`."""
+
+    part: Verifier
+    max_chars: int
+    name = "length_guard"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score what is within the cap; the rest gets 0.0 unread."""
+        short = iter(score_all(self.part, [s for s in samples if len(s.completion) <= self.max_chars]))
+        return [next(short) if len(s.completion) <= self.max_chars else self._too_long(s) for s in samples]
+
+    def _too_long(self, sample: Sample) -> Score:
+        return Score(0.0, reason=f"{len(sample.completion)} characters, over the cap of {self.max_chars}")
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the part."""
+        return self.part.equal(a, b)
+
+
+def length_guard(part: Part, max_chars: int) -> Verifier:
+    """Give 0.0 to completions of more than `max_chars` characters, without running the verifier on them.
+
+    Raises:
+        UsageError: the cap is negative.
+    """
+    if not max_chars >= 0:
+        raise UsageError(f"max_chars must be at least 0, not {max_chars!r}")
+    return LengthGuard(as_verifier(part), max_chars)
+
+
+@dataclass(frozen=True)
+class Cached(Verifier):
+    """A verifier with a memory; see `cached`."""
+
+    part: Verifier
+    size: int
+    name = "cached"
+    _memory: OrderedDict[str, Score] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score what is not remembered, each distinct sample once."""
+        keys = [_key(sample) or f"only here: {i}" for i, sample in enumerate(samples)]
+        with self._lock:
+            known = {key: self._memory[key] for key in keys if key in self._memory}
+        fresh = {key: sample for key, sample in zip(keys, samples, strict=True) if key not in known}
+        scored = dict(zip(fresh, score_all(self.part, list(fresh.values())), strict=True))
+        known |= scored
+        with self._lock:
+            for key, score in known.items():
+                if score.status in ("ok", "abstained") and not key.startswith("only here"):
+                    self._memory[key] = score
+                    self._memory.move_to_end(key)
+            while len(self._memory) > self.size:
+                self._memory.popitem(last=False)
+        # Whoever comes first has what was spent; who comes later spent nothing.
+        return [
+            scored.pop(key) if key in scored else replace(known[key], usage={"cached": 1.0}, seconds=0.0)
+            for key in keys
+        ]
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the part."""
+        return self.part.equal(a, b)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Cached, (self.part, self.size))
+
+
+def _key(sample: Sample) -> str | None:
+    """A digest of all that a verifier can see; None for a sample with meta that JSON can't tell apart."""
+    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta)
+    try:
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def cached(part: Part, size: int = 65536) -> Verifier:
+    """Remember the scores of the last `size` distinct samples of this process; failures are not remembered.
+
+    A sample whose meta holds more than JSON (an array, an object) is scored each time.
+
+    Raises:
+        UsageError: the size is not positive.
+    """
+    if not size > 0:
+        raise UsageError(f"size must be at least 1, not {size!r}")
+    return Cached(as_verifier(part), size)

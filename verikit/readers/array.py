@@ -1,0 +1,105 @@
+"""One JSON array to its items, without parsing them: only strings, brackets and commas are looked at.
+
+Memory holds one item, at most `cap` bytes of it. A malformed item is for the parser to refuse; as long as its brackets
+and quotes pair up, the items after it are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from verikit.errors import SchemaError
+
+CHUNK = 2**16
+Items = Iterator[tuple[int, bytes | SchemaError]]
+
+_STRING = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_REST_OF_STRING = re.compile(_STRING, re.DOTALL)
+_BETWEEN_ITEMS = re.compile(rb'(?:[^"\[\]{},]++|"%b")*+' % _STRING, re.DOTALL)  # whole strings included
+_WITHIN_ITEM = re.compile(rb'(?:[^"\[\]{}]++|"%b")*+' % _STRING, re.DOTALL)
+
+
+def items(read: Callable[[int], bytes], cap: int) -> Items:
+    """Number the items of the array that `read` delivers, from 1; an item over `cap` bytes becomes an error."""
+    cutter = _Cutter(cap)
+    while chunk := read(CHUNK):
+        yield from cutter.feed(chunk)
+    yield from cutter.finish()
+
+
+def too_long(size: int, cap: int) -> SchemaError:
+    """The error of a row over the limit."""
+    return SchemaError(f"a row of {size:,} bytes; the limit is {cap:,}", hint="shorten or drop this row")
+
+
+class _Cutter:
+    def __init__(self, cap: int) -> None:
+        self.cap = cap
+        self.buffer = bytearray()  # the current item, from its start
+        self.at = 0  # how far the buffer has been looked at
+        self.skipped = 0  # bytes of an over-long item already dropped
+        self.number = 0
+        self.depth = 0
+        self.in_string = False
+        self.closed = False
+
+    def feed(self, chunk: bytes) -> Items:
+        self.buffer += chunk
+        while not self.closed and (mark := self._next_mark()):
+            if mark in b"[{":
+                self.depth += 1
+                if self.depth == 1:
+                    self._drop()
+            elif mark in b"]}":
+                self.depth -= 1
+                self.closed = self.depth == 0
+                if self.closed and self.buffer[: self.at - 1].strip():
+                    yield self._item()
+                elif self.closed:
+                    self._drop()
+            elif self.depth == 1:
+                yield self._item()
+        if len(self.buffer) > self.cap:
+            self.skipped += self.at
+            self._drop()
+
+    def finish(self) -> Items:
+        if not self.closed:
+            problem = "the array is not closed here: the file is cut short"
+            yield self.number + 1, SchemaError(problem, hint="the rows before it are good")
+        elif self.buffer.strip():
+            problem = "something follows the array"
+            yield self.number + 1, SchemaError(problem, hint="a file holds one array, or one JSON object a line")
+
+    def _next_mark(self) -> bytes:
+        """The next bracket, or comma between items, outside strings; empty when the buffer has been looked at."""
+        while True:
+            if self.in_string:
+                self._advance(_REST_OF_STRING)
+                if self.buffer[self.at : self.at + 1] != b'"':
+                    return b""
+                self.at += 1
+                self.in_string = False
+            self._advance(_WITHIN_ITEM if self.depth > 1 else _BETWEEN_ITEMS)
+            mark = bytes(self.buffer[self.at : self.at + 1])
+            self.at += len(mark)
+            if mark != b'"':
+                return mark
+            self.in_string = True
+
+    def _advance(self, pattern: re.Pattern[bytes]) -> None:
+        match = pattern.match(self.buffer, self.at)
+        self.at = match.end() if match else self.at
+
+    def _item(self) -> tuple[int, bytes | SchemaError]:
+        self.number += 1
+        size = self.skipped + self.at - 1
+        item = bytes(self.buffer[: self.at - 1]).strip() if size <= self.cap else too_long(size, self.cap)
+        self.skipped = 0
+        self._drop()
+        return self.number, item
+
+    def _drop(self) -> None:
+        del self.buffer[: self.at]
+        self.at = 0

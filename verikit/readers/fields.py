@@ -1,0 +1,128 @@
+"""Values to text: prompts, candidates and gold answers as the formats write them. Each raises a `SchemaError`.
+
+A conversation's text is what its assistant turns say, joined by blank lines; the messages are kept beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from verikit.errors import SchemaError
+from verikit.readers.parse import kind
+from verikit.types import Answer, Prompt
+
+TEXT_KEYS = ("text", "completion", "content", "response", "output", "solution")
+"""Where a candidate that is an object keeps its text; the first of these that it has."""
+
+Own = Mapping[str, Any]
+"""A candidate's own keys."""
+
+NO_KEYS: Own = {}
+
+
+def prompt(value: Any) -> Prompt:
+    """A prompt is text or a list of messages; a message's content parts become their text."""
+    if type(value) is str:
+        return value
+    if type(value) is not list or not value:
+        raise SchemaError(f"a prompt is text or a list of messages, this is {_what(value)}", field="prompt")
+    messages = []
+    for number, message in enumerate(value):
+        if type(message) is not dict or type(message.get("role")) is not str:
+            raise SchemaError("a message is an object with 'role' and 'content'", field=f"prompt[{number}]")
+        messages.append({**message, "content": content(message.get("content"), f"prompt[{number}]")})
+    return messages  # type: ignore[return-value]  # mypy sees dict, not the TypedDict
+
+
+def answer(value: Any) -> Answer:
+    """A gold answer is text, a number (its JSON text), a list of these, or null."""
+    if value is None or type(value) is str:
+        return value
+    if type(value) is list and value:
+        return [_scalar(item, f"answer[{number}]") for number, item in enumerate(value)]
+    return _scalar(value, "answer")
+
+
+def identity(value: Any) -> str:
+    """An id is text or a number; null and the empty text are none."""
+    return "" if value is None else _scalar(value, "id")
+
+
+def candidate(value: Any, field: str) -> tuple[str, Own]:
+    """Return a candidate's text and its own keys (all but the one its text was taken from)."""
+    if type(value) is str:
+        return value, NO_KEYS
+    if type(value) is list:
+        return conversation(value, field), {"messages": value}
+    if type(value) is not dict:
+        raise SchemaError(f"a completion is text, messages or an object with text, this is {_what(value)}", field=field)
+    own = value
+    if type(value.get("message")) is dict:  # a choice of an OpenAI reply
+        own = {key: item for key, item in value.items() if key != "message"} | value["message"]
+    for key in TEXT_KEYS:
+        if key in own and (own[key] is not None or "role" in own):
+            text = content(own[key], f"{field}.{key}")
+            return text, {name: item for name, item in own.items() if name != key}
+    raise SchemaError(
+        f"no text in it; its keys are: {', '.join(map(repr, own))}", field=field, hint=f"one of {', '.join(TEXT_KEYS)}"
+    )
+
+
+def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:
+    """Return the texts of a list of candidates and each one's own keys; no keys at all if none has any."""
+    if not values:
+        raise SchemaError("no completions: the list is empty", field=field, hint="drop the row, or give it candidates")
+    for value in values:
+        if type(value) is dict and value.get("role", "assistant") != "assistant":
+            problem = "a single conversation stands where a list of completions is expected"
+            hint = 'each completion is a list of its own; a single one goes under the key "completion"'
+            raise SchemaError(problem, field=field, hint=hint)
+    found = [candidate(value, f"{field}[{number}]") for number, value in enumerate(values)]
+    own = [keys for _, keys in found]
+    return [text for text, _ in found], own if any(own) else []
+
+
+def conversation(messages: list[Any], field: str) -> str:
+    """What the assistant turns of a conversation say, joined by blank lines."""
+    turns = []
+    for number, message in enumerate(messages):
+        if type(message) is not dict:
+            raise SchemaError(f"a message is an object, this is {_what(message)}", field=f"{field}[{number}]")
+        if message.get("role", "assistant") == "assistant":
+            turns.append(content(message.get("content"), f"{field}[{number}].content"))
+    if not turns:
+        raise SchemaError("no assistant turn among the messages", field=field)
+    return "\n\n".join(turn for turn in turns if turn)
+
+
+def content(value: Any, field: str) -> str:
+    """A message's content as text: of a list of parts the text ones; null (a tool call) is empty."""
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    if type(value) is list and all(type(part) is dict for part in value):
+        return "\n\n".join(part["text"] for part in value if type(part.get("text")) is str)
+    raise SchemaError(f"text is expected here, this is {_what(value)}", field=field)
+
+
+def _scalar(value: Any, field: str) -> str:
+    if type(value) is str:
+        return value
+    if type(value) in (int, float, bool):
+        return json.dumps(value)
+    expected = "text, a number, a list of these, or null" if field == "answer" else "text or a number"
+    hint = (
+        f"--map answer=KEY.{next(iter(value))} reaches into it"
+        if field == "answer" and type(value) is dict and value
+        else ""
+    )
+    raise SchemaError(f"{expected} is expected, this is {_what(value)}", field=field, hint=hint)
+
+
+def _what(value: Any) -> str:
+    if type(value) is dict:
+        return f"an object with the keys {', '.join(map(repr, list(value)[:8]))}" if value else "an empty object"
+    return "an empty list" if value == [] else kind(value)

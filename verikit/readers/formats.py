@@ -1,0 +1,165 @@
+"""The file formats: under which keys each keeps prompt, completions, answer and id, and how it is told by its keys.
+
+A key may be a dotted path into the row (`reward_model.ground_truth`); the first one that leads to a value is taken.
+What can't be said in keys is done by a format's `prepare`, which sees each row first. Sources: lm-eval 0.4.13
+(`evaluator.py`, `evaluation_tracker.py`), TRL 1.16.0 (`grpo_trainer.py`), verl 0.9.1 (`ray_trainer.py`,
+`main_generation_server.py`), alpaca_eval 0.6.6 (`main.py`) and the OpenAI client's `ChatCompletion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from verikit.errors import SchemaError
+from verikit.readers.parse import Row, parse
+
+Prepare = Callable[[Row], Row | None]
+"""Changes a row in place before its fields are read; None leaves the row out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Where a format keeps the fields of a row."""
+
+    name: str
+    matches: Callable[[Row], bool]
+    prompt: tuple[str, ...] = ("prompt",)
+    completions: tuple[str, ...] = ("completions",)
+    """A list of candidates."""
+    completion: tuple[str, ...] = ("completion",)
+    """A single candidate; looked for after `completions`."""
+    answer: tuple[str, ...] = ("answer",)
+    id: tuple[str, ...] = ("id",)
+    needs_prompt: bool = True
+    prepare: Callable[[list[str]], Prepare] | None = None
+    """Makes the `prepare` of one file; it may append to the reader's notes."""
+
+
+def _lm_eval(notes: list[str]) -> Prepare:
+    """Keep one row per document (of the first filter met); a chat prompt is JSON text in a list of one."""
+    chosen: list[object] = []
+
+    def prepare(row: Row) -> Row | None:
+        name = row.get("filter")
+        if not chosen:
+            chosen.append(name)
+        if name != chosen[0]:
+            if len(chosen) == 1:
+                chosen.append(name)
+                notes.append(f"rows of the filter {chosen[0]!r} are read, those of other filters repeat them")
+            return None
+        replies = row.pop("resps")
+        if not isinstance(replies, list) or not replies or not isinstance(replies[0], list):
+            raise SchemaError("a list of lists of replies is expected", field="resps")
+        if replies[0] and isinstance(replies[0][0], list):
+            raise SchemaError("log-likelihoods, not text", field="resps", hint="only generated samples can be scored")
+        arguments = row.pop("arguments", None)
+        request = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
+        text = request.get("arg_0") if isinstance(request, dict) else None
+        if isinstance(text, list) and len(text) == 1 and isinstance(text[0], str):
+            text = parse(b'{"messages":%b}' % text[0].encode())["messages"]
+        row["prompt"], row["completions"] = text, replies[0]
+        return row
+
+    return prepare
+
+
+def _openai(notes: list[str]) -> Prepare:
+    """A failed line of a batch is an error; a conversation without `choices` ends in its completion."""
+
+    def prepare(row: Row) -> Row:
+        error, response = row.get("error"), row.get("response")
+        body = response.get("body") if isinstance(response, dict) else None
+        error = error or (body.get("error") if isinstance(body, dict) else None)
+        if error:
+            told = error.get("message") or error.get("code") if isinstance(error, dict) else error
+            raise SchemaError(f"the request failed: {told}", field="error", hint="send this request again")
+        messages = row.get("messages")
+        if isinstance(messages, list) and not response and "choices" not in row:
+            turns = len(messages)
+            while turns and isinstance(messages[turns - 1], dict) and messages[turns - 1].get("role") == "assistant":
+                turns -= 1
+            row["messages"] = messages[:turns] or None
+            if turns < len(messages):
+                row["completion"] = messages[turns:]
+        return row
+
+    return prepare
+
+
+def _has(row: Row, *keys: str) -> bool:
+    return all(key in row for key in keys)
+
+
+def _ours(row: Row) -> bool:
+    return "prompt" in row and ("completions" in row or "completion" in row)
+
+
+def _is_openai(row: Row) -> bool:
+    response = row.get("response")
+    return bool({"choices", "custom_id", "messages"} & row.keys()) or (
+        isinstance(response, dict) and bool({"body", "choices"} & response.keys())
+    )
+
+
+_CHOICES = ("response.body.choices", "response.choices", "choices", "body.choices")
+_REQUESTS = ("request.body.messages", "request.messages", "body.messages", "messages")
+
+_ALL = (
+    Format(
+        "lm-eval",
+        lambda row: _has(row, "doc", "resps"),
+        completion=(),
+        answer=("target",),
+        id=("doc_id",),
+        prepare=_lm_eval,
+    ),
+    Format(
+        "verl",
+        lambda row: "reward_model" in row or _has(row, "data_source", "prompt"),
+        completions=("responses",),
+        completion=("response", "output"),
+        answer=("reward_model.ground_truth",),
+        id=(),
+    ),
+    Format(
+        "trl",
+        lambda row: _ours(row) and "answer" not in row and bool({"ground_truth", "solution"} & row.keys()),
+        answer=("ground_truth", "answer", "solution"),
+    ),
+    Format("verikit", _ours),
+    Format(
+        "openai",
+        _is_openai,
+        prompt=_REQUESTS,
+        completions=_CHOICES,
+        id=("custom_id", "id"),
+        needs_prompt=False,
+        prepare=_openai,
+    ),
+    Format(
+        "verl-dump",
+        lambda row: _has(row, "input", "output") and bool({"gts", "score"} & row.keys()),
+        prompt=("input",),
+        completions=(),
+        completion=("output",),
+        answer=("gts",),
+        id=(),
+    ),
+    Format(
+        "alpaca_eval",
+        lambda row: _has(row, "instruction", "output"),
+        prompt=("instruction",),
+        completions=(),
+        completion=("output",),
+        id=(),
+    ),
+)
+FORMATS = {form.name: form for form in _ALL}
+"""The formats by name, in the order in which they are looked for."""
+
+
+def detect(row: Row) -> Format | None:
+    """Tell a row's format by its keys; None if it is none of them."""
+    return next((form for form in _ALL if form.matches(row)), None)

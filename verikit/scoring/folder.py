@@ -1,0 +1,199 @@
+"""A run's output folder: one writer at a time, append-only files, and commits that survive a kill at any moment.
+
+A commit is one line of `.progress`: the last input row done, its id, and the size of each file. Opening the folder goes
+back to the last commit that the files still hold and cuts off what was written after it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+from verikit.errors import UsageError, VerikitError
+
+PROGRESS = ".progress"
+NEXT, READY = ".next", ".ready"
+LOCK = ".lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """How far a run has come."""
+
+    line: int = 0
+    """Last input row done (1-based)."""
+    id: str = ""
+    """Its id, to notice that another input took its place."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Size of each file in bytes."""
+
+
+class Folder:
+    """The open output folder of one run; a context manager.
+
+    Raises:
+        UsageError: another run has it open, or it can't be made or written.
+    """
+
+    def __init__(self, path: Path, files: tuple[str, ...], *, restart: bool = False) -> None:
+        self.path, self.files = path, files
+        self._open: dict[str, BinaryIO] = {}
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = open(path / LOCK, "a+b")  # noqa: SIM115 - held until close
+        except OSError as error:
+            raise UsageError(f"can't write to {path}: {error.strerror}", hint="choose another folder with -o") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise UsageError(
+                f"another run is writing to {path}", hint="wait for it, or choose another folder with -o"
+            ) from None
+        self._roll_forward()
+        if restart:
+            for name in (*files, PROGRESS, "summary.json", "config.json"):
+                with suppress(FileNotFoundError):
+                    (path / name).unlink()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._close()
+        self._lock.close()
+
+    def _close(self) -> None:
+        for stream in self._open.values():
+            with suppress(OSError):  # a full disk was reported at the write
+                stream.close()
+
+    def read_json(self, name: str) -> Any:
+        """The content of a JSON file of the folder; None where it is missing or half-written."""
+        try:
+            return json.loads((self.path / name).read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def write_json(self, name: str, content: Any) -> None:
+        """Replace a JSON file in one step."""
+        data = json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
+        self.replace(name, data)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Replace a file in one step: a reader sees the old content or the new."""
+        new = self.path / f".{name}.new"
+        with self._writing(name):
+            new.write_bytes(data)
+            os.replace(new, self.path / name)
+
+    def rewrite(self, contents: Mapping[str, Iterable[bytes]], commit: Commit) -> Commit:
+        """Replace the content of several files in one step; a kill leaves all old or all new.
+
+        Returns:
+            The commit, with the new sizes.
+        """
+        shutil.rmtree(self.path / NEXT, ignore_errors=True)
+        with self._writing(NEXT):
+            (self.path / NEXT).mkdir()
+            for name, pieces in contents.items():
+                with open(self.path / NEXT / name, "wb") as stream:
+                    stream.writelines(pieces)
+            sizes = {
+                name: (self.path / (NEXT if name in contents else "") / name).stat().st_size for name in self.files
+            }
+            (self.path / NEXT / PROGRESS).write_bytes(_line(replace(commit, sizes=sizes)))
+            (self.path / NEXT).rename(self.path / READY)
+            self._roll_forward()
+        return self.recover()
+
+    def _roll_forward(self) -> None:
+        """Finish a rewrite that was decided but not carried out to the end."""
+        ready = self.path / READY
+        if ready.is_dir():
+            for file in ready.iterdir():
+                file.replace(self.path / file.name)
+            ready.rmdir()
+
+    def recover(self) -> Commit:
+        """Open the files at the last commit they still hold, and return it."""
+        commit = next(filter(self._held, reversed(self._commits())), Commit())
+        self.replace(PROGRESS, _line(commit))
+        self._close()
+        for name in (*self.files, PROGRESS):
+            with self._writing(name):
+                self._open[name] = open(self.path / name, "ab", buffering=0)  # noqa: SIM115 - closed on exit
+        for name in self.files:
+            with self._writing(name):
+                self._open[name].truncate(commit.sizes.get(name, 0))
+        return commit
+
+    def _commits(self) -> list[Commit]:
+        try:
+            lines = (self.path / PROGRESS).read_bytes().splitlines()
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            with suppress(ValueError, TypeError):
+                found.append(Commit(**json.loads(line)))
+        return found
+
+    def _held(self, commit: Commit) -> bool:
+        def size(name: str) -> int:
+            path = self.path / name
+            return path.stat().st_size if path.exists() else 0
+
+        return all(size(name) >= commit.sizes.get(name, 0) for name in self.files)
+
+    def append(self, written: Mapping[str, bytes], line: int, id: str) -> None:
+        """Append a chunk's output to the files and commit it.
+
+        Raises:
+            VerikitError: the disk is full or gone; what was committed before stays.
+        """
+        for name, data in written.items():
+            self._put(name, data)
+        sizes = {name: os.fstat(self._open[name].fileno()).st_size for name in self.files}
+        self._put(PROGRESS, _line(Commit(line, id, sizes)))
+
+    def finish(self) -> None:
+        """Keep only the last commit: a finished folder doesn't show how its chunks were cut."""
+        self.replace(PROGRESS, _line(self._commits()[-1]))
+
+    def _put(self, name: str, data: bytes) -> None:
+        with self._writing(name):
+            view = memoryview(data)
+            while view:
+                view = view[self._open[name].write(view) :]
+
+    def _writing(self, name: str) -> _Writing:
+        return _Writing(self.path / name)
+
+
+class _Writing:
+    """Turns a failed write into an error that names the file and says what to do."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            hint = "free some space and run the same command again: it goes on where it stopped" if full else ""
+            raise VerikitError(f"can't write {self.path}: {error.strerror}", hint=hint) from None
+
+
+def _line(commit: Commit) -> bytes:
+    return json.dumps({"line": commit.line, "id": commit.id, "sizes": dict(commit.sizes)}).encode() + b"\n"

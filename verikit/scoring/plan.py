@@ -1,0 +1,63 @@
+"""What decides a run's result. It is kept as config.json, and a folder is only continued under the same plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from verikit.errors import UsageError
+from verikit.select import Selector
+from verikit.spec import load, load_selector
+from verikit.verifier import Verifier
+
+DEFAULT_KS = (1, 2, 4, 8)
+
+
+class Plan(BaseModel):
+    """The settings of a score run; specs are text, so that a worker process can load them for itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    verifier: str = "answer"
+    """Says which candidates are right."""
+    by: str | None = None
+    """Ranks candidates without seeing the truth (a reward model, a judge); None: the verifier itself."""
+    select: str | None = None
+    """Which candidate to keep."""
+    ks: tuple[int, ...] = DEFAULT_KS
+    """k of pass@k, maj@k, BoN@k."""
+    seed: int = 0
+    format: str | None = None
+    mapping: dict[str, str] = Field(default_factory=dict)
+
+    def load(self) -> tuple[Verifier, Verifier | None, Selector | None]:
+        """Load the verifier, the ranking verifier and the selector.
+
+        Raises:
+            SpecError: one of the specs can't be read.
+        """
+        verifier = load(self.verifier)
+        selector = None if self.select is None else load_selector(self.select, equal=verifier.equal)
+        return verifier, None if self.by is None else load(self.by), selector
+
+    def config(self) -> dict[str, Any]:
+        """The plan with the fingerprints of what its specs stand for now, as kept in config.json."""
+        verifier, by, _ = self.load()
+        fingerprints = {"verifier": verifier.fingerprint, "by": None if by is None else by.fingerprint}
+        return self.model_dump(mode="json") | {"fingerprints": fingerprints}
+
+
+def check_same(old: Any, new: dict[str, Any], folder: object) -> None:
+    """Refuse to continue a folder that was made under another plan.
+
+    Raises:
+        UsageError: names the first setting that differs.
+    """
+    for key, value in new.items():
+        if not isinstance(old, dict) or old.get(key) != value:
+            was = old.get(key) if isinstance(old, dict) else None
+            raise UsageError(
+                f"{folder} was made with another {key}: {was!r}, not {value!r}",
+                hint="--restart scores everything anew; -o chooses another folder",
+            )

@@ -1,0 +1,144 @@
+"""Selectors: rank the candidates of one group, best first, from their scores.
+
+The one group-wise interface; pairwise judges implement it too. A ranking is always a permutation of all candidates and
+always the same for the same group. Candidates without a score (or, in votes, without an answer) come after all that
+have one: an unscored candidate is never chosen over a scored one. Registered under the entry points
+`verikit.selectors`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import random
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from verikit.stats.votes import Weighting, vote_weights
+from verikit.types import Group, Score
+
+Equal = Callable[[str, str], bool | None]
+"""Whether two answers are the same, None where that is undecided; a verifier's `equal` is one."""
+
+
+class Selector(ABC):
+    """Ranks the candidates of a group."""
+
+    name: str = "selector"
+
+    @abstractmethod
+    def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
+        """Return the indices of all candidates, best first; `scores` are parallel to `group.completions`."""
+
+
+@dataclass(frozen=True)
+class Best(Selector):
+    """The highest score; ties by position."""
+
+    name = "best"
+
+    def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
+        """Rank by score."""
+        return sorted(range(len(scores)), key=lambda i: -scores[i].filled(-math.inf))
+
+
+@dataclass(frozen=True)
+class Majority(Selector):
+    """The most frequent answer (Wang et al. 2022); ties by first appearance, within an answer by position."""
+
+    name = "majority"
+    equal: Equal = operator.eq
+    """Which extracted answers (`Score.answer`) are the same."""
+
+    def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
+        """Rank by votes of the candidate's answer."""
+        voted = clusters([score.answer for score in scores], self.equal)
+        return _by_votes(voted, [1.0] * len(scores), list(range(len(scores))))
+
+
+@dataclass(frozen=True)
+class Weighted(Selector):
+    """The answer with the largest sum of weights; ties by first appearance, within an answer the highest score first.
+
+    With `raw` weights a negative score counts against its own answer, so more votes can lose: use `raw` for scores that
+    are never negative (probabilities, fractions), `sigmoid` or `softmax` for the logits of a reward model.
+    """
+
+    name = "weighted"
+    equal: Equal = operator.eq
+    """Which extracted answers (`Score.answer`) are the same."""
+    weights: Weighting = "sigmoid"
+    """How a score becomes a weight; see `verikit.stats.vote_weights`."""
+
+    def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
+        """Rank by the summed weights of the candidate's answer, over candidates that have a score."""
+        heard = [i for i, score in enumerate(scores) if score.value is not None]
+        weights = [0.0] * len(scores)
+        for i, weight in zip(heard, vote_weights([float(scores[i]) for i in heard], self.weights), strict=True):
+            weights[i] = weight
+        voted = clusters([score.answer if score.scored else None for score in scores], self.equal)
+        return _by_votes(voted, weights, Best().select(group, scores))
+
+
+@dataclass(frozen=True)
+class First(Selector):
+    """The order of the file: the baseline that selects nothing."""
+
+    name = "first"
+
+    def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
+        """Keep the order."""
+        return list(range(len(scores)))
+
+
+@dataclass(frozen=True)
+class Random(Selector):
+    """A seeded shuffle, keyed by the group (its id, else its prompt): the order of rows doesn't matter."""
+
+    name = "random"
+    seed: int = 0
+
+    def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
+        """Shuffle."""
+        order = list(range(len(scores)))
+        random.Random(f"{self.seed}:{group.id or group.prompt}").shuffle(order)
+        return order
+
+
+def clusters(answers: Sequence[str | None], equal: Equal = operator.eq) -> list[int | None]:
+    """Number each answer's cluster of equal answers, in order of first appearance; None stays None (no answer).
+
+    An answer joins the first cluster whose first member it equals, so `equal` need not be transitive, an undecided
+    comparison (None) merges nothing, and n answers in c clusters cost at most n x c comparisons; strings seen before
+    cost none.
+    """
+    known: dict[str, int] = {}
+    founders: list[str] = []
+    numbers: list[int | None] = []
+    for answer in answers:
+        if answer is None:
+            numbers.append(None)
+            continue
+        if answer not in known:
+            number = next((i for i, founder in enumerate(founders) if equal(founder, answer)), len(founders))
+            if number == len(founders):
+                founders.append(answer)
+            known[answer] = number
+        numbers.append(known[answer])
+    return numbers
+
+
+def _by_votes(voted: Sequence[int | None], weights: Sequence[float], order: Sequence[int]) -> list[int]:
+    """Sort the candidates of `order` by their cluster's total, those without a vote last."""
+    totals: dict[int, float] = defaultdict(float)
+    for cluster, weight in zip(voted, weights, strict=True):
+        if cluster is not None:
+            totals[cluster] += weight
+
+    def place(i: int) -> tuple[float, int]:
+        cluster = voted[i]
+        return (math.inf, 0) if cluster is None else (-totals[cluster], cluster)
+
+    return sorted(order, key=place)

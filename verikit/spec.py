@@ -1,0 +1,210 @@
+"""Specs: the same verifier as text, for the command line, configs and other stacks.
+
+    answer                                      a registered name
+    0.9*answer + 0.1*tags('think', 'answer')    an expression over registered names
+    package.module:attr    file.py:attr         an object in Python code: a verifier, its class, or a plain function
+    file.toml#name                              a spec in a TOML file's [verifiers] table, which may use the others
+
+An expression is parsed with `ast` and walked over a whitelist (names, calls, literals, `*`, `+`, unary minus); it is
+never evaluated. `load_selector` reads the same forms for selectors.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import threading
+import tomllib
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, cast
+
+from verikit.errors import SpecError
+from verikit.registry import Kind, find
+from verikit.verifier import Scorer, Verifier, verifier
+
+if TYPE_CHECKING:
+    from verikit.select import Selector
+
+_OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
+_IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
+_MAX_LENGTH = 10_000
+_BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
+_IMPORTING = threading.RLock()
+_WARNINGS = threading.Lock()
+
+
+def load(spec: str | Verifier) -> Verifier:
+    """Make the verifier that a spec describes; a verifier is returned as it is.
+
+    Raises:
+        SpecError: the spec can't be read, or names something that is not there or no verifier.
+    """
+    if isinstance(spec, Verifier):
+        return spec
+    loaded = _read(spec, "verifiers", {})
+    if isinstance(loaded, Verifier):
+        return loaded
+    raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a verifier")
+
+
+def _read(spec: str, kind: Kind, scope: Mapping[str, str]) -> Any:
+    """Read one spec; `scope` holds the other specs of the same TOML file."""
+    text = spec.strip()
+    if not text or len(text) > _MAX_LENGTH:
+        raise SpecError("the spec is empty" if not text else f"a spec has at most {_MAX_LENGTH} characters")
+    if match := _IN_FILE.fullmatch(text):
+        return _from_toml(Path(match["file"]), match["name"], kind)
+    if match := _OBJECT.fullmatch(text):
+        return _from_python(match["module"], match["attr"])
+    try:
+        with _WARNINGS, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of patterns such as regex('\d+'), which are right here
+            tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SpecError(
+            f"can't read the spec {text!r}: {error}", hint="e.g. 0.9*answer + 0.1*length(max=500)"
+        ) from None
+    try:
+        return _Reader(text, kind, scope).value(tree.body)
+    except RecursionError:
+        raise SpecError("the spec is nested too deeply") from None
+
+
+class _Reader:
+    """Walks an expression's tree; whatever is not on the whitelist is refused with the place it stands at."""
+
+    def __init__(self, text: str, kind: Kind, scope: Mapping[str, str]) -> None:
+        self.text, self.scope = text, scope
+        self.kind: Kind = kind
+
+    def value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value=str() | int() | float() | bool() | None as literal):
+                return literal
+            case ast.Name(id=name):
+                return self._named(node, name)
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                options = {k.arg: self.value(k.value) for k in keywords if k.arg is not None}
+                if len(options) < len(keywords):
+                    raise self._refuse(node, "** is not allowed")
+                return self._call(node, find(self.kind, name), [self.value(a) for a in args], options)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._operand(operand) * -1
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return self._apply(node, lambda: self._operand(left) * self._operand(right))
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._apply(node, lambda: self._operand(left) + self._operand(right))
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return [self.value(item) for item in items]
+            case ast.Dict(keys=keys, values=values) if all(isinstance(k, ast.Constant) for k in keys):
+                return {
+                    k.value: self.value(v) for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant)
+                }
+        raise self._refuse(node, f"{type(node).__name__} is not allowed in a spec")
+
+    def _named(self, node: ast.expr, name: str) -> Any:
+        if name in self.scope:
+            others = {k: v for k, v in self.scope.items() if k != name}
+            return _read(self.scope[name], self.kind, others)
+        return self._call(node, find(self.kind, name), [], {})
+
+    def _call(self, node: ast.expr, make: Any, args: list[Any], options: dict[str, Any]) -> Any:
+        return make if isinstance(make, Verifier) else self._apply(node, lambda: make(*args, **options))
+
+    def _apply(self, node: ast.expr, make: Any) -> Any:
+        try:
+            return make()
+        except _BAD_ARGUMENTS as error:
+            raise self._refuse(node, str(error)) from None
+
+    def _operand(self, node: ast.expr) -> Any:
+        value = self.value(node)
+        if isinstance(value, (Verifier, int, float)):
+            return value
+        raise self._refuse(node, "only verifiers and numbers can be multiplied or added")
+
+    def _refuse(self, node: ast.expr, problem: str) -> SpecError:
+        return SpecError(f"{ast.get_source_segment(self.text, node) or self.text!r}: {problem}", hint="`verikit list`")
+
+
+def _from_toml(file: Path, name: str, kind: Kind) -> Any:
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get(kind)
+    except (OSError, ValueError, RecursionError) as error:
+        raise SpecError(f"{file}: {error}") from None
+    specs = {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
+    if name not in specs:
+        raise SpecError(f"{file} has no {name!r} in its [{kind}] table", hint=f"it has {', '.join(specs) or 'none'}")
+    return _read(specs.pop(name), kind, specs)
+
+
+def _from_python(module: str, attr: str) -> Any:
+    loaded: Any = _import_file(Path(module)) if module.endswith(".py") else _import(module)
+    for part in attr.split("."):
+        if not hasattr(loaded, part):
+            raise SpecError(f"{module} has no {attr!r}")
+        loaded = getattr(loaded, part)
+    if isinstance(loaded, type):
+        try:
+            return loaded()
+        except TypeError as error:
+            raise SpecError(f"can't make {module}:{attr} without arguments: {error}") from None
+    if isinstance(loaded, FunctionType):
+        return verifier(cast(Scorer, loaded))
+    return loaded
+
+
+def _import(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except (ImportError, TypeError, ValueError) as error:  # the latter two: no module's name
+        raise SpecError(f"can't import {module!r}: {error}", hint="is it installed, or on PYTHONPATH?") from None
+
+
+def _import_file(file: Path) -> Any:
+    """Import a file once per process, under a name of its own so that it can't shadow an installed module."""
+    try:
+        file = file.expanduser().resolve()
+        exists = file.is_file()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise SpecError(f"{str(file)!r} is no file: {error}") from None
+    name = f"verikit_file_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
+    with _IMPORTING:  # another thread must not get the module before it is complete
+        if name in sys.modules:
+            return sys.modules[name]
+        found = importlib.util.spec_from_file_location(name, file)
+        if found is None or found.loader is None or not exists:
+            raise SpecError(f"no Python file {file}")
+        module = importlib.util.module_from_spec(found)
+        sys.modules[name] = module
+        try:
+            found.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+
+
+def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None] | None = None) -> Selector:
+    """Make the selector that a spec describes; one that compares answers compares them by `equal`.
+
+    Raises:
+        SpecError: the spec can't be read, or names something that is not there or no selector.
+    """
+    from verikit.select import Selector
+
+    loaded = spec if isinstance(spec, Selector) else _read(spec, "selectors", {})
+    if not isinstance(loaded, Selector):
+        raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a selector", hint="`verikit list selectors`")
+    if equal is not None and is_dataclass(loaded) and "equal" in {field.name for field in fields(loaded)}:
+        return replace(loaded, equal=equal)
+    return loaded

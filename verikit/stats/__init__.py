@@ -1,0 +1,29 @@
+"""Estimators: what a policy, a selector or a vote would score at k candidates, from one set of n >= k.
+
+Every `…_at_k` is the expectation over all size-k subsets of a group's candidates, ties averaged, so several k come from
+one n and nothing depends on the order of candidates. `Summary` averages groups (prompts) and gives intervals over
+prompts, in constant memory. docs/estimators.md has each definition and its source.
+"""
+
+from verikit.stats.intervals import Estimate, Interval, Mean, bootstrap, mean_interval, wilson
+from verikit.stats.subsets import best_at_k, best_of_ranked, mean_at_k, pass_at_k, ranked_truth
+from verikit.stats.summary import Summary
+from verikit.stats.votes import Weighting, vote_at_k, vote_weights
+
+__all__ = [
+    "Estimate",
+    "Interval",
+    "Mean",
+    "Summary",
+    "Weighting",
+    "best_at_k",
+    "best_of_ranked",
+    "bootstrap",
+    "mean_at_k",
+    "mean_interval",
+    "pass_at_k",
+    "ranked_truth",
+    "vote_at_k",
+    "vote_weights",
+    "wilson",
+]

@@ -1,0 +1,199 @@
+"""Means over prompts with intervals that stay honest near 0 % and 100 %.
+
+A prompt's candidates are correlated, so the prompt is the unit: each gives one number per metric, and the interval is
+over prompts. Numbers in [0, 1] get Wilson's interval at the effective number of prompts: as many 0/1 prompts as would
+give the same variance (for 0/1 numbers, just the prompts). The percentile bootstrap over prompts is there too; beyond
+`MAX_BOOTSTRAP` prompts it gives way to the normal interval it converges to. Numbers without any spread get Wilson's
+with n = prompts either way: an interval of zero width would claim to know what was only seen a few times.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from statistics import NormalDist
+from typing import Literal, get_args
+
+from verikit.errors import UsageError
+
+RESAMPLES = 1000
+"""Bootstrap resamples: the ends of a 95 % interval are the 26th and 975th of the sorted resampled means."""
+MAX_BOOTSTRAP = 1000
+"""Prompts up to which the interval is bootstrapped, and single values are kept."""
+LARGEST = 1e100
+"""The largest value a mean takes: far from where sums of squares overflow."""
+Interval = Literal["wilson", "bootstrap"]
+_UNIT = 1 << 60
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval."""
+
+    value: float
+    low: float
+    high: float
+    stderr: float
+    """Standard error over prompts; where they don't vary, Wilson's half width over z, so that it is no hollow 0."""
+    n: int
+    """Independent units behind it: prompts, or the subsets looked at in one group."""
+    method: str
+    """Where the interval comes from: `wilson`, `bootstrap`, `normal`; in one group `exact` or `monte carlo`."""
+    left_out: int = 0
+    """Groups that could not take part: fewer than k scored candidates, no ranking, or no answers."""
+
+
+def wilson(successes: float, n: int, level: float = 0.95) -> Estimate:
+    """Wilson's score interval for a proportion (Wilson 1927).
+
+    Raises:
+        UsageError: not 0 <= successes <= n, n < 1, or a level outside (0, 1).
+    """
+    if not (0 <= successes <= n and n >= 1):
+        raise UsageError(f"a proportion needs 0 <= successes <= n and n >= 1, not {successes!r} of {n!r}")
+    low, high, stderr = _wilson(successes / n, n, level)
+    return Estimate(successes / n, low, high, stderr, n, "wilson")
+
+
+def mean_interval(
+    values: Iterable[float], level: float = 0.95, *, interval: Interval = "wilson", seed: int = 0
+) -> Estimate:
+    """The mean of one value per prompt, with its interval over prompts; see `Mean.estimate`."""
+    mean = Mean()
+    for value in values:
+        mean.add(value)
+    return mean.estimate(level, interval=interval, seed=seed)
+
+
+class Mean:
+    """A streaming mean over prompts, in constant memory, equal to the last bit whatever the order of the prompts.
+
+    Sums are kept in integer multiples of 2**-60 (squares: of 2**-120): integer addition is exact, so it has no order.
+    """
+
+    __slots__ = ("_highest", "_lowest", "_squares", "_sum", "_values", "n")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._sum = self._squares = 0
+        self._lowest, self._highest = math.inf, -math.inf
+        self._values = array("d")
+
+    def add(self, value: float) -> None:
+        """Count one prompt's value.
+
+        Raises:
+            UsageError: a value beyond 1e100, or NaN.
+        """
+        if not -LARGEST <= value <= LARGEST:
+            raise UsageError(f"a value of {value!r} can't be averaged", hint="truth scores belong in [0, 1]")
+        # Rounding must not pass for spread: 1 - 1e-16 is a 1.
+        if abs(value - round(value)) < _ROUNDING:
+            value = round(value)
+        self.n += 1
+        exact = round(value * _UNIT)
+        self._sum += exact
+        self._squares += exact * exact
+        self._lowest = min(self._lowest, value)
+        self._highest = max(self._highest, value)
+        self._keep((value,))
+
+    def merge(self, other: Mean) -> None:
+        """Count what another mean counted, as if its values had been added here."""
+        self.n += other.n
+        self._sum += other._sum
+        self._squares += other._squares
+        self._lowest = min(self._lowest, other._lowest)
+        self._highest = max(self._highest, other._highest)
+        self._keep(other._values)
+
+    def _keep(self, values: Iterable[float]) -> None:
+        if self.n <= MAX_BOOTSTRAP:
+            self._values.extend(values)
+        elif self._values:
+            self._values = array("d")
+
+    def estimate(
+        self, level: float = 0.95, *, interval: Interval = "wilson", seed: int = 0, left_out: int = 0
+    ) -> Estimate:
+        """The mean and its interval; `left_out` is passed on.
+
+        Values outside [0, 1] have no Wilson interval and are bootstrapped whatever `interval` says.
+
+        Raises:
+            UsageError: nothing was added, a level outside (0, 1), or an unknown interval.
+        """
+        check_interval(level, interval)
+        if not self.n:
+            raise UsageError("the mean of no values was asked for")
+        n, mean = self.n, self._sum / (self.n * _UNIT)
+        variance = (n * self._squares - self._sum**2) / (n * n * _UNIT**2)
+        spread = self._highest - self._lowest > _ROUNDING
+        stderr = math.sqrt(variance / (n - 1)) if spread else 0.0
+        proportion = self._lowest >= 0 and self._highest <= 1
+        if proportion and (interval == "wilson" or not spread):
+            low, high, wilson_stderr = _wilson(mean, n * mean * (1 - mean) / variance if spread else n, level)
+            return Estimate(mean, low, high, stderr or wilson_stderr, n, "wilson", left_out)
+        if n <= MAX_BOOTSTRAP:
+            return Estimate(mean, *bootstrap(self._values, level, seed), stderr, n, "bootstrap", left_out)
+        half = _z(level) * stderr
+        least, most = (0.0, 1.0) if proportion else (-math.inf, math.inf)
+        return Estimate(mean, max(least, mean - half), min(most, mean + half), stderr, n, "normal", left_out)
+
+
+def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+    """The percentile bootstrap interval of the mean, by `RESAMPLES` seeded resamples (Efron 1979).
+
+    Values are sorted first, so their order doesn't matter, and metrics over the same prompts share their resamples.
+
+    Raises:
+        UsageError: no values, or a level outside (0, 1).
+    """
+    if not len(values):
+        raise UsageError("an interval of no values was asked for")
+    check_interval(level)
+    ordered, n = sorted(values), len(values)
+    if n == 1:
+        return ordered[0], ordered[0]
+    means = sorted(math.fsum(pick(ordered)) / n for pick in _resamples(n, seed))
+    tail = math.floor(round((1 - level) / 2 * RESAMPLES, 6))
+    return means[tail], means[RESAMPLES - 1 - tail]
+
+
+@lru_cache(maxsize=2)
+def _resamples(n: int, seed: int) -> list[Callable[[Sequence[float]], tuple[float, ...]]]:
+    rng = random.Random(f"{seed}:{n}")
+    indices = list(range(n))
+    return [itemgetter(*rng.choices(indices, k=n)) for _ in range(RESAMPLES)]
+
+
+def _wilson(p: float, n: float, level: float) -> tuple[float, float, float]:
+    """The interval's ends, and its half width over z."""
+    z = _z(level)
+    shrink = 1 + z * z / n
+    centre = (p + z * z / (2 * n)) / shrink
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / shrink
+    return 0.0 if p == 0 else max(0.0, centre - half), 1.0 if p == 1 else min(1.0, centre + half), half / z
+
+
+def check_interval(level: float, interval: Interval = "wilson") -> None:
+    """Refuse a confidence level outside (0, 1), or an interval of another name.
+
+    Raises:
+        UsageError: just that.
+    """
+    if not 0 < level < 1:
+        raise UsageError(f"a confidence level lies between 0 and 1, not at {level!r}")
+    if interval not in get_args(Interval):
+        raise UsageError(f"no interval {interval!r}", hint=f"one of {', '.join(get_args(Interval))}")
+
+
+def _z(level: float) -> float:
+    check_interval(level)
+    return NormalDist().inv_cdf(0.5 + level / 2)

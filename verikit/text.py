@@ -1,0 +1,117 @@
+"""Reading text a model wrote: named normalisers, word overlap, boxes, tags. All linear in the text's length."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable
+from typing import Literal
+
+from verikit.types import Answer
+
+Normalizer = Literal["none", "squad", "hotpotqa", "r1-searcher"]
+Extract = Literal["whole", "boxed", "answer_tag", "last_line"]
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_DELETE_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_BLANK_PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation + "‘’´`", " "))
+_YES_NO = frozenset({"yes", "no", "noanswer"})
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?:\s*(\{)|[ \t]+([^\s$]+))")
+
+
+def squad(text: str) -> str:
+    """Lower-case, delete ASCII punctuation, drop a/an/the, squeeze spaces (SQuAD v1.1's evaluation script)."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_DELETE_PUNCTUATION)).split())
+
+
+def r1_searcher(text: str) -> str:
+    """R1-Searcher's form: True/False read as yes/no, punctuation (curly quotes too) becomes a space, not nothing."""
+    text = {"True": "yes", "False": "no"}.get(text.strip(), text)
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_BLANK_PUNCTUATION)).split())
+
+
+NORMALIZERS: dict[Normalizer, Callable[[str], str]] = {
+    "none": str.strip,
+    "squad": squad,
+    "hotpotqa": squad,
+    "r1-searcher": r1_searcher,
+}
+"""HotpotQA's script normalises as SQuAD's does; the two differ in how F1 treats yes and no."""
+
+
+def token_f1(prediction: str, gold: str, normalizer: Normalizer) -> float:
+    """Harmonic mean of word precision and recall, as multisets, after normalising.
+
+    Under `hotpotqa` and `r1-searcher` it is 0 where either side is yes/no/noanswer and the two differ (HotpotQA's
+    evaluation script). Two texts that normalise to nothing are equal: 1.0.
+    """
+    normalize = NORMALIZERS[normalizer]
+    a, b = normalize(prediction), normalize(gold)
+    if a == b:
+        return 1.0
+    if normalizer in ("hotpotqa", "r1-searcher") and (a in _YES_NO or b in _YES_NO):
+        return 0.0
+    words, gold_words = a.split(), b.split()
+    common = sum((Counter(words) & Counter(gold_words)).values())
+    return 2 * common / (len(words) + len(gold_words)) if common else 0.0
+
+
+def boxes(text: str) -> list[str]:
+    r"""Contents of the closed top-level `\boxed{…}` (or `\fbox`, `\framebox`), in order.
+
+    Braces nest; escaped ones (`\{`) don't count. An open box at the end gives nothing, so that a truncated answer is
+    not read as a whole one. Of `\boxed 42` the next word counts, less the punctuation behind it.
+    """
+    found: list[str] = []
+    position = 0
+    closing = _closing_braces(text) if _BOX.search(text) else {}
+    while match := _BOX.search(text, position):
+        if match[2] is not None:
+            found.append(match[2].rstrip(".,;:!?"))
+            position = match.end()
+        elif (end := closing.get(match.end() - 1)) is not None:
+            found.append(text[match.end() : end])
+            position = end
+        else:
+            position = match.end()
+    return found
+
+
+def _closing_braces(text: str) -> dict[int, int]:
+    """Where each opening brace that is closed is closed, in one pass."""
+    closing: dict[int, int] = {}
+    stack: list[int] = []
+    for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+        if match[0] == "{":
+            stack.append(match.start())
+        elif match[0] == "}" and stack:
+            closing[stack.pop()] = match.start()
+    return closing
+
+
+def tagged(text: str, name: str) -> str | None:
+    """Content of the last closed `<name>…</name>`, stripped; None where there is none."""
+    opening, closing = f"<{name}>", f"</{name}>"
+    start = text.rfind(opening, 0, max(text.rfind(closing), 0))
+    return text[start + len(opening) : text.find(closing, start)].strip() if start >= 0 else None
+
+
+def extract(text: str, how: Extract) -> str | None:
+    """Take the part of a completion that is its answer; None where it has no such part."""
+    if how == "whole":
+        return text.strip()
+    if how == "boxed":
+        found = boxes(text)
+        return found[-1].strip() if found else None
+    if how == "answer_tag":
+        return tagged(text, "answer")
+    lines = text.strip().rsplit("\n", 1)
+    return lines[-1].strip() or None
+
+
+def accepted(answer: Answer) -> list[str]:
+    """The accepted answers of a gold as a list; empty where there is no gold."""
+    if answer is None:
+        return []
+    return [answer] if isinstance(answer, str) else list(answer)

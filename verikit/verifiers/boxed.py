@@ -1,0 +1,31 @@
+"""Is there a boxed answer?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verikit.text import boxes
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+
+
+@dataclass(frozen=True)
+class Boxed(Verifier):
+    r"""1.0 if the completion closes a non-empty `\boxed{…}`; the last one is the extracted answer."""
+
+    once: bool = False
+    """Whether a second, different box gives 0.0."""
+    name = "boxed"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself."""
+        return [self._one(sample.completion) for sample in samples]
+
+    def _one(self, text: str) -> Score:
+        found = [content.strip() for content in boxes(text)]
+        if not found or not found[-1]:
+            return Score(0.0, reason="no closed box" if not found else "the last box is empty")
+        if self.once and len(set(found)) > 1:
+            return Score(0.0, answer=found[-1], reason=f"{len(set(found))} different boxes")
+        return Score(1.0, answer=found[-1], reason="last box")

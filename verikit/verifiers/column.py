@@ -1,0 +1,42 @@
+"""A number that came with the candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from verikit.errors import UsageError
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+
+
+@dataclass(frozen=True)
+class Column(Verifier):
+    """The candidate's (or else its row's) own key as the score: a stored reward, a label, a length."""
+
+    key: str
+    """Name of the key; `a.b` looks into objects where there is no key of that very name."""
+    name = "column"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, str) or not self.key:
+            raise UsageError(f"column needs the name of a key, not {self.key!r}")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Read the key of each sample; a missing or non-numeric one has no score."""
+        return [self._one(sample) for sample in samples]
+
+    def _one(self, sample: Sample) -> Score:
+        value: object = sample.meta
+        for part in [self.key] if self.key in sample.meta else self.key.split("."):
+            if not isinstance(value, Mapping) or part not in value:
+                return Score.error(f"no key {self.key!r}; the keys are {', '.join(sample.meta) or 'none'}")
+            value = value[part]
+        if value is None:
+            return Score.abstained(f"{self.key} is null")
+        if not isinstance(value, (bool, int, float)):
+            return Score.error(f"{self.key} is a {type(value).__name__}, not a number")
+        try:
+            return Score(float(value), reason=self.key)
+        except (ValueError, OverflowError):
+            return Score.error(f"{self.key} is {str(value)[:20]}, not a finite number")

@@ -1,0 +1,68 @@
+"""What the verifiers that compare a text with a gold share: extraction, several golds, and who is to blame."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from verikit.errors import UsageError
+from verikit.text import NORMALIZERS, Extract, Normalizer, accepted, extract
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+
+
+@dataclass(frozen=True)
+class GoldVerifier(Verifier):
+    """Compares the extracted answer with each accepted gold and takes the best.
+
+    No answer in the completion is the candidate's fault (0.0); no gold is the data's (no score).
+    """
+
+    normalizer: Normalizer = "squad"
+    """`squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
+    extract: Extract = "whole"
+    """What of the completion is compared: `whole`, `boxed`, `answer_tag`, `last_line`."""
+
+    def __post_init__(self) -> None:
+        check_choice("normalizer", self.normalizer, NORMALIZERS)
+        check_choice("extract", self.extract, get_args(Extract))
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself."""
+        return [self._one(sample) for sample in samples]
+
+    def _one(self, sample: Sample) -> Score:
+        golds = accepted(sample.answer)
+        if not golds:
+            return Score.error("the row has no gold answer")
+        answer = extract(sample.completion, self.extract)
+        if answer is None:
+            return Score(0.0, reason=f"no answer found ({self.extract})")
+        value, gold = max(((self.compare(answer, gold), gold) for gold in golds), key=lambda pair: pair[0])
+        return Score(value, answer=answer, reason=f"{self.name} ({self.normalizer}) with {_short(gold)}")
+
+    @abstractmethod
+    def compare(self, answer: str, gold: str) -> float:
+        """Compare one extracted answer with one gold, in [0, 1]."""
+
+    def equal(self, a: str, b: str) -> bool:
+        """Whether two answers are the same after normalising."""
+        normalize = NORMALIZERS[self.normalizer]
+        return a == b or normalize(a) == normalize(b)
+
+
+def check_choice(field: str, value: str, choices: object) -> None:
+    """Refuse an option's value that is not one of its choices.
+
+    Raises:
+        UsageError: it is not.
+    """
+    known = list(choices)  # type: ignore[call-overload]
+    if value not in known:
+        raise UsageError(f"{field} must be one of {', '.join(known)}, not {value!r}")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:39] + "…")

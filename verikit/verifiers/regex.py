@@ -1,0 +1,67 @@
+"""Does a pattern occur?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from verikit.errors import UsageError
+from verikit.text import accepted
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+
+
+@dataclass(frozen=True)
+class Regex(Verifier):
+    """1.0 if the pattern occurs in the completion; its first group (else the whole match) is the extracted answer."""
+
+    pattern: str
+    """In the syntax of the `regex` package, a superset of `re`'s."""
+    match_answer: bool = False
+    """Whether the extracted text must also be the gold, surrounding space aside; the last match counts."""
+    timeout_s: float = 1.0
+    """Time for one text; one that runs it out is the candidate's fault, who wrote it: 0.0."""
+    name = "regex"
+
+    def __post_init__(self) -> None:
+        import regex
+
+        if not self.timeout_s > 0:
+            raise UsageError(f"timeout_s must be above 0, not {self.timeout_s!r}")
+        try:
+            regex.compile(self.pattern)
+        except regex.error as error:
+            raise UsageError(f"bad pattern {self.pattern!r}: {error}") from None
+
+    @cached_property
+    def _compiled(self) -> Any:
+        import regex
+
+        return regex.compile(self.pattern)
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself."""
+        return [self._one(sample) for sample in samples]
+
+    def _one(self, sample: Sample) -> Score:
+        golds = accepted(sample.answer)
+        if self.match_answer and not golds:
+            return Score.error("the row has no gold answer")
+        try:
+            last = None
+            for last in self._compiled.finditer(sample.completion, timeout=self.timeout_s):  # noqa: B007
+                if not self.match_answer:
+                    break
+        except TimeoutError:
+            return Score(0.0, reason=f"the pattern ran out of {self.timeout_s} s on this text")
+        if last is None:
+            return Score(0.0, reason="the pattern does not occur")
+        found = (last[1] if last.re.groups else last[0]) or ""
+        if self.match_answer:
+            right = found.strip() in {gold.strip() for gold in golds}
+            return Score(
+                float(right), answer=found, reason=f"last match {'equals' if right else 'differs from'} the gold"
+            )
+        return Score(1.0, answer=found, reason="the pattern occurs")

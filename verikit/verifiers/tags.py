@@ -1,0 +1,54 @@
+"""Does the text keep to a format of tags?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verikit.errors import UsageError
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+
+
+@dataclass(frozen=True, init=False)
+class Tags(Verifier):
+    """1.0 if the text is exactly `<a>…</a><b>…</b>…`, each tag once, in this order, only space between and around.
+
+    What stands in the last tag is the extracted answer. `strict=False` allows text between and around the tags.
+    """
+
+    names: tuple[str, ...]
+    strict: bool
+    name = "tags"
+
+    def __init__(self, *names: str, strict: bool = True) -> None:
+        bad = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
+        if not names or bad or len(set(names)) < len(names):
+            raise UsageError(f"tags needs distinct tag names such as 'think', not {', '.join(map(repr, bad or names))}")
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "strict", strict)
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself."""
+        return [self._one(sample.completion) for sample in samples]
+
+    def _one(self, text: str) -> Score:
+        position, content = 0, ""
+        for name in self.names:
+            opening, closing = f"<{name}>", f"</{name}>"
+            for tag in (opening, closing):
+                if text.count(tag) != 1:
+                    return Score(0.0, reason=f"{tag} occurs {text.count(tag)} times, not once")
+            start, end = text.index(opening), text.index(closing)
+            if not position <= start < end:
+                return Score(0.0, reason=f"{opening} is out of order")
+            if self.strict and text[position:start].strip():
+                return Score(0.0, reason=f"text before {opening}")
+            content = text[start + len(opening) : end].strip()
+            if not content:
+                return Score(0.0, reason=f"{opening} is empty")
+            position = end + len(closing)
+        if self.strict and text[position:].strip():
+            return Score(0.0, reason=f"text after </{self.names[-1]}>")
+        return Score(1.0, answer=content, reason="the format is kept")
