@@ -72,7 +72,9 @@ class Helper:
             try:
                 _write(process.stdin, pickle.dumps((number, target, args, timeout)))
             except OSError as error:
+                self._process = None
                 self._fail("the helper process died")
+                _end(process)
                 raise HelperError(f"the helper process died: {error}") from None
         try:
             reply = future.result(limit)
@@ -92,6 +94,9 @@ class Helper:
             self._fail("the helper was closed")
         if process is not None:
             _end(process)
+
+    def __del__(self) -> None:
+        self.close()
 
     def _ensure(self) -> None:
         """Start the process if there is none that lives; the caller holds the lock."""
@@ -122,15 +127,18 @@ class Helper:
             future.set_result({"error": reason})
 
     def _settle(self, process: subprocess.Popen[bytes], reply: dict[str, Any] | None) -> None:
-        """Hand a reply to its caller; None says the process ended."""
+        """Hand a reply to its caller; None says the process ended, and the next call starts another."""
         with self._lock:
             if self._process is not process:
                 return
             if reply is None:
+                self._process = None
                 self._fail("the helper process died")
-                return
-            future = self._waiting.pop(reply["id"], None)
-        if future is not None:
+            else:
+                future = self._waiting.pop(reply["id"], None)
+        if reply is None:
+            _end(process)
+        elif future is not None:
             future.set_result(reply)
 
     def _after_fork(self) -> None:
@@ -169,16 +177,17 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipes, which ends the process, and wait for it."""
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
+    """Close its stdin, which ends the process, and wait for it; what does not end is killed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError):
+        process.stdin.close()
     try:
         process.wait(2)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    process.stdout.close()
 
 
 def _read_replies(helper: weakref.ref[Helper], process: subprocess.Popen[bytes]) -> None:
@@ -188,11 +197,13 @@ def _read_replies(helper: weakref.ref[Helper], process: subprocess.Popen[bytes])
         for line in process.stdout:
             owner = helper()
             if owner is None:
-                return
+                break
             owner._settle(process, json.loads(line))
             del owner
     owner = helper()
-    if owner is not None:
+    if owner is None:
+        _end(process)
+    else:
         owner._settle(process, None)
 
 

@@ -41,8 +41,11 @@ _BRACES = re.compile(r"[{}]")
 _BARE_CONTENT = re.compile(r"[\w.\-]{1,40}")
 _AFTER_BOX = re.compile(r"\s*(?:\$|\\\)|\\\])?\s*(\\?%|percent\b|pct\b|\^?\{?\\circ\}?|°|degrees\b)")
 _NEGATION = re.compile(r"(?:\bnot|n't|\bnever|\\neq?|≠|!=)\s*(?:\\?[$(\[]\s*)*(?:\\text\{)?\s*$", re.IGNORECASE)
-_STATED = re.compile(
-    r"(?:(?P<final>final\s+(?:answer|result))|\banswers?|答案|答え|réponse|respuesta|risposta|antwort|ответ|الجواب)"
+_KEYWORD = re.compile(
+    r"(?P<final>final\s+(?:answer|result))|\banswers?|答案|答え|réponse|respuesta|risposta|antwort|ответ|الجواب",
+    re.IGNORECASE,
+)
+_CONNECTOR = re.compile(
     r"(?:[^.\n:：=$\\*]{0,60}?(?:\b(?:is|are|was|be|becomes|equals|est|es|ist)\b|[:：=]|为|是)|(?=\s*(?:\\\(|\\\[|\$)))"
     r"[\s*:：]*",
     re.IGNORECASE,
@@ -61,6 +64,7 @@ _NUMBERS = re.compile(
     r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
 )
 _PROSE = re.compile(r"[^\W\d_]{2,}[\s,，]+[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
+_FORMULA = re.compile(r"[=^+*<>_\\](?![*$])")
 _IN_FORMULA = re.compile(r"[-+*/×÷^_<>(\\]\s*\(?$")
 
 
@@ -149,25 +153,30 @@ def _content(text: str, position: int) -> tuple[str | None, int]:
 
 def statements(text: str) -> list[Found]:
     """The last stated answers; neighbours that differ are one list."""
-    matches = list(deque(_STATED.finditer(text), maxlen=MAX_KEPT))
-    found: list[tuple[Found, int]] = []
-    for match, following in zip(matches, [*matches[1:], None], strict=False):
-        content, end = _stated_content(text, match.end())
-        if following is not None and following.start() < end:
-            if following.end() <= end:
+    keywords = deque(_KEYWORD.finditer(text), maxlen=MAX_KEPT)
+    stated = [(key, link.end()) for key in keywords if (link := _CONNECTOR.match(text, key.end()))]
+    found: list[Found] = []
+    last_end = -9
+    for index, (key, start) in enumerate(stated):
+        content, end = _stated_content(text, start)
+        following = stated[index + 1] if index + 1 < len(stated) else None
+        if following is not None and following[0].start() < end:
+            if following[1] <= end:
                 continue  # "Final Answer: The final answer is …": the inner statement counts.
-            content, end = text[match.end() : following.start()].strip(" .\n"), following.start()
+            end = following[0].start()
+            content = text[start:end].strip(" .\n")
         if not content:
             continue
-        form = "final statement" if match["final"] else "statement"
-        item = Found(content, form, match.start(), bool(_NOT.match(content)))
-        if found and not item.negated and match.start() - found[-1][1] <= 8:
-            previous = found.pop()[0]
-            if previous.text != content:
-                content = f"{previous.text} , {content}"
-            item = Found(content, form, previous.start, previous.negated)
-        found.append((item, end))
-    return [item for item, _ in found]
+        item = Found(
+            content, "final statement" if key["final"] else "statement", key.start(), bool(_NOT.match(content))
+        )
+        if found and not item.negated and key.start() - last_end <= 8:
+            previous = found.pop()
+            both = content if previous.text == content else f"{previous.text} , {content}"
+            item = item._replace(text=both, start=previous.start, negated=previous.negated)
+        found.append(item)
+        last_end = end
+    return found
 
 
 def _stated_content(text: str, start: int) -> tuple[str, int]:
@@ -243,6 +252,8 @@ def _last_number(window: str, start: int) -> str | None:
     last = None
     for match in _NUMBERS.finditer(window, start):
         last = match
-    if last is None or (last[0][0] != "\\" and _IN_FORMULA.search(window[: last.start()])):
+    if last is None or _FORMULA.search(window, last.end()):
+        return None
+    if last[0][0] != "\\" and _IN_FORMULA.search(window[: last.start()]):
         return None
     return last[0]

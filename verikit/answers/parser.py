@@ -27,7 +27,7 @@ _TIMES = frozenset(("*", "times", "cdot"))
 _OPENS = frozenset(("(", "{", "\\{", "["))
 _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
-    "wrong incorrect maybe perhaps either neither except".split()
+    "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
 )
 _NOT_FACTORS = frozenset(
     "cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split()
@@ -252,7 +252,7 @@ class Parser(AtomParser):
             return Node("add", (left, right))
         if left.op == "add" and left.args[0].op == "deg" and right.op == "prime":
             return Node("add", (*left.args, right))
-        if left.op == "num" and right.op == "num":
+        if left.op == right.op == "num" and previous.kind == "num":
             raise NotMath("two numbers side by side")
         return Node("mul", (left, right))
 

@@ -15,7 +15,7 @@ from verikit.answers.extract import Found
 from verikit.answers.parser import parse
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.text import compare_texts
-from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, symbols
+from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, show, symbols
 
 Tail = Callable[[Node, Node], Match]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
@@ -25,7 +25,7 @@ MAX_TEXT = 20_000_000
 
 
 class Verdict(NamedTuple):
-    """What was decided and by what; the trees are those compared, `verikit.answers.tree.show` prints them."""
+    """What was decided and by what; as text, a line for each part, the trees in prefix notation."""
 
     outcome: Outcome
     rule: str
@@ -43,6 +43,14 @@ class Verdict(NamedTuple):
     def equal(self) -> bool:
         """Whether the answer is right."""
         return self.outcome == "equal"
+
+    def __str__(self) -> str:
+        lines = {
+            "outcome": self.outcome, "rule": self.rule, "stage": self.stage, "found in": self.form,
+            "answer": self.extracted, "gold": self.gold, "answer tree": show(self.answer_tree),
+            "gold tree": show(self.gold_tree), "not understood": self.note,
+        }  # fmt: skip
+        return "\n".join(f"{name}: {text}" for name, text in lines.items() if text)
 
 
 class Gold(NamedTuple):

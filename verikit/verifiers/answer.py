@@ -81,8 +81,17 @@ class Answer(Verifier):
         """Score each sample by itself."""
         return [self._one(sample) for sample in samples]
 
-    def explain(self, sample: Sample) -> Verdict:
-        """The whole verdict on a sample: extraction, both trees, the rule and the stage.
+    def explain(self, sample: Sample) -> str:
+        """Extraction, both trees, the rule and the stage, one a line."""
+        if not _golds(sample):
+            return ""
+        try:
+            return str(self.verdict(sample))
+        except HelperError as error:
+            return f"computer algebra: {error}"
+
+    def verdict(self, sample: Sample) -> Verdict:
+        """The whole verdict on a sample.
 
         Raises:
             HelperError: the helper process could not be started or died.
@@ -106,7 +115,7 @@ class Answer(Verifier):
         if not golds:
             return Score.error("no gold answer")
         try:
-            verdict = self.explain(sample)
+            verdict = self.verdict(sample)
         except HelperError as error:
             return Score.error(f"computer algebra: {error}", seconds=time.perf_counter() - start)
         return self._score(verdict, time.perf_counter() - start)
@@ -132,7 +141,7 @@ class Answer(Verifier):
 
     def _direction(self, a: str, b: str) -> bool | None:
         try:
-            verdict = self.explain(Sample(completion=a, answer=b))
+            verdict = self.verdict(Sample(completion=a, answer=b))
         except HelperError:
             return None
         if verdict.outcome == "bad gold":
