@@ -3,8 +3,8 @@
 import os
 
 import click
-from conftest import ROOT
 
+from tests.conftest import ROOT
 from verikit.cli import COMMANDS, cli
 
 PAGE = ROOT / "docs/cli.md"
