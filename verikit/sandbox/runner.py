@@ -49,7 +49,10 @@ def main(*, session: bool) -> NoReturn:
 
 def _reply(record: Mapping[str, Any]) -> None:
     """Write one record, whole."""
-    data = (json.dumps(record, ensure_ascii=True) + "\n").encode()
+    try:
+        data = (json.dumps(record, ensure_ascii=True) + "\n").encode()
+    except MemoryError as error:
+        data = (json.dumps(_failure(error)) + "\n").encode()
     while data:
         data = data[os.write(RECORD, data) :]
 
