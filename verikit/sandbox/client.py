@@ -205,17 +205,8 @@ class Flight:
                     self._hear()
             if lines and not self._stopping and self.data["record"].count(b"\n") >= lines:
                 return
-        self._drain()
-
-    def gather(self) -> None:
-        """Read what the child has written so far, without waiting."""
-        waiting = select.poll()
-        for descriptor, name in self._open.items():
-            if name != "record":
-                waiting.register(descriptor, select.POLLIN)
-        while not self.overflow and (ready := [d for d, event in waiting.poll(0) if event & select.POLLIN]):
-            for descriptor in ready:
-                self._read(descriptor)
+        self.gather()
+        self.close()
 
     def stop(self) -> None:
         """Have the server end the child now."""
@@ -255,12 +246,15 @@ class Flight:
         if self.ended and self.ended["why"] == "infra":
             raise Broken(self.ended["reason"] or "a child ended before it was restricted")
 
-    def _drain(self) -> None:
-        """Read what is left in the pipes; nobody writes any more."""
-        for descriptor in list(self._open):
-            while self._read(descriptor) and not self.overflow:
-                continue
-        self.close()
+    def gather(self) -> None:
+        """Read what is in the pipes now, without waiting: a forked copy of the caller may hold their other ends."""
+        waiting = select.poll()
+        for descriptor, name in self._open.items():
+            if name != "record" or self.ended is not None:
+                waiting.register(descriptor, select.POLLIN)
+        while not self.overflow and (ready := [d for d, event in waiting.poll(0) if event & select.POLLIN]):
+            for descriptor in ready:
+                self._read(descriptor)
 
     def close(self) -> None:
         """Close the pipes."""
