@@ -1,8 +1,8 @@
 import pytest
-from hostile_texts import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.hostile_texts import HOSTILE
 from verikit.text import NORMALIZERS, accepted, boxes, extract, r1_searcher, squad, tagged, token_f1
 
 EXTRACTS = ["whole", "boxed", "answer_tag", "last_line"]
