@@ -315,6 +315,14 @@ def test_half_characters_do_not_reach_an_error(box: LocalSandbox) -> None:
     result.stderr.encode()
 
 
+@pytest.mark.parametrize(
+    "limits", [{"wall_s": 0}, {"wall_s": float("nan")}, {"wall_s": float("inf")}, {"memory_mb": -1}]
+)
+def test_limits_are_positive_numbers(limits: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        Limits(**limits)  # type: ignore[arg-type]
+
+
 def test_worn_servers_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("verikit.sandbox.pool.MAX_RUNS", 8)
     with LocalSandbox(workers=1) as box:

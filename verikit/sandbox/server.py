@@ -56,6 +56,8 @@ class Server:
     def __init__(self, control: socket.socket, owner: int, options: dict[str, Any]) -> None:
         self._control, self._owner, self._options = control, owner, options
         self._base = ""
+        self._worn = False
+        """Whether the work directory of a run could not be cleared: this server must not be used again."""
         statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         maps = os.open("/proc/self/maps", os.O_RDONLY | os.O_CLOEXEC)
         readable = paths.readable()
@@ -123,6 +125,8 @@ class Server:
                 if reply is None:
                     return
                 self._control.send(json.dumps(reply).encode())
+                if self._worn:
+                    return
 
     def _run(self, order: dict[str, Any], descriptors: list[int]) -> dict[str, Any] | None:
         """Fork a child for one run and see it to its end; None when the caller has gone meanwhile."""
@@ -219,8 +223,11 @@ class Server:
     def _drop_work(self) -> None:
         if not self._base:
             namespaces.drop_work()
-        else:
+            return
+        try:
             paths.remove_tree(self._work)
+        except OSError:
+            self._worn = True
 
     def _disk_full(self, order: dict[str, Any]) -> bool:
         """Whether the run has used up what it may write."""
@@ -232,7 +239,8 @@ class Server:
     def clean_up(self) -> None:
         """Remove what is on the disk of the machine."""
         if self._base:
-            paths.remove_tree(self._base)
+            with suppress(OSError):
+                paths.remove_tree(self._base)
 
 
 def _reap() -> None:
