@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -21,6 +23,7 @@ import pytest
 
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import Array, Job, Limits, LocalSandbox, Opaque, Symbolic
+from verikit.sandbox.client import Flight
 
 
 def test_output_input_and_errors_come_back(box: LocalSandbox) -> None:
@@ -237,6 +240,29 @@ def test_daemonic_and_forked_processes_can_use_it(box: LocalSandbox) -> None:
     assert box.run("print('still')").stdout == "still\n"
 
 
+def _actor(pipe: multiprocessing.connection.Connection) -> None:  # type: ignore[name-defined]
+    """As Ray's actors do: a process of its own whose methods run in threads that come and go."""
+    box = LocalSandbox(workers=1)
+    while (code := pipe.recv()) is not None:
+        thread = threading.Thread(target=lambda code=code: pipe.send(box.run(code).stdout))
+        thread.start()
+        thread.join()
+    box.close()
+
+
+def test_actors_in_processes_of_their_own_can_use_it() -> None:
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_actor, args=(theirs,))
+    process.start()
+    for n in range(3):
+        ours.send(f"print({n})")
+        assert ours.poll(60)
+        assert ours.recv() == f"{n}\n"
+    ours.send(None)
+    process.join(20)
+    assert process.exitcode == 0
+
+
 # ---- life and death --------------------------------------------------------------------------------------------------
 
 
@@ -263,6 +289,38 @@ def test_a_server_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
         start = time.monotonic()
         assert box.run("print(1)", limits=Limits(wall_s=0.2)).status == "ok"
         assert time.monotonic() - start < 5
+
+
+def test_a_copy_that_holds_the_pipes_does_not_hold_up_the_result() -> None:
+    pipes = [os.pipe2(os.O_NONBLOCK) for _ in range(3)]
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        flight = Flight(ours, [read for read, _ in pipes], cap=1 << 20)
+        os.write(pipes[0][1], b"out")
+        theirs.send(json.dumps({"why": "exit"}).encode())
+        flight.pump(time.monotonic() + 5)
+    assert (flight.ended, bytes(flight.data["stdout"])) == ({"why": "exit"}, b"out")
+    for _, write in pipes:
+        os.close(write)
+
+
+def test_processor_time_is_limited_too(box: LocalSandbox) -> None:
+    result = box.run("while True: pass", limits=Limits(wall_s=10, cpu_s=1))
+    assert (result.status, result.error.message) == ("timeout", "CPU time")
+
+
+def test_half_characters_do_not_reach_an_error(box: LocalSandbox) -> None:
+    result = box.run("raise ValueError(chr(0xd800))")
+    assert result.error.message == "?"
+    result.stderr.encode()
+
+
+@pytest.mark.parametrize(
+    "limits", [{"wall_s": 0}, {"wall_s": float("nan")}, {"wall_s": float("inf")}, {"memory_mb": -1}]
+)
+def test_limits_are_positive_numbers(limits: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        Limits(**limits)  # type: ignore[arg-type]
 
 
 def test_worn_servers_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,7 @@ def test_what_the_program_does_is_its_own_zero(program: str, reason: str) -> Non
         {"tests": [3]},
         {"private_test_cases": "eJxr"},
         {"test": "x = 1", "entry_point": "f"},
+        {"tests": ["import no_such_module\nassert f(3) == 9"]},
         {"tests": {"inputs": ["1"], "outputs": []}},
     ],
 )
@@ -138,7 +139,7 @@ def test_a_row_that_can_not_be_read_is_unscored(meta: dict[str, Any]) -> None:
     found = score(SQUARE, **meta)
     assert found.value is None
     assert found.status == "error"
-    assert "tests" in found.reason
+    assert "test" in found.reason
 
 
 def test_a_sandbox_that_fails_is_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +206,19 @@ def test_a_completion_that_goes_on_with_the_prompt_is_joined_to_it() -> None:
 def test_asserts_mean_what_they_mean_in_python(test: str, program: str, right: int) -> None:
     assert isinstance(read({"tests": [test]})[0], Called)
     assert score(program, tests=[test]).value == right
+
+
+def test_driven_tests_see_numpy_values_and_no_value_escapes_judgement() -> None:
+    meta = {
+        "tests": ["import numpy\nfor n in range(2):\n    assert numpy.allclose(f(n), [n, n])\n    assert f(n)[0] == n"]
+    }
+    assert score("import numpy\ndef f(n): return numpy.full(2, n)", **meta).value == 1
+    assert score("import numpy\ndef f(n): return numpy.full(3, n)", **meta).value == 0
+    grows = 'import os\ndef f(n):\n    data = b\'{"status":"ok","value":"\' + b\'\\xc3\\xa9\' * 400_000 + b\'"}\\n\'\n'
+    grows += "    while data: data = data[os.write(3, data):]\n    os._exit(0)"
+    found = score(grows, **meta)
+    assert (found.value, found.status) == (0, "ok")
+    assert "bytes" in found.reason
 
 
 def test_equality_can_be_chosen() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
+import sys
 import threading
 import time
 import weakref
@@ -16,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Self
 
-from verikit.errors import SandboxError, UsageError
+from verikit.errors import SandboxError, SandboxUnavailable, UsageError
 from verikit.sandbox import probes, records
 from verikit.sandbox.client import GRACE_S, Broken, ForkServer, sealed
 from verikit.sandbox.guest import source
@@ -59,6 +61,11 @@ class LocalSandbox:
         wanted = frozenset(PROPERTIES) if strict else frozenset(require)
         if unknown := wanted - set(PROPERTIES):
             raise UsageError(f"unknown properties {sorted(unknown)}", hint=f"known: {', '.join(PROPERTIES)}")
+        if sys.platform != "linux" or platform.machine() != "x86_64":
+            raise SandboxUnavailable(
+                f"the local sandbox needs Linux on x86-64, not {sys.platform} on {platform.machine()}",
+                hint="verikit.sandbox.process.ProcessSandbox runs trusted programs anywhere, without isolation",
+            )
         self.limits = limits or Limits()
         self.workers = workers or len(os.sched_getaffinity(0))
         self._pool = Pool(self.workers, paranoid=paranoid, namespaces=namespaces)

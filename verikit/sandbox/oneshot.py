@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import IO, Any, Self
 
 from verikit.sandbox import records
-from verikit.sandbox.client import clean_environment
+from verikit.sandbox.client import RECORD_CAP, clean_environment
 from verikit.sandbox.report import Report
 from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
 
@@ -97,7 +97,7 @@ class OneShot:
             for descriptor in (*(write for _, write in pipes.values()), *extra):
                 os.close(descriptor)
         reads = {read: name for name, (read, _) in pipes.items()}
-        caps = {"stdout": limits.output_kb << 10, "stderr": limits.output_kb << 10, "record": 2 << 20}
+        caps = {"stdout": limits.output_kb << 10, "stderr": limits.output_kb << 10, "record": RECORD_CAP}
         try:
             data, why = _collect(process, reads, caps, start + limits.wall_s)
         finally:

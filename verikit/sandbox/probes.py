@@ -105,7 +105,9 @@ def _layers(facts: dict[str, Any], refusal: str | None, *, paranoid: bool) -> di
         "landlock": f"active (ABI {abi})" if abi else "missing: the kernel has none",
         "seccomp": "active",
         "limits": "active",
-        "user_drop": "active" if facts["user_drop"] else "not needed or not possible: no capability is kept",
+        "user_drop": "active"
+        if facts["user_drop"]
+        else f"{'missing' if facts['root'] else 'not needed'}: stays the user",
         "namespaces": spaces,
         "fresh_tmpfs": spaces,
         "paranoid": "active" if paranoid and facts["namespaces"] else "off",

@@ -98,10 +98,15 @@ def read(record: bytes) -> tuple[Status, Any, Failure | None]:
         kind, message, at = (claim.get(key) for key in ("type", "message", "line"))
         if not (isinstance(kind, str) and isinstance(message, str) and isinstance(at, str)):
             raise ValueError("wrong fields")
-        failure = Failure(kind[:200], message[:2000], values.decode(["int", at]) % (1 << 31))
+        failure = Failure(_clean(kind[:200]), _clean(message[:2000]), values.decode(["int", at]) % (1 << 31))
     except ValueError as problem:
         return "no_result", None, Failure("no result", f"a malformed record: {str(problem)[:200]}")
     return status, None, failure  # type: ignore[return-value]
+
+
+def _clean(text: str) -> str:
+    """Text that any file and terminal takes: half characters become question marks."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def same(a: Any, b: Any) -> bool:

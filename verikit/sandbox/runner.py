@@ -49,7 +49,10 @@ def main(*, session: bool) -> NoReturn:
 
 def _reply(record: Mapping[str, Any]) -> None:
     """Write one record, whole."""
-    data = (json.dumps(record, ensure_ascii=True) + "\n").encode()
+    try:
+        data = (json.dumps(record, ensure_ascii=True) + "\n").encode()
+    except MemoryError as error:
+        data = (json.dumps(_failure(error)) + "\n").encode()
     while data:
         data = data[os.write(RECORD, data) :]
 
@@ -111,7 +114,19 @@ class _Remote:
             kind = getattr(builtins, str(answer["type"]), None)
             known = isinstance(kind, type) and issubclass(kind, Exception)
             raise (kind if known else RuntimeError)(answer["message"])  # type: ignore[misc]
-        return values.decode(answer["value"])
+        return _thawed(values.decode(answer["value"]))
+
+
+def _thawed(value: Any) -> Any:
+    """A value with its numpy data as numpy has it."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_thawed, value))
+    if not isinstance(value, values.Array):
+        return value
+    import numpy
+
+    array = numpy.array(value.items, dtype=value.dtype)
+    return array[0] if value.shape is None else array.reshape(value.shape)
 
 
 def _finish(record: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from verikit.errors import UsageError
-from verikit.sandbox import ISOLATION, Call, Limits, LocalSandbox, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
 from verikit.verifiers import code_tests
@@ -99,7 +99,7 @@ class Code(Verifier):
         """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
         result = self._run(case, program, box)
         if result.status == "infra_error":
-            return Score.error(f"the sandbox failed: {result.error}")
+            return Score.error(f"not the program's fault: {result.error}")
         if result.status != "ok":
             return f"{result.status} ({result.error})" if result.error else result.status
         if isinstance(case, Piped):
@@ -124,13 +124,22 @@ class Code(Verifier):
         return box.run(program, call=_located(case.call, program), limits=limits)
 
     def _drive(self, case: Driven, program: str, box: LocalSandbox, limits: Limits) -> RunResult:
-        """Run the test code in a session of its own; each call it makes runs the program in a fresh child."""
+        """Run the test code in a session of its own; each call it makes runs the program in a fresh child.
+
+        Test code that fails before it has met the program is the row's fault.
+        """
+        met = False
 
         def answer(function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
+            nonlocal met
+            met = True
             return box.run(program, call=(function, args, kwargs), limits=limits)
 
-        with box.session(limits) as session:
-            return session.run(case.code, ask=case.functions, answer=answer)
+        with box.session(limits, science="numpy" in case.code or "sympy" in case.code) as session:
+            result = session.run(case.code, ask=case.functions, answer=answer)
+        if result.status == "error" and not met:
+            return RunResult("infra_error", error=Failure("test code", str(result.error)))
+        return result
 
 
 def extract(completion: str) -> str:
