@@ -67,9 +67,7 @@ def ask(
 ) -> list[Verdict]:
     """Send the requests in one call and read each reply; with `retry`, ask once more for those without a verdict."""
     verdicts = [_read(generation, reply) for generation in engine.generate(requests)] if requests else []
-    again = [
-        i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)
-    ]
+    again = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
     if not (retry and again):
         return verdicts
     reminders = [_reminder(requests[i], verdicts[i].reply, remind) for i in again]
@@ -93,7 +91,7 @@ def _reminder(request: Request, reply: str, remind: str) -> Request:
     """The same conversation, gone on with the reply and a reminder of the form."""
     assert request.kind == "chat", "judge prompts are conversations"
     said = [Message(role="assistant", content=reply or "(no reply)"), Message(role="user", content=remind)]
-    return replace(request, prompt=[*request.prompt, *said])  # type: ignore[list-item]
+    return replace(request, prompt=[*request.prompt, *said])
 
 
 def added(*usages: Mapping[str, float]) -> dict[str, float]:

@@ -40,7 +40,9 @@ class Judge(Verifier):
 
     def __post_init__(self) -> None:
         if self.file.task != self.task:
-            raise ConfigError(f"{self.prompt!r} is a {self.file.task} prompt", hint=f"{self.name} needs a {self.task} one")
+            raise ConfigError(
+                f"{self.prompt!r} is a {self.file.task} prompt", hint=f"{self.name} needs a {self.task} one"
+            )
 
     @property
     def file(self) -> JudgePrompt:

@@ -51,9 +51,8 @@ class Jury(Verifier, Comparer):
         if self.rule == "mean":
             return Comparison(fmean(known), f"mean of {len(votes)} judges", asked)
         wins, losses = sum(p > TIE for p in known), sum(p < TIE for p in known)
-        side = float(wins > losses) if 2 * max(wins, losses) > len(votes) else TIE
-        if self.rule == "minimum":
-            side = float(wins > 0) if len(votes) in (wins, losses) else TIE
+        needed = len(votes) if self.rule == "minimum" else len(votes) // 2 + 1
+        side = 1.0 if wins >= needed else 0.0 if losses >= needed else TIE
         return Comparison(side, f"{wins} to {losses} of {len(votes)} judges", asked)
 
 

@@ -1,7 +1,7 @@
 """Pairwise judges: which of two answers is better, asked in both orders.
 
-A judge that prefers a place tells nothing: under both orders a win counts only if both agree, else it is a tie (verdicts
-read from log-probabilities are averaged instead). An order without a verdict leaves the comparison without one.
+A judge that prefers a place tells nothing: under both orders a win counts only if both agree, else it is a tie
+(verdicts read from log-probabilities are averaged instead). An order without a verdict leaves the comparison without.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Pairwise(Judge, Comparer):
     tie: float = TIE
     """What a tie is worth as a score; 0.0 makes the score a binary reward."""
     max_longer: int | None = None
-    """Length guard: 0.0, unasked, for an answer more than so many words longer than the opponent's (Elo-Evolve: 300)."""
+    """Length guard: 0.0, unasked, for answers more than so many words longer than the opponent's (Elo-Evolve: 300)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,14 +117,10 @@ class Pairwise(Judge, Comparer):
         """Compare each pair; equal texts are a tie and not asked."""
         orders = [self._orders(pair) for pair in pairs]
         requests = [
-            self.request(_texts(pair, swapped))
-            for pair, swaps in zip(pairs, orders, strict=True)
-            for swapped in swaps
+            self.request(_texts(pair, swapped)) for pair, swaps in zip(pairs, orders, strict=True) for swapped in swaps
         ]
         verdicts = iter(self.ask(requests))
-        return [
-            self._compared(tuple(Asked(swapped, next(verdicts)) for swapped in swaps)) for swaps in orders
-        ]
+        return [self._compared(tuple(Asked(swapped, next(verdicts)) for swapped in swaps)) for swaps in orders]
 
     def _orders(self, pair: Pair) -> tuple[bool, ...]:
         if pair.first == pair.second:

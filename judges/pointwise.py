@@ -10,18 +10,20 @@ from typing import Literal, get_args
 from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
+from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.prompt import as_text
 from verikit.judges.reply import Verdict
 from verikit.types import Sample, Score
+from verikit.verifier import describe
 
 Turns = Literal["last", "each"]
 
 
 @dataclass(frozen=True, repr=False)
-class Pointwise(Judge):
+class Pointwise(Judge, Comparer):
     """Rates an answer; the value is the rating's place on its scale (1 to 10 becomes 0 to 1), `answer` the rating.
 
-    With the prompt `rating-token` the rating is the mean over the score tokens' probabilities (G-Eval, Liu et al. 2023).
+    With the prompt `rating-token` the rating is the mean over the score tokens' probabilities (G-Eval, Liu et al.).
     """
 
     name = "judge"
@@ -45,6 +47,23 @@ class Pointwise(Judge):
             for turns in asked
         ]
 
+    def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
+        """Rate both answers of each pair, all in one call of the engine; the higher rating wins."""
+        texts = [
+            {"prompt": as_text(pair.prompt), "answer": text} | ({"reference": pair.reference} if pair.reference else {})
+            for pair in pairs
+            for text in (pair.first, pair.second)
+        ]
+        verdicts = iter(self.ask([self.request(one) for one in texts]))
+        return [self._compared(next(verdicts), next(verdicts)) for _ in pairs]
+
+    def _compared(self, first: Verdict, second: Verdict) -> Comparison:
+        if first.value is None or second.value is None:
+            error = first.error or second.error
+            return Comparison(None, describe(error) if error else "", error=error)
+        preference = TIE if first.value == second.value else float(first.value > second.value)
+        return Comparison(preference, f"rated {first.value:.4g} against {second.value:.4g}")
+
     def _turns(self, sample: Sample) -> list[dict[str, str]] | Score:
         """The texts of each question to the judge."""
         reference = self.reference(sample)
@@ -66,7 +85,9 @@ class Pointwise(Judge):
         low, high = self.file.reply.span
         how = "by the tokens' probabilities" if self.file.reply.read == "logprobs" else "by the judge"
         reason = f"rated {verdict.value:.4g} of {high:g} {how}"
-        return Score((verdict.value - low) / (high - low), answer=f"{verdict.value:.6g}", reason=reason, usage=verdict.usage)
+        return Score(
+            (verdict.value - low) / (high - low), answer=f"{verdict.value:.6g}", reason=reason, usage=verdict.usage
+        )
 
     def _merged(self, turns: list[Score]) -> Score:
         if len(turns) == 1:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 MAX_CHARS = 32_000
 _INVISIBLE = (0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFFA0, 0x2800)
@@ -24,28 +22,30 @@ _SPECIAL = re.compile(
 )
 
 
-@cache
-def _table() -> dict[int, str]:
-    """What each odd character becomes."""
-    table: dict[int, str] = {}
-    for code in range(sys.maxunicode + 1):
-        kind = unicodedata.category(chr(code))
-        if kind == "Cs":
-            table[code] = "\ufffd"
-        elif kind == "Cf" and unicodedata.bidirectional(chr(code)) == "BN" or code in _INVISIBLE:
-            table[code] = ""
-        elif kind in ("Cf", "Cc") and chr(code) not in "\n\t\r":
-            table[code] = f"⟨U+{code:04X}⟩"
-    table |= dict.fromkeys(range(0xE0000, 0xE0080), "⟨tag⟩") | dict.fromkeys(range(0xE0100, 0xE01F0), "")
-    return table
+def _odd(character: str) -> str | None:
+    """What a character that may hide something becomes; None where it stays."""
+    code, kind = ord(character), unicodedata.category(character)
+    if character in "\n\t":
+        return None
+    if kind == "Cs":
+        return "\ufffd"
+    if 0xE0000 <= code < 0xE0080:
+        return "⟨tag⟩"
+    if (
+        code in _INVISIBLE
+        or 0xE0100 <= code < 0xE01F0
+        or (kind == "Cf" and unicodedata.bidirectional(character) == "BN")
+    ):
+        return ""
+    return f"⟨U+{code:04X}⟩" if kind in ("Cf", "Cc") else None
 
 
 def visible(text: str, max_chars: int = MAX_CHARS) -> str:
     """A text with nothing hidden and at most `max_chars` of its characters."""
     cut = f"\n⟨cut here: {len(text):,} characters in all⟩" if len(text) > max_chars else ""
     shown = text[:max_chars].replace("\r\n", "\n")
-    if not shown.isascii() or not shown.isprintable():
-        shown = shown.translate(_table())
+    odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
+    shown = shown.translate(odd)
     return _SPECIAL.sub(lambda match: match[0] + " ", shown) + cut
 
 

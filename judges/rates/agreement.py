@@ -46,7 +46,7 @@ class BothOrders:
     both: float
     """Right in both orders."""
     majority: float
-    """Right more often than wrong over the two orders (JudgeBench's rule: a tie or a missing verdict counts nothing)."""
+    """Right more often than wrong over the two orders (JudgeBench's rule: ties and missing verdicts count nothing)."""
     consistent: float
     """The same verdict in both orders."""
 

@@ -5,7 +5,7 @@ All shares are of what they can be told from, and None where there is nothing to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,8 +46,9 @@ def bias(judged: Iterable[Judged]) -> Bias:
     comparisons = [row.comparison for row in rows]
     replies = [one.verdict for comparison in comparisons for one in comparison.asked]
     said = [verdict.value for verdict in replies if verdict.value is not None]
-    unread = [isinstance(verdict.error, JudgeError) for verdict in replies if verdict.value is not None or verdict.reply]
-    swaps = [_sides(comparison) for comparison in comparisons]
+    unread = [
+        isinstance(verdict.error, JudgeError) for verdict in replies if verdict.value is not None or verdict.reply
+    ]
     known = [comparison.preference for comparison in comparisons if comparison.preference is not None]
     longer = [
         (row.comparison.preference > TIE) == (row.first_length > row.second_length)
@@ -56,7 +57,7 @@ def bias(judged: Iterable[Judged]) -> Bias:
     ]
     return Bias(
         len(rows),
-        _mean([len(sides) == 1 for sides in swaps if sides]),
+        _mean([same for comparison in comparisons for same in _swaps(comparison)]),
         _mean(said),
         _mean([preference == TIE for preference in known]),
         _mean(longer),
@@ -65,13 +66,12 @@ def bias(judged: Iterable[Judged]) -> Bias:
     )
 
 
-def _sides(comparison: Comparison) -> set[int]:
-    """The sides taken where each order was asked once and answered; empty where there is no pair to compare."""
-    values = [one.preference for one in comparison.asked]
-    orders = [one.swapped for one in comparison.asked]
-    if sorted(orders) != [False, True] or None in values:
-        return set()
-    return {(value > TIE) - (value < TIE) for value in values if value is not None}
+def _swaps(comparison: Comparison) -> Iterator[bool]:
+    """For each judge that answered in both orders, whether both verdicts take the same side."""
+    for one, other in zip(comparison.asked[::2], comparison.asked[1::2], strict=False):
+        a, b = one.preference, other.preference
+        if other.swapped and not one.swapped and a is not None and b is not None:
+            yield (a > TIE) - (a < TIE) == (b > TIE) - (b < TIE)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -145,7 +145,9 @@ def _inverse(matrix: Matrix) -> Matrix:
         rows[i], rows[pivot] = rows[pivot], rows[i]
         head = rows[i][i]
         if abs(head) < 1e-14:
-            raise UsageError("a model that always won or always lost has no finite rating", hint="prior=1 keeps it finite")
+            raise UsageError(
+                "a model that always won or always lost has no finite rating", hint="prior=1 keeps it finite"
+            )
         rows[i] = [value / head for value in rows[i]]
         for r in range(n):
             if r != i and (factor := rows[r][i]):

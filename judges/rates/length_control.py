@@ -4,9 +4,9 @@ logit P(model wins) = a tanh(x) + b d + c g, with x the baseline's length minus 
 sample deviation, d the instruction's difficulty, g 1 for the model's rows and 0 for those of two gamed baselines that
 regularise the fit (weight 0.1 each). The length-controlled win rate is the mean prediction over the rows at x = 0.
 
-The forms are alpaca_eval's: `v1` has all three terms, `noreg` no gamed rows, `minimal` neither those nor d. v1 and noreg
-need the difficulties of AlpacaEval's 805 instructions; other data has none, so it gets `minimal`. Weights are found by
-Newton's method, or exactly as alpaca_eval finds them (`exact=True`: L1, C by cross-validation), about 50 times slower.
+The forms are alpaca_eval's: `v1` has all three terms, `noreg` no gamed rows, `minimal` neither those nor d. v1 and
+noreg need the difficulties of AlpacaEval's 805 instructions; other data has none, so it gets `minimal`. Weights are
+found by Newton's method, or exactly as alpaca_eval finds them (`exact=True`: L1, C by cross-validation), much slower.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Win rates of a model against a baseline, by AlpacaEval's definitions.
 
-A preference is a number in [0, 1]: how surely the model's answer beats the baseline's (1 win, 0.5 tie, 0 loss). None was
-not judged: it does not count, neither as a loss nor in n.
+A preference is a number in [0, 1]: how surely the model's answer beats the baseline's (1 win, 0.5 tie, 0 loss). None
+was not judged: it does not count, neither as a loss nor in n.
 """
 
 from __future__ import annotations

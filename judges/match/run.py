@@ -1,0 +1,125 @@
+"""Bouts through a judge into a folder; resumable.
+
+Bouts go to the judge in batches, each committed with the sizes of the files, so a kill at any moment loses one batch at
+most. Bouts that failed because of the engine are asked again whenever the run is continued; replies that could not be
+read are the judge's answer and stay. A batch that fails as a whole is not kept: the engine is gone, and the run stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from verikit.engines.errors import UnknownModel, Unreachable
+from verikit.errors import AuthError, EngineError, UsageError
+from verikit.judges.ask import PROBE
+from verikit.judges.match.entrants import Bout
+from verikit.judges.match.rows import to_row
+from verikit.judges.pairwise import Comparer, Comparison
+from verikit.scoring.folder import Commit, Folder
+from verikit.scoring.plan import check_same
+from verikit.scoring.rows import read_rows, to_line
+
+VERDICTS = "verdicts.jsonl"
+BATCH = 64
+
+
+def judge_bouts(
+    bouts: Sequence[Bout],
+    judge: Comparer,
+    out: Path,
+    config: Mapping[str, Any],
+    *,
+    batch: int = BATCH,
+    restart: bool = False,
+    progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Judge bouts into a folder's verdicts.jsonl, going on where an earlier run stopped.
+
+    Args:
+        bouts: In the order in which they are written.
+        judge: Compares them.
+        out: The folder; made if absent.
+        config: What decides the verdicts; a folder is only continued under the same.
+        batch: Bouts to a call of the judge.
+        restart: Forget what the folder holds.
+        progress: Called with the number of bouts done.
+
+    Raises:
+        UsageError: the folder is in use, was made under another config or from other answers, or the judge never gives
+            a verdict.
+        EngineError: the engine is gone; what was committed stays.
+    """
+    with Folder(out, (VERDICTS,), restart=restart) as folder:
+        if (old := folder.read_json("config.json")) is not None:
+            check_same(old, dict(config), out)
+        commit = folder.recover()
+        folder.write_json("config.json", dict(config))
+        rows = list(read_rows(out / VERDICTS))
+        _check_rows(rows, bouts, out)
+        if any(row.get("error") == "failed" for row in rows):
+            _again(rows, bouts, judge, batch, folder, commit)
+        done = len(rows)
+        progress(done)
+        for chunk in _batches(bouts[done:], batch, first=PROBE if not done else batch):
+            compared = _compare(judge, chunk)
+            done += len(chunk)
+            lines = b"".join(to_line(to_row(*pair)) for pair in zip(chunk, compared, strict=True))
+            folder.append({VERDICTS: lines}, done, chunk[-1].id)
+            progress(done)
+        folder.finish()
+
+
+def _check_rows(rows: Sequence[Mapping[str, Any]], bouts: Sequence[Bout], out: Path) -> None:
+    for row, bout in zip(rows, bouts, strict=False):
+        if (row["id"], row["a"], row["b"], row["digest"]) != (bout.id, bout.a, bout.b, bout.digest):
+            raise UsageError(
+                f"{out} holds a verdict on other answers to {row['id']!r} ({row['a']} against {row['b']})",
+                hint="--restart judges everything anew; -o chooses another folder",
+            )
+    if len(rows) > len(bouts):
+        raise UsageError(f"{out} holds more verdicts than there are comparisons", hint="--restart, or -o")
+
+
+def _again(
+    rows: list[dict[str, Any]], bouts: Sequence[Bout], judge: Comparer, batch: int, folder: Folder, commit: Commit
+) -> None:
+    """Ask again for what failed, and put the new verdicts in the place of the old."""
+    failed = [i for i, row in enumerate(rows) if row.get("error") == "failed"]
+    for start in range(0, len(failed), batch):
+        places = failed[start : start + batch]
+        chunk = [bouts[i] for i in places]
+        for i, bout, comparison in zip(places, chunk, _compare(judge, chunk), strict=True):
+            rows[i] = to_row(bout, comparison)
+    folder.rewrite({VERDICTS: map(to_line, rows)}, commit)
+
+
+def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
+    """Compare one batch.
+
+    Raises:
+        EngineError: nothing of it came back, for a reason that another try may mend.
+    """
+    compared = judge.compare([bout.pair for bout in chunk])
+    errors = [one.error for one in compared]
+    gone = [error for error in errors if isinstance(error, EngineError) and _is_gone(error, len(chunk))]
+    if len(gone) == len(chunk):
+        hint = "nothing of this batch was kept; run the same command again: it goes on where it stopped"
+        raise type(gone[0])(str(gone[0]), hint="; ".join(filter(None, (gone[0].hint, hint))))
+    return compared
+
+
+def _is_gone(error: EngineError, size: int) -> bool:
+    if isinstance(error, (AuthError, UnknownModel, Unreachable)):
+        return True
+    # One bout alone may time out for its own sake; a whole batch doesn't.
+    return error.retryable and size > 1
+
+
+def _batches(bouts: Sequence[Bout], size: int, first: int) -> Iterator[Sequence[Bout]]:
+    """The first batch is small: a judge that gives no verdicts is found out before it is paid for."""
+    start, stop = 0, min(first, size)
+    while start < len(bouts):
+        yield bouts[start:stop]
+        start, stop = stop, stop + size
