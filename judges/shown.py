@@ -52,7 +52,8 @@ def visible(text: str, max_chars: int = MAX_CHARS) -> str:
 def fence(texts: Sequence[str]) -> str:
     """A mark that occurs in none of the texts; the same texts get the same mark."""
     seed = hashlib.sha256("\0".join(f"{len(text)}:{text}" for text in texts).encode("utf-8", "replace"))
-    while any((mark := seed.hexdigest()[:12]) in text.lower() for text in texts):
+    everything = "\n".join(texts).lower()
+    while (mark := seed.hexdigest()[:12]) in everything:
         seed.update(b"again")
     return mark
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.errors import EngineError, JudgeError
+from verikit.judges.bias import Judged
 from verikit.judges.match.entrants import Bout
 from verikit.judges.pairwise import Asked, Comparison
-from verikit.judges.rates.bias import Judged
 from verikit.judges.reply import Verdict
 from verikit.verifier import describe
 

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from verikit.judges.ask import added
+from verikit.judges.bias import Judged, bias
 from verikit.judges.match.rows import from_row
 from verikit.judges.rates.agreement import both_orders, cohen_kappa
-from verikit.judges.rates.bias import Judged, bias
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.judges.rates.length_control import Gamed, length_controlled
 from verikit.judges.rates.winrate import win_rate
