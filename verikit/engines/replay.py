@@ -20,14 +20,12 @@ from verikit.engines.records import (
     request_key,
     request_to_json,
 )
-from verikit.engines.types import STRUCTURED_KINDS, Engine, Generation, Request
+from verikit.engines.types import STRUCTURED_KINDS, Engine, Generation, Request, StructuredKind
 from verikit.errors import SchemaError, UsageError
 
 
 class Replay(Engine):
     """Answers from a file of records."""
-
-    structured = frozenset(STRUCTURED_KINDS)
 
     def __init__(self, path: str | Path) -> None:
         """Read the file.
@@ -59,6 +57,11 @@ class Replay(Engine):
         self._records.setdefault(request_key(request), []).append(generation)
         self._by_prompt.setdefault(_prompt_key(request), request)
 
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """All: what was recorded is served as it is."""
+        return frozenset(STRUCTURED_KINDS)
+
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Look each request up."""
         return [self._answer(request) for request in requests]
@@ -87,7 +90,6 @@ class Recorder(Engine):
 
     def __init__(self, engine: Engine, path: str | Path) -> None:
         self.name = engine.name
-        self.structured = engine.structured
         self._engine, self._path = engine, Path(path)
         self._lock = threading.Lock()
 
@@ -95,6 +97,11 @@ class Recorder(Engine):
     def identity(self) -> str:
         """The recorded engine's."""
         return self._engine.identity
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """The recorded engine's."""
+        return self._engine.structured
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Ask the engine and append the records; each call's rows are written at once."""

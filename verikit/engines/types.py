@@ -176,8 +176,11 @@ class Engine(ABC):
 
     name: str
     """The spec's form, for people: `hf:models/tiny`. Never holds a credential."""
-    structured: frozenset[StructuredKind] = frozenset()
-    """Kinds of structured output this engine can hold a reply to; a request for another gets an error."""
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """Kinds of structured output this engine can hold a reply to; a request for another gets an error."""
+        return frozenset()
 
     @property
     def identity(self) -> str:
