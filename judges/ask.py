@@ -7,10 +7,12 @@ the run before it has paid for more.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from verikit.engines import Engine, Generation, Request, load_engine
 from verikit.errors import ConfigError, EngineError
@@ -22,10 +24,14 @@ PROBE = 8
 COUNTED = ("prompt_tokens", "completion_tokens", "calls", "cost", "cached")
 
 
+def connect(spec: str, options: Mapping[str, Any]) -> Engine:
+    """The engine of a spec with these options, made once per process: judges that name the same one share it."""
+    return _connected(spec, json.dumps(options, sort_keys=True))
+
+
 @cache
-def connect(spec: str) -> Engine:
-    """The engine of a spec, made once per process: judges that name the same one share it."""
-    return load_engine(spec)
+def _connected(spec: str, options: str) -> Engine:
+    return load_engine(spec, **json.loads(options))
 
 
 class Record:

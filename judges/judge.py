@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from verikit.engines import Engine, Request
 from verikit.errors import ConfigError, EngineTimeout
@@ -28,6 +28,8 @@ class Judge(Verifier):
     prompt: str = ""
     """Name of one of our prompts, or the path of a TOML file."""
     _: KW_ONLY
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The engine's own options, where it is a spec: `{'concurrency': 8, 'timeout_s': 60}`."""
     retry: bool = False
     """Ask once more, with a reminder of the form, where a reply can't be read."""
     structured: bool = False
@@ -51,9 +53,10 @@ class Judge(Verifier):
 
     def __repr__(self) -> str:
         """Every option that decides the verdicts, the prompt with a digest of its content."""
-        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("_record", "probe")}
-        engine = shown["engine"]
-        shown["engine"] = engine if isinstance(engine, str) else engine.identity
+        hidden = ("_record", "probe", "options")
+        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
+        # Options are not shown as they stand: how many requests are in flight decides no verdict.
+        shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
         shown["prompt"] = f"{self.prompt}#{self.file.digest}"
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
@@ -74,7 +77,7 @@ class Judge(Verifier):
 
     @property
     def _engine(self) -> Engine:
-        return connect(self.engine) if isinstance(self.engine, str) else self.engine
+        return connect(self.engine, self.options) if isinstance(self.engine, str) else self.engine
 
     def reference(self, sample: Sample) -> str | None:
         """The gold answer as the prompt shows it; None where there is none or the prompt doesn't show it."""

@@ -102,9 +102,9 @@ def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
         EngineError: nothing of it came back, for a reason that another try may mend.
     """
     compared = judge.compare([bout.pair for bout in chunk])
-    errors = [one.error for one in compared]
-    gone = [error for error in errors if isinstance(error, EngineError) and _is_gone(error, len(chunk))]
-    if len(gone) == len(chunk):
+    errors = [one.error for bout, one in zip(chunk, compared, strict=True) if bout.pair.first != bout.pair.second]
+    gone = [error for error in errors if isinstance(error, EngineError) and _is_gone(error, len(errors))]
+    if gone and len(gone) == len(errors):
         hint = "nothing of this batch was kept; run the same command again: it goes on where it stopped"
         raise type(gone[0])(str(gone[0]), hint="; ".join(filter(None, (gone[0].hint, hint))))
     return compared

@@ -116,6 +116,12 @@ def test_unreadable_replies_are_kept_as_they_are_and_counted(tmp_path):
     assert again.calls == []
 
 
+def test_equal_answers_do_not_hide_that_the_engine_is_gone(tmp_path):
+    same = [Bout(f"q{i}", "a", "b", Pair("x", "x" if i % 2 else "y", "q")) for i in range(20)]
+    with pytest.raises(Unreachable):
+        judge_bouts(same, Pairwise(Scripted(lambda _: Unreachable("refused"))), tmp_path, CONFIG)
+
+
 def test_one_bout_too_long_for_the_engine_does_not_stop_the_run(tmp_path):
     def small(request):
         return ContextOverflow("too long") if "good 39" in shown(request, "answer_1") else fair(request)
