@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verikit.errors import JudgeError
+from verikit.errors import EngineError, JudgeError
 from verikit.judges.pairwise import TIE, Comparison
 
 
@@ -47,7 +47,7 @@ def bias(judged: Iterable[Judged]) -> Bias:
     replies = [one.verdict for comparison in comparisons for one in comparison.asked]
     said = [verdict.value for verdict in replies if verdict.value is not None]
     unread = [
-        isinstance(verdict.error, JudgeError) for verdict in replies if verdict.value is not None or verdict.reply
+        isinstance(verdict.error, JudgeError) for verdict in replies if not isinstance(verdict.error, EngineError)
     ]
     known = [comparison.preference for comparison in comparisons if comparison.preference is not None]
     longer = [

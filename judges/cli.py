@@ -23,6 +23,7 @@ from verikit.judges.match.summary import LengthControl, summarize
 from verikit.judges.prompt import as_text
 from verikit.judges.rates.length_control import Gamed
 from verikit.judges.tournament import comparer
+from verikit.scoring.folder import Folder
 from verikit.scoring.rows import read_rows
 from verikit.spec import load
 from verikit.verifier import Verifier
@@ -100,11 +101,11 @@ def judge(
     if canaries:
         rates = canary_win_rates(comparer(loaded), bouts[:canaries])
         summary["canaries"] = {name: rate and asdict(rate) for name, rate in rates.items()}
-    text = json.dumps(summary, indent=2, ensure_ascii=False)
-    (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
+    with Folder(folder, ()) as held:
+        held.write_json("summary.json", summary)
     console.print(f"written to {folder}", style="dim", highlight=False, markup=False)
     if as_json:
-        click.echo(text)
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
         show(summary, Console())
     lost = summary["comparisons"] - summary["judged"]

@@ -13,7 +13,7 @@ from verikit.judges.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.reply import Verdict
 from verikit.judges.shown import MAX_CHARS
 from verikit.text import accepted
-from verikit.types import Sample, Score
+from verikit.types import Prompt, Sample, Score
 from verikit.verifier import Verifier, describe
 
 
@@ -38,29 +38,27 @@ class Judge(Verifier):
     """Stop if the first so many replies hold no verdict at all; 0 never stops."""
     max_chars: int = MAX_CHARS
     """Characters of each text that the judge sees."""
+    file: JudgePrompt = field(init=False, compare=False)
+    """The prompt file's content."""
     _record: Record = field(default_factory=Record, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "file", load_prompt(self.prompt))
         if self.file.task != self.task:
             raise ConfigError(
                 f"{self.prompt!r} is a {self.file.task} prompt", hint=f"{self.name} needs a {self.task} one"
             )
 
-    @property
-    def file(self) -> JudgePrompt:
-        """The prompt file."""
-        return load_prompt(self.prompt)
-
     def __repr__(self) -> str:
         """Every option that decides the verdicts, the prompt with a digest of its content."""
-        hidden = ("_record", "probe", "options")
+        hidden = ("_record", "file", "probe", "options")
         shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
         # Options are not shown as they stand: how many requests are in flight decides no verdict.
         shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
         shown["prompt"] = f"{self.prompt}#{self.file.digest}"
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
-    def request(self, texts: Mapping[str, str]) -> Request:
+    def request(self, texts: Mapping[str, Prompt]) -> Request:
         """The request that shows these texts."""
         structured = self.structured and "choice" in self._engine.structured
         return self.file.request(texts, structured=structured, max_chars=self.max_chars)

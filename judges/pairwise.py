@@ -202,7 +202,7 @@ def _orders(n: int) -> str:
     return "both orders" if n > 1 else "one order"
 
 
-def _texts(pair: Pair, swapped: bool) -> dict[str, str]:
+def _texts(pair: Pair, swapped: bool) -> dict[str, Prompt]:
     first, second = (pair.second, pair.first) if swapped else (pair.first, pair.second)
-    texts = {"prompt": as_text(pair.prompt), "answer_1": first, "answer_2": second}
+    texts: dict[str, Prompt] = {"prompt": pair.prompt, "answer_1": first, "answer_2": second}
     return texts if pair.reference is None else texts | {"reference": pair.reference}

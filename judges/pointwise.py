@@ -11,9 +11,8 @@ from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
-from verikit.judges.prompt import as_text
 from verikit.judges.reply import Verdict
-from verikit.types import Sample, Score
+from verikit.types import Prompt, Sample, Score
 from verikit.verifier import describe
 
 Turns = Literal["last", "each"]
@@ -50,7 +49,7 @@ class Pointwise(Judge, Comparer):
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
         """Rate both answers of each pair, all in one call of the engine; the higher rating wins."""
         texts = [
-            {"prompt": as_text(pair.prompt), "answer": text} | ({"reference": pair.reference} if pair.reference else {})
+            {"prompt": pair.prompt, "answer": text} | ({"reference": pair.reference} if pair.reference else {})
             for pair in pairs
             for text in (pair.first, pair.second)
         ]
@@ -64,19 +63,16 @@ class Pointwise(Judge, Comparer):
         preference = TIE if first.value == second.value else float(first.value > second.value)
         return Comparison(preference, f"rated {first.value:.4g} against {second.value:.4g}")
 
-    def _turns(self, sample: Sample) -> list[dict[str, str]] | Score:
+    def _turns(self, sample: Sample) -> list[dict[str, Prompt]] | Score:
         """The texts of each question to the judge."""
         reference = self.reference(sample)
         if self.file.needs_reference and reference is None:
             return Score.error("the prompt shows a reference, and this row has no gold answer")
         shown = {} if reference is None else {"reference": reference}
-        turns = [{"prompt": as_text(sample.prompt), "answer": sample.completion} | shown]
+        turns: list[dict[str, Prompt]] = [{"prompt": sample.prompt, "answer": sample.completion, **shown}]
         if self.turns == "each" and not isinstance(sample.prompt, str):
-            turns = [
-                {"prompt": as_text(sample.prompt[:i]), "answer": message["content"]} | shown
-                for i, message in enumerate(sample.prompt)
-                if message["role"] == "assistant" and i
-            ] + turns
+            earlier = [(i, m["content"]) for i, m in enumerate(sample.prompt) if m["role"] == "assistant" and i]
+            turns[:0] = [{"prompt": sample.prompt[:i], "answer": text, **shown} for i, text in earlier]
         return turns
 
     def _scored(self, verdict: Verdict) -> Score:
@@ -116,11 +112,11 @@ class Reference(Judge):
             for one in texts
         ]
 
-    def _texts(self, sample: Sample) -> Mapping[str, str] | None:
+    def _texts(self, sample: Sample) -> Mapping[str, Prompt] | None:
         reference = self.reference(sample)
         if reference is None:
             return None
-        return {"prompt": as_text(sample.prompt), "answer": sample.completion, "reference": reference}
+        return {"prompt": sample.prompt, "answer": sample.completion, "reference": reference}
 
     def _scored(self, verdict: Verdict) -> Score:
         if verdict.value is None:

@@ -15,7 +15,6 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -57,7 +56,7 @@ class JudgePrompt(BaseModel):
     about: str = ""
     system: str = ""
     user: str
-    remind: str = ""
+    remind: str = "Give the verdict now, in the form asked for and nothing else."
     reply: ReplyFormat
     sampling: Sampling = Sampling()  # type: ignore[call-arg]
 
@@ -84,11 +83,15 @@ class JudgePrompt(BaseModel):
         """Whether a reference is shown."""
         return "{reference}" in self.system + self.user
 
-    def request(self, texts: Mapping[str, str], *, structured: bool, max_chars: int = MAX_CHARS) -> Request:
+    def request(self, texts: Mapping[str, Prompt], *, structured: bool, max_chars: int = MAX_CHARS) -> Request:
         """Make the request that shows these texts; `structured` holds the reply to its form while it is sampled."""
-        shown = {name: visible(text, max_chars) for name, text in texts.items()}
-        mark = fence(list(shown.values()))
-        blocks = {name: fenced(name, text, mark) for name, text in shown.items()} | {"fence": mark}
+        shown = {name: _turns(text, max_chars) for name, text in texts.items()}
+        mark = fence([text for turns in shown.values() for _, text in turns])
+        blocks = {"fence": mark}
+        for name, turns in shown.items():
+            lone = len(turns) == 1
+            inside = turns[0][1] if lone else "\n".join(fenced(role, text, mark) for role, text in turns)
+            blocks[name] = fenced(name, inside, mark)
         messages = [
             Message(role=role, content=_HOLE.sub(lambda hole: blocks[hole[1]], template))
             for role, template in (("system", self.system), ("user", self.user))
@@ -104,7 +107,6 @@ class JudgePrompt(BaseModel):
         )
 
 
-@cache
 def load_prompt(name: str) -> JudgePrompt:
     """Read one of our prompts by name, or a file by path.
 
@@ -131,12 +133,20 @@ def prompt_names() -> list[str]:
 
 
 def as_text(prompt: Prompt) -> str:
-    """A prompt as one text: a conversation turn by turn, each under the name of who speaks."""
+    """A prompt as one text, to tell prompts apart by; one user message is the same prompt as its text."""
     if isinstance(prompt, str):
         return prompt
     if len(prompt) == 1:
         return prompt[0]["content"]
     return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in prompt)
+
+
+def _turns(prompt: Prompt, max_chars: int) -> list[tuple[str, str]]:
+    """Who says what, as a judge may see it."""
+    if isinstance(prompt, str):
+        return [("text", visible(prompt, max_chars))]
+    roles = ("system", "user", "assistant", "tool")
+    return [(m["role"] if m["role"] in roles else "other", visible(m["content"], max_chars)) for m in prompt]
 
 
 def _names(names: Sequence[str] | frozenset[str]) -> str:

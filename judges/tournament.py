@@ -7,7 +7,7 @@ comparison without a verdict leaves the group without a ranking, which is said, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from verikit.errors import JudgeError
@@ -22,6 +22,10 @@ from verikit.verifier import Verifier
 class _Tournament(Selector):
     judge: str | Verifier
     """What compares two candidates: a spec, or a verifier; one that is no pairwise judge compares by its scores."""
+    _comparer: Comparer = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_comparer", comparer(self.judge))
 
     def _play(self, group: Group, games: Sequence[tuple[int, int]]) -> list[float]:
         """Preferences for the first of each pair.
@@ -30,7 +34,7 @@ class _Tournament(Selector):
             JudgeError: a comparison has none.
         """
         pairs = [Pair(group.completions[i], group.completions[j], group.prompt) for i, j in games]
-        played = comparer(self.judge).compare(pairs) if pairs else []
+        played = self._comparer.compare(pairs) if pairs else []
         if lost := next((one for one in played if one.preference is None), None):
             raise JudgeError(f"no ranking: {lost.reason}")
         return [one.preference or 0.0 for one in played]

@@ -116,7 +116,9 @@ def _table(rows: Sequence[Group], by_id: bool, name: str) -> dict[str, Group]:
 
 def _pairs(path: str, format: str | None, mapping: Mapping[str, str]) -> Entrants:
     """Rows with two named answers, or with several completions."""
-    first = next(iter(_rows(path)), None)
+    if path == "-":
+        raise UsageError("pairs are read from a file, not from stdin")
+    first = next(_rows(path), None)
     sides = None if first is None else _sides(first[1], mapping)
     if sides is None:
         return _candidates(path, format, mapping)

@@ -56,11 +56,9 @@ def judge_bouts(
             check_same(old, dict(config), out)
         commit = folder.recover()
         folder.write_json("config.json", dict(config))
-        rows = list(read_rows(out / VERDICTS))
-        _check_rows(rows, bouts, out)
-        if any(row.get("error") == "failed" for row in rows):
-            _again(rows, bouts, judge, batch, folder, commit)
-        done = len(rows)
+        done, failed = _held(bouts, out)
+        if failed:
+            _again(failed, bouts, judge, batch, folder, commit)
         progress(done)
         for chunk in _batches(bouts[done:], batch, first=PROBE if not done else batch):
             compared = _compare(judge, chunk)
@@ -71,28 +69,40 @@ def judge_bouts(
         folder.finish()
 
 
-def _check_rows(rows: Sequence[Mapping[str, Any]], bouts: Sequence[Bout], out: Path) -> None:
-    for row, bout in zip(rows, bouts, strict=False):
+def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
+    """How many verdicts the folder holds, and which of them failed because of the engine.
+
+    Raises:
+        UsageError: they are verdicts on other answers.
+    """
+    held, failed = 0, []
+    for held, row in enumerate(read_rows(out / VERDICTS), 1):
+        if held > len(bouts):
+            raise UsageError(f"{out} holds more verdicts than there are comparisons", hint="--restart, or -o")
+        bout = bouts[held - 1]
         if (row["id"], row["a"], row["b"], row["digest"]) != (bout.id, bout.a, bout.b, bout.digest):
             raise UsageError(
                 f"{out} holds a verdict on other answers to {row['id']!r} ({row['a']} against {row['b']})",
                 hint="--restart judges everything anew; -o chooses another folder",
             )
-    if len(rows) > len(bouts):
-        raise UsageError(f"{out} holds more verdicts than there are comparisons", hint="--restart, or -o")
+        if row.get("error") == "failed":
+            failed.append(held - 1)
+    return held, failed
 
 
 def _again(
-    rows: list[dict[str, Any]], bouts: Sequence[Bout], judge: Comparer, batch: int, folder: Folder, commit: Commit
+    failed: Sequence[int], bouts: Sequence[Bout], judge: Comparer, batch: int, folder: Folder, commit: Commit
 ) -> None:
     """Ask again for what failed, and put the new verdicts in the place of the old."""
-    failed = [i for i, row in enumerate(rows) if row.get("error") == "failed"]
+    fresh: dict[int, dict[str, Any]] = {}
     for start in range(0, len(failed), batch):
         places = failed[start : start + batch]
         chunk = [bouts[i] for i in places]
-        for i, bout, comparison in zip(places, chunk, _compare(judge, chunk), strict=True):
-            rows[i] = to_row(bout, comparison)
-    folder.rewrite({VERDICTS: map(to_line, rows)}, commit)
+        fresh |= {
+            i: to_row(*pair) for i, pair in zip(places, zip(chunk, _compare(judge, chunk), strict=True), strict=True)
+        }
+    old = enumerate(read_rows(folder.path / VERDICTS))
+    folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
 
 
 def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:

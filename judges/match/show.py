@@ -33,9 +33,9 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     if "agreement" in summary:
         console.print("  agreement with labels: " + _agreement(summary["agreement"]), highlight=False)
     for warning in warnings(summary):
-        console.print(f"  [yellow]{escape(warning)}[/]", highlight=False)
+        console.print(f"  [yellow]{escape(warning)}[/]", highlight=False, soft_wrap=True)
     for reason, count in summary["reasons"].items():
-        console.print(f"  [yellow]{count:,} without a verdict:[/] {escape(reason)}", highlight=False)
+        console.print(f"  [yellow]{count:,} without a verdict:[/] {escape(reason)}", highlight=False, soft_wrap=True)
 
 
 def warnings(summary: Mapping[str, Any]) -> list[str]:
@@ -62,7 +62,7 @@ def _win_rates(pairs: list[Mapping[str, Any]]) -> Table:
     table = Table(box=None, header_style="bold")
     controlled = any("length_controlled" in pair for pair in pairs)
     for title in ("", "win rate of the first", "win", "tie", "loss", *(["length-controlled"] if controlled else [])):
-        table.add_column(title, justify="right" if title else "left", no_wrap=True)
+        table.add_column(title, justify="right" if title else "left", no_wrap=bool(title), overflow="fold")
     for pair in pairs:
         cells = [escape(f"{pair['a']} against {pair['b']}"), "-", "", "", ""]
         if "win_rate" in pair:

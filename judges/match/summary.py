@@ -48,7 +48,7 @@ def summarize(
         control: Also give length-controlled win rates (needs numpy).
         looks_like_verdict: Tells an answer that holds a verdict of the judge's own form.
     """
-    rows = list(rows)
+    rows = [_without_replies(row) for row in rows]
     by_pair: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         by_pair[row["a"], row["b"]].append(row)
@@ -69,6 +69,11 @@ def summarize(
     summary["usage"] = added(*(row.get("usage", {}) for row in rows))
     summary["reasons"] = _reasons(rows)
     return summary
+
+
+def _without_replies(row: Row) -> Row:
+    """A row without the texts that make up nearly all of its size."""
+    return {**row, "orders": [{**one, "reply": ""} for one in row["orders"]]}
 
 
 def _pair(a: str, b: str, rows: Sequence[Row], control: LengthControl | None) -> dict[str, Any]:

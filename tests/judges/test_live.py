@@ -62,9 +62,7 @@ def judge(pairs, out, port):
     spec = f"pairwise('openai:http://127.0.0.1:{port}/v1#judge', options={options})"
     command = [sys.executable, "-m", "verikit", "judge", pairs, "-j", spec, "-o", out, "--batch", "8", "-q"]
     environment = {**os.environ, "OPENAI_API_KEY": "sk-secret-of-the-test"}
-    return subprocess.Popen(
-        [*map(str, command)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **more
-    )
+    return subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
