@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from verikit.cli.score import UNSCORED, _mapping, _share
+from verikit.cli.score import UNSCORED, _share, parse_mapping
 from verikit.errors import UsageError
 from verikit.judges.judge import Judge
 from verikit.judges.match.canaries import canary_win_rates
 from verikit.judges.match.entrants import Entrants, read_entrants
-from verikit.judges.match.run import BATCH, VERDICTS, judge_bouts
+from verikit.judges.match.run import BATCH, SUMMARY, VERDICTS, judge_bouts
 from verikit.judges.match.show import show
 from verikit.judges.match.summary import LengthControl, summarize
 from verikit.judges.prompt import as_text
@@ -26,6 +24,7 @@ from verikit.judges.tournament import comparer
 from verikit.scoring.folder import Folder
 from verikit.scoring.rows import read_rows
 from verikit.spec import load
+from verikit.terminal import Watch
 from verikit.verifier import Verifier
 
 
@@ -33,7 +32,7 @@ from verikit.verifier import Verifier
 @click.argument("files", nargs=-1, required=True)
 @click.option("-j", "--judge", "spec", required=True, metavar="SPEC", help="A judge, a jury, or any verifier.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/judge-A-B.")
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=_mapping, help="prompt=problem, …")
+@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
 @click.option("--format", "format_", metavar="NAME", help="The files' format, where their keys don't tell.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many comparisons.")
 @click.option("--batch", type=click.IntRange(1), default=BATCH, show_default=True, help="Comparisons to a call.")
@@ -78,14 +77,14 @@ def judge(
     """
     loaded = load(spec)
     entrants = read_entrants(files, format=format_, mapping=mapping)
-    console = Console(stderr=True, quiet=quiet)
-    for note in entrants.notes:
-        console.print(note, style="dim", highlight=False, markup=False)
     control = _control(entrants, gamed, instructions) if length_control or gamed else None
     bouts = entrants.bouts[:limit]
     folder = Path(out or f"runs/judge-{'-'.join(entrants.answers)}"[:200])
-    with _progress(console) as progress:
-        task = progress.add_task("judging", total=len(bouts))
+    done = [0]
+    with Watch(quiet=quiet) as watch:
+        for note in entrants.notes:
+            watch.note(note)
+        watch.start(lambda seconds: f"{done[-1]:,} of {len(bouts):,} comparisons in {seconds:,.0f} s")
         judge_bouts(
             bouts,
             comparer(loaded),
@@ -93,8 +92,9 @@ def judge(
             {"judge": spec, "fingerprint": loaded.fingerprint, "format": format_, "mapping": mapping},
             batch=batch,
             restart=not resume,
-            progress=lambda done: progress.update(task, completed=done),
+            progress=done.append,
         )
+        watch.note(f"written to {folder}")
     summary = summarize(
         read_rows(folder / VERDICTS), entrants.answers, control=control, looks_like_verdict=_own_form(loaded)
     )
@@ -102,22 +102,16 @@ def judge(
         rates = canary_win_rates(comparer(loaded), bouts[:canaries])
         summary["canaries"] = {name: rate and asdict(rate) for name, rate in rates.items()}
     with Folder(folder, ()) as held:
-        held.write_json("summary.json", summary)
-    console.print(f"written to {folder}", style="dim", highlight=False, markup=False)
+        held.write_json(SUMMARY, summary)
     if as_json:
         click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
-        show(summary, Console())
+        click.echo("\n".join(show(summary)))
     lost = summary["comparisons"] - summary["judged"]
     if lost > fail_over * summary["comparisons"]:
         click.echo(f"{lost} comparisons have no verdict: more than --fail-over allows ({fail_over:.4g})", err=True)
         return UNSCORED
     return 0
-
-
-def _progress(console: Console) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, disable=console.quiet or not console.is_terminal)
 
 
 def _control(entrants: Entrants, gamed: str | None, instructions: str | None) -> LengthControl:

@@ -16,10 +16,10 @@ COUNTED = ("prompt_tokens", "completion_tokens")
 """Usage that doesn't depend on retries and caches."""
 
 
-def to_row(bout: Bout, comparison: Comparison) -> dict[str, Any]:
-    """A bout with its verdicts in each order; `preference` is for model `a`."""
-    row: dict[str, Any] = {"id": bout.id, "a": bout.a, "b": bout.b, "preference": comparison.preference}
-    row["reason"] = comparison.reason
+def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:
+    """The run's bout number `line` (from 1) with its verdicts in each order; `preference` is for model `a`."""
+    row: dict[str, Any] = {"line": line, "id": bout.id, "a": bout.a, "b": bout.b}
+    row |= {"preference": comparison.preference, "reason": comparison.reason}
     if comparison.preference is None:
         row["error"] = "unread" if comparison.unread else "failed"
     if bout.label is not None:

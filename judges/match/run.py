@@ -21,7 +21,7 @@ from verikit.scoring.folder import Commit, Folder
 from verikit.scoring.plan import check_same
 from verikit.scoring.rows import read_rows, to_line
 
-VERDICTS = "verdicts.jsonl"
+VERDICTS, CONFIG, SUMMARY = "verdicts.jsonl", "config.json", "summary.json"
 BATCH = 64
 
 
@@ -51,11 +51,8 @@ def judge_bouts(
             a verdict.
         EngineError: the engine is gone; what was committed stays.
     """
-    with Folder(out, (VERDICTS,), restart=restart) as folder:
-        if (old := folder.read_json("config.json")) is not None:
-            check_same(old, dict(config), out)
-        commit = folder.recover()
-        folder.write_json("config.json", dict(config))
+    with Folder(out, (VERDICTS,)) as folder:
+        commit = _begin(folder, dict(config), restart)
         done, failed = _held(bouts, out)
         if failed:
             _again(failed, bouts, judge, batch, folder, commit)
@@ -63,10 +60,26 @@ def judge_bouts(
         for chunk in _batches(bouts[done:], batch, first=PROBE if not done else batch):
             compared = _compare(judge, chunk)
             done += len(chunk)
-            lines = b"".join(to_line(to_row(*pair)) for pair in zip(chunk, compared, strict=True))
-            folder.append({VERDICTS: lines}, done, chunk[-1].id)
+            numbered = enumerate(zip(chunk, compared, strict=True), done - len(chunk) + 1)
+            folder.append({VERDICTS: b"".join(to_line(to_row(line, *one)) for line, one in numbered)}, done)
             progress(done)
         folder.finish()
+
+
+def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
+    """Open a folder; one that holds no verdict yet may change its config.
+
+    Raises:
+        UsageError: it holds verdicts under another config.
+    """
+    if restart:
+        folder.clear()
+    commit = folder.recover()
+    if folder.size(VERDICTS):
+        check_same(folder.read_json(CONFIG), config, folder.path)
+    folder.delete(SUMMARY)
+    folder.write_json(CONFIG, config)
+    return commit
 
 
 def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
@@ -98,9 +111,8 @@ def _again(
     for start in range(0, len(failed), batch):
         places = failed[start : start + batch]
         chunk = [bouts[i] for i in places]
-        fresh |= {
-            i: to_row(*pair) for i, pair in zip(places, zip(chunk, _compare(judge, chunk), strict=True), strict=True)
-        }
+        compared = _compare(judge, chunk)
+        fresh |= {i: to_row(i + 1, bouts[i], one) for i, one in zip(places, compared, strict=True)}
     old = enumerate(read_rows(folder.path / VERDICTS))
     folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
 

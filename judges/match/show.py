@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+import click
+
+from verikit.terminal import printable, table
 
 _BIAS = {
     "consistency": "same verdict in both orders",
@@ -17,25 +17,25 @@ _BIAS = {
     "unparsed_rate": "replies without a verdict",
 }
 CANARY_ALARM = 0.1
+"""Win rate from which a canary is named."""
 
 
-def show(summary: Mapping[str, Any], console: Console) -> None:
-    """Print win rates with their 95 % intervals, the bias figures, ratings, and what should be looked into."""
+def show(summary: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a summary: win rates with 95 % intervals, bias figures, ratings, and what should be looked into."""
     counts = ", ".join(f"{summary[name]:,} {name}" for name in ("judged", "unread", "failed") if summary[name])
-    console.print(f"[bold]{summary['comparisons']:,} comparisons[/]: {counts}", highlight=False)
-    console.print(_win_rates(summary["pairs"]))
-    figures = summary["bias"]
+    yield f"{summary['comparisons']:,} comparisons: {counts}"
+    yield from _win_rates(summary["pairs"])
     for name, text in _BIAS.items():
-        if figures[name] is not None:
-            console.print(f"  {_percent(figures[name])} % {text}", highlight=False)
+        if summary["bias"][name] is not None:
+            yield f"  {_percent(summary['bias'][name])} % {text}"
     if "ratings" in summary:
-        console.print(_ratings(summary["ratings"]))
+        yield from _ratings(summary["ratings"])
     if "agreement" in summary:
-        console.print("  agreement with labels: " + _agreement(summary["agreement"]), highlight=False)
+        yield "  agreement with labels: " + _agreement(summary["agreement"])
     for warning in warnings(summary):
-        console.print(f"  [yellow]{escape(warning)}[/]", highlight=False, soft_wrap=True)
+        yield "  " + click.style(printable(warning), fg="yellow")
     for reason, count in summary["reasons"].items():
-        console.print(f"  [yellow]{count:,} without a verdict:[/] {escape(reason)}", highlight=False, soft_wrap=True)
+        yield f"  {click.style(f'{count:,} without a verdict:', fg='yellow')} {printable(reason)}"
 
 
 def warnings(summary: Mapping[str, Any]) -> list[str]:
@@ -49,41 +49,36 @@ def warnings(summary: Mapping[str, Any]) -> list[str]:
             found.append(f"{name}: {model['verdict_like']:,} answers hold a verdict of the judge's own form")
     for pair in summary["pairs"]:
         if pair.get("length_controlled", {}).get("extreme"):
-            found.append(
-                f"{pair['a']} against {pair['b']}: length control moves the win rate so far that its fit is in doubt"
-            )
+            moved = "length control moves the win rate so far that its fit is in doubt"
+            found.append(f"{pair['a']} against {pair['b']}: {moved}")
     for name, rate in summary.get("canaries", {}).items():
         if rate is not None and rate["value"] > CANARY_ALARM:
             found.append(f"the canary {name!r} wins {_percent(rate['value'])} %: this judge can be gamed")
     return found
 
 
-def _win_rates(pairs: list[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, header_style="bold")
+def _win_rates(pairs: list[Mapping[str, Any]]) -> Iterator[str]:
+    header = ["win rate of", "against", "%", "win", "tie", "loss"]
     controlled = any("length_controlled" in pair for pair in pairs)
-    for title in ("", "win rate of the first", "win", "tie", "loss", *(["length-controlled"] if controlled else [])):
-        table.add_column(title, justify="right" if title else "left", no_wrap=bool(title), overflow="fold")
+    rows = []
     for pair in pairs:
-        cells = [escape(f"{pair['a']} against {pair['b']}"), "-", "", "", ""]
+        row = [printable(pair["a"]), printable(pair["b"]), "-", "-", "-", "-"]
         if "win_rate" in pair:
-            rate = pair["win_rate"]
-            cells[1] = f"{_percent(rate['value'])} \\[{_percent(rate['low'])}, {_percent(rate['high'])}]"
-            cells[2:] = [str(pair[name]) for name in ("wins", "ties", "losses")]
-        if "length_controlled" in pair:
-            cells.append(f"{_percent(pair['length_controlled']['value'])} ({pair['length_controlled']['form']})")
-        table.add_row(*cells)
-    return table
+            row[2:] = [_interval(pair["win_rate"]), *(f"{pair[name]:,}" for name in ("wins", "ties", "losses"))]
+        if controlled:
+            found = pair.get("length_controlled")
+            row.append(f"{_percent(found['value'])} ({found['form']})" if found else "-")
+        rows.append(row)
+    yield from ("  " + line for line in table([*header, "length-controlled"] if controlled else header, rows))
 
 
-def _ratings(ratings: list[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, header_style="bold")
-    for title in ("rating (Bradley-Terry, mean 1000)", "", "games"):
-        table.add_column(title, justify="right" if title == "games" else "left", no_wrap=True)
-    for row in ratings:
-        table.add_row(
-            escape(row["name"]), f"{row['rating']:.0f} \\[{row['low']:.0f}, {row['high']:.0f}]", str(row["games"])
-        )
-    return table
+def _ratings(ratings: list[Mapping[str, Any]]) -> Iterator[str]:
+    header = ["model", "Bradley-Terry", "95 %", "games"]
+    rows = [
+        [printable(one["name"]), f"{one['rating']:.0f}", f"{one['low']:.0f} to {one['high']:.0f}", f"{one['games']:,}"]
+        for one in ratings
+    ]
+    yield from ("  " + line for line in table(header, rows))
 
 
 def _agreement(found: Mapping[str, Any]) -> str:
@@ -92,6 +87,10 @@ def _agreement(found: Mapping[str, Any]) -> str:
         text += f"; right in both orders {_percent(found['both'])} %, in each {_percent(found['first'])} and "
         text += _percent(found["second"])
     return text
+
+
+def _interval(rate: Mapping[str, float]) -> str:
+    return f"{_percent(rate['value'])} [{_percent(rate['low'])}, {_percent(rate['high'])}]"
 
 
 def _percent(share: float) -> str:

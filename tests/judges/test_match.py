@@ -152,21 +152,19 @@ def test_a_folder_of_other_answers_or_another_judge_is_not_continued(tmp_path):
 def test_a_row_says_the_same_after_it_was_written(tmp_path):
     engine = Scripted(lambda request: fair(request) if "3" not in shown(request, "prompt") else EngineError("x"))
     for bout, comparison in zip(bouts(8), Pairwise(engine).compare([b.pair for b in bouts(8)]), strict=True):
-        row = json.loads(json.dumps(to_row(bout, comparison)))
+        row = json.loads(json.dumps(to_row(1, bout, comparison)))
         again = from_row(row)
         assert again.comparison.preference == comparison.preference
         assert [one.preference for one in again.comparison.asked] == [one.preference for one in comparison.asked]
         assert again.comparison.unread == comparison.unread
-        assert to_row(bout, comparison) == row
+        assert to_row(1, bout, comparison) == row
 
 
 def test_the_longer_answer_and_ties_are_counted():
     engine = Scripted(lambda request: "[[A]]" if len(shown(request, "answer_1")) > 9 else "[[B]]")
     pairs = [Pair("a long answer", "short"), Pair("tiny", "another long one"), Pair("same", "same")]
-    judged = [
-        from_row(to_row(Bout("i", "a", "b", p), c)) for p, c in zip(pairs, Pairwise(engine).compare(pairs), strict=True)
-    ]
-    figures = bias(judged)
+    compared = zip(pairs, Pairwise(engine).compare(pairs), strict=True)
+    figures = bias([from_row(to_row(1, Bout("i", "a", "b", pair), one)) for pair, one in compared])
     assert figures.length_win_rate == 1.0
     assert figures.tie_rate == pytest.approx(1 / 3)
     assert bias([]).consistency is None
@@ -184,7 +182,7 @@ def test_length_control_of_a_judge_that_loves_length_moves_to_the_middle(tmp_pat
         )
         won = (lengths[0] > lengths[1]) == (rng.random() < 0.9)
         comparison = Pairwise(Scripted(lambda _: "[[A]]"), order="fixed").compare([Pair("x", "y")])[0]
-        row = to_row(Bout(f"q{i}", "a", "b", Pair("x", "y")), comparison)
+        row = to_row(1, Bout(f"q{i}", "a", "b", Pair("x", "y")), comparison)
         rows.append(row | {"preference": float(won), "lengths": lengths})
     (pair,) = summarize(rows, {}, control=LengthControl())["pairs"]
     assert pair["win_rate"]["value"] > 0.7
