@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any
 
 from verikit.errors import HelperError, HelperTimeout
@@ -39,7 +40,7 @@ class Helper:
     """
 
     def __init__(self, workers: int = 2, memory_mb: int | None = 1024, preload: Sequence[str] = ()) -> None:
-        """Set up `workers` processes of at most `memory_mb` MiB of address space (None: no cap); import `preload` once."""
+        """Set up `workers` processes of at most `memory_mb` MiB each (None: no cap), which import `preload` first."""
         self.workers = workers
         self.memory_mb = memory_mb
         self.preload = tuple(preload)
@@ -71,7 +72,9 @@ class Helper:
             try:
                 _write(process.stdin, pickle.dumps((number, target, args, timeout)))
             except OSError as error:
+                self._process = None
                 self._fail("the helper process died")
+                _end(process)
                 raise HelperError(f"the helper process died: {error}") from None
         try:
             reply = future.result(limit)
@@ -91,6 +94,9 @@ class Helper:
             self._fail("the helper was closed")
         if process is not None:
             _end(process)
+
+    def __del__(self) -> None:
+        self.close()
 
     def _ensure(self) -> None:
         """Start the process if there is none that lives; the caller holds the lock."""
@@ -121,15 +127,18 @@ class Helper:
             future.set_result({"error": reason})
 
     def _settle(self, process: subprocess.Popen[bytes], reply: dict[str, Any] | None) -> None:
-        """Hand a reply to its caller; None says the process ended."""
+        """Hand a reply to its caller; None says the process ended, and the next call starts another."""
         with self._lock:
             if self._process is not process:
                 return
             if reply is None:
+                self._process = None
                 self._fail("the helper process died")
-                return
-            future = self._waiting.pop(reply["id"], None)
-        if future is not None:
+            else:
+                future = self._waiting.pop(reply["id"], None)
+        if reply is None:
+            _end(process)
+        elif future is not None:
             future.set_result(reply)
 
     def _after_fork(self) -> None:
@@ -168,16 +177,17 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipes, which ends the process, and wait for it."""
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
+    """Close its stdin, which ends the process, and wait for it; what does not end is killed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError):
+        process.stdin.close()
     try:
         process.wait(2)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    process.stdout.close()
 
 
 def _read_replies(helper: weakref.ref[Helper], process: subprocess.Popen[bytes]) -> None:
@@ -187,11 +197,13 @@ def _read_replies(helper: weakref.ref[Helper], process: subprocess.Popen[bytes])
         for line in process.stdout:
             owner = helper()
             if owner is None:
-                return
+                break
             owner._settle(process, json.loads(line))
             del owner
     owner = helper()
-    if owner is not None:
+    if owner is None:
+        _end(process)
+    else:
         owner._settle(process, None)
 
 
@@ -272,8 +284,8 @@ def main(options: dict[str, Any]) -> None:
     while len(head := requests.read(_HEAD.size)) == _HEAD.size:
         number, target, args, timeout = pickle.loads(requests.read(_HEAD.unpack(head)[0]))  # noqa: S301 - from our parent
         future = pool.schedule(_run, args=(target, args), timeout=timeout)
-        future.add_done_callback(lambda done, number=number: answer(number, done))
-    pool.stop()
+        future.add_done_callback(partial(answer, number))
+    pool.stop()  # type: ignore[no-untyped-call]
     pool.join(5)
     os._exit(0)
 

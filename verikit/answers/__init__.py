@@ -4,6 +4,6 @@
 """
 
 from verikit.answers.policy import Policy
-from verikit.answers.verify import Verdict, check_gold, verify
+from verikit.answers.verdict import Verdict, check_gold, verify
 
 __all__ = ["Policy", "Verdict", "check_gold", "verify"]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from verikit.answers.evaluate import Field, Opaque, Undefined, exact
+from verikit.answers.evaluate import Field, Opaque, Overflow, Undefined, exact
 from verikit.answers.tree import Node, Number
 
 DIGITS = 60
@@ -49,6 +49,9 @@ class AnalyticField(Field):
         self.point = point
         self.log_base = log_base
         self.scale: Any = 0
+        """The largest term of any sum, and the largest argument of a periodic function."""
+        self.widest: Any = 0
+        """The largest number met, which says how many digits to look at."""
         self.is_complex = False
         self.huge_argument = False
 
@@ -70,12 +73,15 @@ class AnalyticField(Field):
         return self.note(sum(values))
 
     tiny: Any = 1e-14
+    largest: Any = 1e300
 
     def note(self, value: Any) -> Any:
         """A result that is no number, or out of a float's range, is undefined."""
         size = abs(value)
-        if not size < 1e300 or 0 < size < 1e-290:
-            raise Undefined("an overflow")
+        if not size < self.largest or 0 < size < 1 / self.largest:
+            raise Overflow("a number out of a float's range")
+        if size > self.widest:
+            self.widest = size
         return value
 
     def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
@@ -91,10 +97,10 @@ class AnalyticField(Field):
                 return self.note((-1) ** e.numerator * (-base) ** value)
             return self.note(self.raise_to(base, e if type(e) is int and abs(e) < 10_000 else value))
         except (OverflowError, ZeroDivisionError, ValueError):
-            raise Undefined("an overflow") from None
+            raise Overflow("a number out of a float's range") from None
 
     def raise_to(self, base: Any, exponent: Any) -> Any:
-        """base ** exponent."""
+        """Base ** exponent."""
         return base**exponent
 
     def complex_value(self, value: Any) -> bool:
@@ -140,7 +146,7 @@ class AnalyticField(Field):
             if not values[1]:
                 raise Undefined("a remainder modulo zero")
             return x - values[1] * math.floor(x / values[1])
-        return self.number(int(math.floor(x)) if name == "floor" else int(math.ceil(x)))
+        return self.number(math.floor(x) if name == "floor" else math.ceil(x))
 
     def _free(self, name: str, values: list[Any]) -> Any:
         total = self.number(sum(map(ord, name)) % 97)
@@ -165,7 +171,7 @@ class FloatField(AnalyticField):
         try:
             return float(value)
         except OverflowError:
-            raise Undefined("an overflow") from None
+            raise Overflow("a number out of a float's range") from None
 
     def leaf(self, op: str, name: str) -> Any:
         """A constant, or the sample value of a symbol."""
@@ -193,7 +199,7 @@ class FloatField(AnalyticField):
         except (ValueError, ZeroDivisionError):
             raise Undefined(f"{name} has no value there") from None
         except OverflowError:
-            raise Undefined("an overflow") from None
+            raise Overflow("a number out of a float's range") from None
         except KeyError:
             raise Opaque(name) from None
 
@@ -204,7 +210,7 @@ class FloatField(AnalyticField):
         try:
             return math.gamma(x)
         except (ValueError, OverflowError):
-            raise Undefined("an overflow") from None
+            raise Overflow("a number out of a float's range") from None
 
 
 _FLOAT_CONSTANTS: dict[str, Any] = {"pi": math.pi, "e": math.e, "i": 1j}
@@ -218,12 +224,13 @@ class ManyDigits(AnalyticField):
         self.context, self.table = _mpmath()
         self.context.dps = self.digits = digits
         self.tiny = self.context.mpf(10) ** (8 - digits)
+        self.largest = self.context.mpf(10) ** 4_000
 
     def number(self, value: Number) -> Any:
         """Correctly rounded quotient."""
-        if type(value) is Fraction:
-            return self.context.mpf(value.numerator) / value.denominator
-        return self.context.mpf(value)
+        top, bottom = value.numerator, value.denominator
+        self.widest = max(self.widest, abs(top), bottom)
+        return self.context.mpf(top) / bottom
 
     def leaf(self, op: str, name: str) -> Any:
         """A constant, or the sample value of a symbol."""
@@ -238,7 +245,7 @@ class ManyDigits(AnalyticField):
         return isinstance(value, self.context.mpc)
 
     def apply(self, name: str, x: Any) -> Any:
-        """mpmath's function."""
+        """Mpmath's function."""
         if name not in self.table:
             raise Opaque(name)
         try:
@@ -247,7 +254,7 @@ class ManyDigits(AnalyticField):
             raise Undefined(f"{name} has no value there") from None
 
     def gamma(self, x: Any) -> Any:
-        """mpmath's gamma."""
+        """Mpmath's gamma."""
         try:
             return self.context.gamma(x)
         except ValueError:

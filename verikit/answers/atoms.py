@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
-from verikit.answers.cursor import Cursor
+from verikit.answers.calculus import CalculusParser, letter, literal
 from verikit.answers.lexer import FUNCTIONS, GREEK, Token
-from verikit.answers.tree import HALF, INFINITY, ONE, ZERO, Node, NotMath, num
+from verikit.answers.tree import HALF, INFINITY, ONE, Node, NotMath, num
 from verikit.answers.units import currency, is_unit
 
 _CONSTANTS = {
@@ -25,23 +26,7 @@ _INTEGRALS = frozenset("int iint iiint oint".split())
 _BARE = frozenset("frac sqrt cbrt pi infty binom e_const".split()) | GREEK
 
 
-def literal(token: Token) -> Node:
-    """The number a token spells, exactly."""
-    text = token.text
-    if "(" in text:
-        head, _, repeat = text.rstrip(")").partition("(")
-        places = len(head.partition(".")[2])
-        base = Fraction(head + "0" if head[-1] == "." else head) if head != "." else Fraction(0)
-        return num(base + Fraction(int(repeat), 10**places * (10 ** len(repeat) - 1)))
-    mantissa, _, exponent = text.lower().partition("e")
-    if exponent and abs(int(exponent)) > 400:
-        return Node("mul", (num(Fraction(mantissa)), Node("pow", (num(10), num(int(exponent))))))
-    if "." in mantissa:
-        return num(Fraction(text.rstrip(".")), len(mantissa.partition(".")[2]) or None)
-    return num(Fraction(text) if exponent else int(text))
-
-
-class AtomParser(Cursor):
+class AtomParser(CalculusParser):
     """Reads one atom; see `verikit.answers.parser` for the grammar's upper half."""
 
     def atom(self) -> Node:
@@ -60,16 +45,16 @@ class AtomParser(Cursor):
         if kind == "cmd":
             return self._command()
         if kind == "op":
-            if text in ("(", "[", "]", "{", "\\{", "|"):
+            if text in _OPENERS:
                 return self._bracket()
             if currency(text) is not None:
                 self.take()
                 return Node("qty", (self.power(), currency(text)))
         if kind == "word" and self._is_product(token):
-            if self._differential_here():
-                return self._inner_differential()
+            if self.differential_here():
+                return self.inner_differential()
             self.take()
-            letters = tuple(self._letter(c) for c in text)
+            letters = tuple(letter(c) for c in text)
             return Node("mul", (*letters[:-1], self._subscripted(letters[-1])))
         raise NotMath(f"not understood: {text[:40] or 'the end'!r}")
 
@@ -83,10 +68,6 @@ class AtomParser(Cursor):
         before = self.tokens[self.index - 1] if self.index else None
         return before is not None and before.kind != "word" and not token.spaced and self.ahead().kind != "word"
 
-    @staticmethod
-    def _letter(char: str) -> Node:
-        return Node("const", (char,)) if char in "ei" else Node("sym", (char,))
-
     def _based(self, token: Token) -> Node:
         """A literal with a base as subscript: 1202_3."""
         self.take()
@@ -99,14 +80,15 @@ class AtomParser(Cursor):
         return Node("based", (int(token.text, radix), token.text, radix))
 
     def _symbol(self) -> Node:
-        if self._differential_here():
-            return self._inner_differential()
+        if self.differential_here():
+            return self.inner_differential()
         token = self.take()
-        node = self._subscripted(self._letter(token.text))
+        node = self._subscripted(letter(token.text))
         if self.at("(") and not self.token.spaced and token.text in _CALLABLE:
             self.take()
-            with self.nested():
-                arguments, _ = self.items(")")
+            self.enter()
+            arguments, _ = self.items(")")
+            self.leave()
             return Node("apply", (node, *arguments))
         return node
 
@@ -134,46 +116,47 @@ class AtomParser(Cursor):
         """Read a LaTeX argument: a braced group, or a single digit, letter or command."""
         token = self.token
         if self.accept("{"):
-            with self.nested():
-                found = self.relation()
-                if self.accept("over"):
-                    found = Node("div", (found, self.relation()))
-                self.expect("}")
+            self.enter()
+            found = self.relation()
+            if self.accept("over"):
+                found = Node("div", (found, self.relation()))
+            self.expect("}")
+            self.leave()
             return found.args[0] if found.op == "set" and len(found.args) == 1 else found
         if token.kind == "num" and len(token.text) > 1 and token.text.isdigit():
-            self.tokens[self.index] = token._replace(text=token.text[1:])
+            self.tokens[self.index] = self.token = token._replace(text=token.text[1:])
             return num(int(token.text[0]))
         return self.atom()
 
     def _bracket(self) -> Node:
+        self.enter()
+        node = _OPENERS[self.token.text](self)
+        self.leave()
+        return node
+
+    def _round(self) -> Node:
+        """Parentheses and square brackets: a group, a tuple, an interval; mixed ones may be half open."""
         opener = self.take().text
-        with self.nested():
-            if opener == "|":
-                return self._absolute()
-            if opener == "\\{":
-                return self._set()
-            if opener == "{":
-                return self._braces()
-            bars, self.bars = self.bars, 0
-            items, closer = self.items(")", "]", "[") if opener == "]" else self.items(")", "]")
-            self.bars = bars
+        outer = self.bars, self.reversed
+        self.bars, self.reversed = 0, opener == "]"
+        items, closer = self.items(")", "]", "[") if self.reversed else self.items(")", "]")
+        self.bars, self.reversed = outer
         if not items:
             raise NotMath("empty brackets")
         if opener == "]":
             if len(items) != 2:
                 raise NotMath("brackets that don't match")
             return Node("interval", (items[0], items[1], False, closer == "]"))
-        if len(items) == 1:
-            if (opener, closer) not in (("(", ")"), ("[", "]")):
-                raise NotMath("brackets that don't match")
+        if len(items) == 1 and opener + closer in ("()", "[]"):
             return items[0]
-        if len(items) == 2 and (opener, closer) != ("(", ")"):
+        if len(items) == 2 and opener + closer != "()":
             return Node("interval", (items[0], items[1], opener == "[", closer == "]"))
-        if opener + closer in ("()", "[]"):
+        if len(items) > 1 and opener + closer in ("()", "[]"):
             return Node("tuple", tuple(items))
         raise NotMath("brackets that don't match")
 
     def _absolute(self) -> Node:
+        self.take()
         self.bars += 1
         inner = self.expression()
         self.bars -= 1
@@ -181,6 +164,7 @@ class AtomParser(Cursor):
         return Node("fn", ("abs", inner))
 
     def _set(self) -> Node:
+        self.take()
         if self.accept("\\}"):
             return Node("set", ())
         start = self.index
@@ -195,12 +179,13 @@ class AtomParser(Cursor):
             return Node("builder", (variable, tuple(conditions)))
         if first.op == "ratio" and len(first.args) == 2:
             raise NotMath("a set builder that is not understood")
-        self.index = start
+        self.seek(start)
         items, _ = self.items("\\}")
         return Node("set", tuple(items))
 
     def _braces(self) -> Node:
         """Plain braces: a LaTeX group, or a set whose backslashes were left out."""
+        self.take()
         items, _ = self.items("}", "over")
         if self.tokens[self.index - 1].text == "over":
             if len(items) != 1:
@@ -236,14 +221,13 @@ class AtomParser(Cursor):
         if name == "begin":
             return self._matrix()
         if name in ("sum", "prod"):
-            return self._sum(name)
+            return self.big_operator(name)
         if name in _INTEGRALS:
-            return self._integral()
+            return self.integral_of()
         if name == "lim":
-            return self._limit()
+            return self.limit_of()
         if name == "det":
-            with self.nested():
-                return Node("det", (self.power(),))
+            return Node("det", (self.power(),))
         if name == "mathbb":
             return Node("const", (self._subscript(),))
         if name in _ACCENTS:
@@ -260,8 +244,9 @@ class AtomParser(Cursor):
         elif self.at("{"):
             radicand = self.argument()
         else:
-            with self.nested():
-                radicand = self.atom()
+            self.enter()
+            radicand = self.atom()
+            self.leave()
         if index.op == "num":
             if not index.args[0]:
                 raise NotMath("a zeroth root")
@@ -276,8 +261,9 @@ class AtomParser(Cursor):
                 base = self.argument() if self.token.kind != "num" else literal(self.take())
             else:
                 exponent = self.argument() if self.token.kind != "num" else literal(self.take())
-        with self.nested():
-            arguments = self._function_arguments(name)
+        self.enter()
+        arguments = self._function_arguments(name)
+        self.leave()
         if name in ("log10", "log2"):
             name, base = "log", num(int(name[3:]))
         if exponent is not None and exponent in (num(-1), Node("neg", (ONE,))) and "arc" + name in FUNCTIONS:
@@ -306,7 +292,7 @@ class AtomParser(Cursor):
             return [self._command()]
         factors = [self.power()]
         while self.token.kind in ("num", "sym") or (self.token.kind == "cmd" and self.token.text in _BARE):
-            if self._differential_here() or len(factors) > 20:
+            if self.differential_here() or len(factors) > 20:
                 break
             factors.append(self.power())
         return [factors[0] if len(factors) == 1 else Node("mul", tuple(factors))]
@@ -319,15 +305,16 @@ class AtomParser(Cursor):
             self._subscript()
         rows: list[tuple[Node, ...]] = []
         row: list[Node] = []
-        with self.nested():
-            while not self.accept("end"):
-                if self.accept("hline", "&"):
-                    continue
-                if self.accept("\\\\"):
-                    rows.append(tuple(row))
-                    row = []
-                else:
-                    row.append(self.relation())
+        self.enter()
+        while not self.accept("end"):
+            if self.accept("hline", "&"):
+                continue
+            if self.accept("\\\\"):
+                rows.append(tuple(row))
+                row = []
+            else:
+                row.append(self.relation())
+        self.leave()
         self._subscript()
         rows = [r for r in (*rows, tuple(row)) if r]
         if not rows or len({len(r) for r in rows}) != 1:
@@ -335,78 +322,8 @@ class AtomParser(Cursor):
         matrix = Node("matrix", tuple(rows))
         return Node("det", (matrix,)) if environment == "vmatrix" else matrix
 
-    def _bounds(self) -> tuple[Node | None, Node | None]:
-        below = above = None
-        while self.at("_", "^"):
-            which = self.take().text
-            if self.at("{") and self.ahead().text == "}":
-                self.index += 2
-                continue
-            if self.token.kind == "sym":
-                found = self._letter(self.take().text)
-            else:
-                found = self.argument() if self.token.kind != "num" else literal(self.take())
-            below, above = (found, above) if which == "_" else (below, found)
-        return below, above
 
-    def _sum(self, name: str) -> Node:
-        below, above = self._bounds()
-        if below is None or below.op != "rel" or below.args[1].op not in ("sym", "const") or above is None:
-            raise NotMath(f"a {name} without bounds")
-        with self.nested():
-            body = self.product()
-        return Node(name, (Node("sym", (below.args[1].args[0],)), below.args[2], above, body))
-
-    def _integral(self) -> Node:
-        below, above = self._bounds()
-        outer, self.integral = self.integral, self.depth + 1
-        self.variable: Node | None = None
-        with self.nested():
-            body = self.expression() if not self._differential_here() else ONE
-            if self._differential_here():
-                self._inner_differential()
-        self.integral = outer
-        variable = self.variable or Node("sym", ("x",))
-        return Node("int", (variable, below or ZERO, above or ZERO, body, below is not None))
-
-    def _differential_here(self) -> bool:
-        """Whether a differential (dx) stands here inside of an integral."""
-        if self.integral < 0:
-            return False
-        token, after = self.token, self.ahead()
-        if token.kind == "word":
-            return len(token.text) == 2 and token.text[0] == "d"
-        return token == ("sym", "d", token.spaced) and (after.kind == "sym" or after.text in GREEK)
-
-    def _inner_differential(self) -> Node:
-        token = self.take()
-        self.variable = Node("sym", (token.text[1] if token.kind == "word" else self.take().text,))
-        return ONE
-
-    def _limit(self) -> Node:
-        self.expect("_")
-        self.expect("{")
-        variable = self.atom()
-        self.expect("to")
-        target = self.expression_until_side()
-        with self.nested():
-            body = self.product()
-        return Node("lim", (variable, *target, body))
-
-    def expression_until_side(self) -> tuple[Node, str]:
-        """The point of a limit and the side it is taken from ('+' is the default)."""
-        sign = -1 if self.accept("-") else 1
-        point = self.atom()
-        side = "+"
-        if self.at("^") and (self.ahead().text in "+-" or self.ahead(2).text in "+-"):
-            self.take()
-            braced = bool(self.accept("{"))
-            side = self.take().text
-            if braced:
-                self.expect("}")
-        self.expect("}")
-        return (point if sign > 0 else Node("neg", (point,))), side
-
-    def product(self) -> Node:
-        """Read a product; what a sum, product or limit sign reaches over."""
-        raise NotImplementedError
+_OPENERS: dict[str, Callable[[AtomParser], Node]] = {
+    "(": AtomParser._round, "[": AtomParser._round, "]": AtomParser._round, "{": AtomParser._braces,
+    "\\{": AtomParser._set, "|": AtomParser._absolute,
+}  # fmt: skip

@@ -18,7 +18,8 @@ _STATED = re.compile(
     r"(?:\s*(?i:therefore|thus|clearly|likely|probably|option|choice))?|答案(?:是|为|[:：]))" + _LETTER
 )
 _MOST = re.compile(
-    r"\b(?i:answer|option|choice|characteristic|it'?s|it is|choose|select|pick)\b[^.\n]{0,60}?(?:\(|\b)([A-Z])(?:\)|\b(?=[.,;:]|\s*$))"
+    r"\b(?i:answer|option|choice|characteristic|it'?s|it is|choose|select|pick)\b[^.\n]{0,60}?"
+    r"(?:\(|\b)([A-Z])(?:\)|\b(?=[.,;:]|\s*$))"
 )
 _LEADING = re.compile(r"\W*\(?([A-Z])(?:[).:,]|\s*$|(?=[^\x00-\x7f]))")
 _ALONE = re.compile(r"(?<![A-Za-z0-9'’\\+*/=-])(?<![-+*/=]\()([A-Z])" + _ALONE_AFTER)

@@ -1,12 +1,12 @@
 """Two trees under a policy, typed by the gold: scalars, relations, collections, matrices and real sets.
 
-`compare` first brings both into a normal form (plus-minus expanded, matrix arithmetic carried out, a chain of
-equalities reduced to its value), then dispatches on what the gold is.
+Both trees come in `normal` form (plus-minus expanded, arithmetic on matrices and tuples carried out); `compare`
+dispatches on what the gold is.
 """
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 from verikit.answers.evaluate import substitute
 from verikit.answers.identity import identical
@@ -14,43 +14,41 @@ from verikit.answers.matrices import fold
 from verikit.answers.policy import Match, Policy, all_of, different, equal, undecided
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.sets import compare_pieces, infinite, to_pieces
-from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, contains, num, symbols
+from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, num, operators, symbols
 
-_PM = frozenset(("pm",))
+_CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
 MAX_ITEMS = 64
 """Items of a list that are matched with one another in any order."""
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Match:
-    """Compare an answer's tree with a gold's.
+    """Compare an answer's tree with a gold's, both in normal form.
 
     Raises:
         TooBig: over a budget.
     """
     if gold == answer:
         return equal("same answer", "same tree")
-    gold, answer = normal(gold), normal(answer)
-    broken = contradiction(answer, policy)
-    if broken is not None:
+    if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, policy)) is not None:
         return broken
-    if gold == answer:
-        return equal("same answer", "same tree")
     return _typed(gold, answer, policy)
 
 
 def normal(node: Node) -> Node:
     """The normal form: matrices computed, plus-minus written out as a list of its values."""
-    node = fold(node)
-    if not contains(node, _PM):
+    found = operators(node)
+    if "matrix" in found or node.op in ("mul", "neg", "div"):
+        node = fold(node)
+    if "pm" not in found:
         return node
     if node.op in ("list", "set"):
         parts: list[Node] = []
         for arg in node.args:
             parts.extend(variants(arg))
         return Node(node.op, tuple(parts))
-    found = variants(node)
-    return found[0] if len(found) == 1 else Node("list", tuple(found))
+    values = variants(node)
+    return values[0] if len(values) == 1 else Node("list", tuple(values))
 
 
 def variants(node: Node) -> list[Node]:
@@ -59,7 +57,7 @@ def variants(node: Node) -> list[Node]:
     Raises:
         TooBig: more than `MAX_ITEMS`.
     """
-    if not contains(node, _PM):
+    if "pm" not in operators(node):
         return [node]
     if node.op == "tuple":
         entries = [variants(arg) for arg in node.args]
@@ -87,7 +85,7 @@ def contradiction(node: Node, policy: Policy) -> Match | None:
     if node.op != "rel" or set(node.args[0]) != {"="}:
         return None
     constants = [a for a in node.args[1:] if not symbols(a) and a.op not in COLLECTIONS]
-    for left, right in zip(constants, constants[1:], strict=False):
+    for left, right in pairwise(constants):
         if (
             compare_scalars(left, right, policy).outcome == "different"
             and compare_scalars(right, left, policy).outcome == "different"
@@ -105,7 +103,8 @@ def is_label(node: Node) -> bool:
     if node.op in ("tuple", "ratio", "mul", "div"):
         return len(node.args) <= 8 and all(is_label(a) for a in node.args)
     if node.op == "pow":
-        return node.args[0].op == "sym" and node.args[1].op == "num" and node.args[0].args[0][0].isupper()
+        base, exponent = node.args
+        return base.op == "sym" and exponent.op == "num" and str(base.args[0])[0].isupper()
     if node.op == "fact" or node.op == "prime":
         return is_label(node.args[0])
     return False
@@ -115,7 +114,7 @@ def assigned(node: Node) -> Node | None:
     """What a chain of equalities assigns: its last value, or its first if only that is one."""
     if node.op != "rel" or set(node.args[0]) != {"="}:
         return None
-    operands = node.args[1:]
+    operands: tuple[Node, ...] = node.args[1:]
     if is_label(operands[0]) or all(not symbols(a) for a in operands):
         return operands[-1]
     if len(operands) == 2 and is_label(operands[-1]):
@@ -199,7 +198,7 @@ def compare_relations(gold: Node, answer: Node, policy: Policy) -> Match:
 
 
 def _assignments(gold: Node, answer: Node, policy: Policy) -> Match | None:
-    """y = f(x) against y = g(x), also with the function's argument renamed; None if they are no such pair."""
+    """Y = f(x) against y = g(x), also with the function's argument renamed; None if they are no such pair."""
     value, other = assigned(gold), assigned(answer)
     if value is None or other is None:
         return None
@@ -233,7 +232,7 @@ def _named(relation: Node) -> Node:
 
 
 def _scaled(gold: Node, answer: Node) -> Match:
-    """f < g and F < G are the same if f - g is a constant multiple of F - G, positive unless it is = or !=.
+    """F < g and F < G are the same if f - g is a constant multiple of F - G, positive unless it is = or !=.
 
     The constant is found without solving: f(x) F(y) = F(x) f(y) for all x and y.
     """

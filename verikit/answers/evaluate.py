@@ -1,14 +1,14 @@
 """Evaluates a tree over a field: exact fractions, integers modulo a prime, floats, or many digits.
 
-One walk serves all fields; what differs is in `verikit.answers.fields` and `verikit.answers.modular`. Every node costs one
-step of a budget and finite sums are unrolled within it, so the work is bounded whatever the tree says.
+One walk serves all fields; `verikit.answers.modular` and `verikit.answers.analytic` hold the inexact ones. Every node
+costs one step of a budget and finite sums are unrolled within it, so the work is bounded whatever the tree says.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from math import gcd, isqrt, lcm
+from math import comb, gcd, isqrt, lcm
 from typing import Any
 
 from verikit.answers.tree import MAX_BITS, Node, Number, TooBig, num
@@ -21,6 +21,10 @@ MAX_TERMS = 1_000
 
 class Undefined(Exception):
     """The value does not exist here: a division by zero, an overflow, a point outside of the domain."""
+
+
+class Overflow(Undefined):
+    """The value exists, but is too large or too small for a float."""
 
 
 class Opaque(Exception):
@@ -127,10 +131,11 @@ class Field(ABC):
                 return self.number(_EXACT[name](*known))
         if name == "binom":
             top, bottom = args
-            return self.value(
-                Node("div", (Node("fact", (top,)),
-                             Node("mul", (Node("fact", (bottom,)), Node("fact", (_minus(top, bottom),))))))
-            ) if exact(top) is None or exact(bottom) is None else self.number(_binomial(exact(top), exact(bottom)))  # fmt: skip
+            n, k = exact(top), exact(bottom)
+            if n is not None and k is not None:
+                return self.number(_binomial(n, k))
+            below = Node("mul", (Node("fact", (bottom,)), Node("fact", (_minus(top, bottom),))))
+            return self.value(Node("div", (Node("fact", (top,)), below)))
         return self.function(name, [self.value(a) for a in args], name.endswith(":") or name == "residue")
 
     def _factorial(self, arg: Node) -> Any:
@@ -163,13 +168,11 @@ def _minus(a: Node, b: Node) -> Node:
     return Node("add", (a, Node("neg", (b,))))
 
 
-def _binomial(n: Number | None, k: Number | None) -> Number:
+def _binomial(n: Number, k: Number) -> int:
     if not isinstance(n, int) or not isinstance(k, int) or k < 0 or n < 0:
         raise Undefined("a binomial of other than natural numbers")
     if min(k, n - k) > 1_000:
         raise TooBig("a binomial too large to compute")
-    from math import comb
-
     return comb(n, k)
 
 
@@ -306,8 +309,5 @@ def exact_root(base: Number, degree: int) -> Number | None:
         return root_2 if root_2 * root_2 == base else None
     if degree > 64 or base.bit_length() > 900:
         return None
-    guess = round(base ** (1 / degree))
-    for candidate in (guess - 1, guess, guess + 1):
-        if candidate**degree == base:
-            return candidate
-    return None
+    guess: int = round(base ** (1 / degree))
+    return next((root for root in (guess - 1, guess, guess + 1) if root**degree == base), None)

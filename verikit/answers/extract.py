@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from verikit.answers.tree import MAX_CHARS
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An extracted answer: its text, the form it was found in, where it starts, and whether the text negates it."""
 
     text: str
@@ -29,16 +28,24 @@ MAX_KEPT = 24
 MAX_LINE = 1_000
 """Characters of a stated answer or last line."""
 
-_BOX = re.compile(r"\\+(?:boxed|fbox|framebox)\s*")
+_MARKS = ("\\boxed", "\\fbox", "\\framebox")
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
 _BETWEEN = re.compile(
     r"(?:[\s$,;.&~]|\\q?quad|\\(?:text|mbox)\{\s*,?\s*(?:and|or|,)?\s*,?\s*\}|\band\b|\bor\b|\bthus\b|\\[()\[\],;:! ])*"
 )
+_MAY_BE_UNIT = re.compile(r"[%^°]|p[ce]|deg|circ")
+_MAY_NEGATE = re.compile(r"n[o'e]t?|NOT|≠|!=")
+_SEPARATORS = " \n\t$,;&~\\(["
+_NEIGHBOURS = ("}", ")", "]", ".", "and", "or", "thus", "quad")
 _BRACES = re.compile(r"[{}]")
 _BARE_CONTENT = re.compile(r"[\w.\-]{1,40}")
 _AFTER_BOX = re.compile(r"\s*(?:\$|\\\)|\\\])?\s*(\\?%|percent\b|pct\b|\^?\{?\\circ\}?|°|degrees\b)")
 _NEGATION = re.compile(r"(?:\bnot|n't|\bnever|\\neq?|≠|!=)\s*(?:\\?[$(\[]\s*)*(?:\\text\{)?\s*$", re.IGNORECASE)
-_STATED = re.compile(
-    r"(?:(?P<final>final\s+(?:answer|result))|\banswers?|答案|答え|réponse|respuesta|risposta|antwort|ответ|الجواب)"
+_KEYWORD = re.compile(
+    r"(?P<final>final\s+(?:answer|result))|\banswers?|答案|答え|réponse|respuesta|risposta|antwort|ответ|الجواب",
+    re.IGNORECASE,
+)
+_CONNECTOR = re.compile(
     r"(?:[^.\n:：=$\\*]{0,60}?(?:\b(?:is|are|was|be|becomes|equals|est|es|ist)\b|[:：=]|为|是)|(?=\s*(?:\\\(|\\\[|\$)))"
     r"[\s*:：]*",
     re.IGNORECASE,
@@ -57,6 +64,7 @@ _NUMBERS = re.compile(
     r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
 )
 _PROSE = re.compile(r"[^\W\d_]{2,}[\s,，]+[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
+_FORMULA = re.compile(r"[=^+*<>_\\](?![*$])")
 _IN_FORMULA = re.compile(r"[-+*/×÷^_<>(\\]\s*\(?$")
 
 
@@ -78,26 +86,32 @@ def final_part(text: str) -> str:
 
 def boxes(text: str, every: bool = False) -> list[Found]:
     """The last box, or `every` one up to `MAX_KEPT`; neighbours are joined into one list."""
-    starts = deque(_BOX.finditer(text), maxlen=64)
     groups: list[Found] = []
     pieces: list[str] = []
-    following: re.Match[str] | None = None
-    while starts:
-        match = starts.pop()
+    following, start = -1, len(text)
+    rare = "\\fbox" in text or "\\framebox" in text
+    for _ in range(64):
+        start = max(text.rfind(mark, 0, start) for mark in _MARKS) if rare else text.rfind("\\boxed", 0, start)
+        match = _BOX.match(text, start) if start >= 0 else None
+        if match is None:
+            break
         content, end = _content(text, match.end())
-        if content is None or (following is not None and end > following.start()):
+        if content is None or (following >= 0 and end > following):
             continue  # Nothing in it, or it holds the box just read.
-        if after := _AFTER_BOX.match(text, end, end + 30):
+        tail = text[end : end + 12]
+        if _MAY_BE_UNIT.search(tail) and (after := _AFTER_BOX.match(text, end, end + 30)):
             content += " " + after[1]
-        if following is not None and not _adjacent(text, end, following.start()):
-            groups.append(_joined(text, pieces, following.start()))
+        if following >= 0 and not _adjacent(text, end, following):
+            groups.append(_joined(text, pieces, following))
             pieces = []
             if not every or len(groups) >= MAX_KEPT:
                 return groups[::-1]
         pieces.append(content)
-        following = match
-    if following is not None:
-        groups.append(_joined(text, pieces, following.start()))
+        following = start
+        if not every and not text[max(0, start - 80) : start].rstrip(_SEPARATORS).endswith(_NEIGHBOURS):
+            break
+    if following >= 0:
+        groups.append(_joined(text, pieces, following))
     return groups[::-1]
 
 
@@ -108,12 +122,12 @@ def _adjacent(text: str, end: int, start: int) -> bool:
 
 def _joined(text: str, pieces: list[str], start: int) -> Found:
     """Neighbouring boxes, last first, as one answer; repetitions count once."""
-    kept: list[str] = []
-    for piece in reversed(pieces):
-        if piece.strip() not in kept:
-            kept.append(piece.strip())
-    negated = bool(_NEGATION.search(text[max(0, start - 30) : start]))
-    return Found(kept[0] if len(kept) == 1 else " , ".join(kept), "box", start, negated)
+    before = text[max(0, start - 30) : start]
+    negated = _MAY_NEGATE.search(before) is not None and _NEGATION.search(before) is not None
+    if len(pieces) == 1:
+        return Found(pieces[0], "box", start, negated)
+    kept = dict.fromkeys(piece.strip() for piece in reversed(pieces))
+    return Found(" , ".join(kept), "box", start, negated)
 
 
 def _content(text: str, position: int) -> tuple[str | None, int]:
@@ -121,6 +135,9 @@ def _content(text: str, position: int) -> tuple[str | None, int]:
     if not text.startswith("{", position):
         match = _BARE_CONTENT.match(text, position)
         return (match[0], match.end()) if match else (None, position)
+    close = text.find("}", position)
+    if close > 0 and text.find("{", position + 1, close) < 0:
+        return text[position + 1 : close], close + 1
     depth = 0
     limit = min(len(text), position + MAX_CHARS + 2_000)
     for brace in _BRACES.finditer(text, position, limit):
@@ -136,25 +153,30 @@ def _content(text: str, position: int) -> tuple[str | None, int]:
 
 def statements(text: str) -> list[Found]:
     """The last stated answers; neighbours that differ are one list."""
-    matches = list(deque(_STATED.finditer(text), maxlen=MAX_KEPT))
-    found: list[tuple[Found, int]] = []
-    for match, following in zip(matches, [*matches[1:], None], strict=False):
-        content, end = _stated_content(text, match.end())
-        if following is not None and following.start() < end:
-            if following.end() <= end:
+    keywords = deque(_KEYWORD.finditer(text), maxlen=MAX_KEPT)
+    stated = [(key, link.end()) for key in keywords if (link := _CONNECTOR.match(text, key.end()))]
+    found: list[Found] = []
+    last_end = -9
+    for index, (key, start) in enumerate(stated):
+        content, end = _stated_content(text, start)
+        following = stated[index + 1] if index + 1 < len(stated) else None
+        if following is not None and following[0].start() < end:
+            if following[1] <= end:
                 continue  # "Final Answer: The final answer is …": the inner statement counts.
-            content, end = text[match.end() : following.start()].strip(" .\n"), following.start()
+            end = following[0].start()
+            content = text[start:end].strip(" .\n")
         if not content:
             continue
-        form = "final statement" if match["final"] else "statement"
-        item = Found(content, form, match.start(), bool(_NOT.match(content)))
-        if found and not item.negated and match.start() - found[-1][1] <= 8:
-            previous = found.pop()[0]
-            if previous.text != content:
-                content = f"{previous.text} , {content}"
-            item = Found(content, form, previous.start, previous.negated)
-        found.append((item, end))
-    return [item for item, _ in found]
+        item = Found(
+            content, "final statement" if key["final"] else "statement", key.start(), bool(_NOT.match(content))
+        )
+        if found and not item.negated and key.start() - last_end <= 8:
+            previous = found.pop()
+            both = content if previous.text == content else f"{previous.text} , {content}"
+            item = item._replace(text=both, start=previous.start, negated=previous.negated)
+        found.append(item)
+        last_end = end
+    return found
 
 
 def _stated_content(text: str, start: int) -> tuple[str, int]:
@@ -190,10 +212,10 @@ def marked(text: str, every: bool = False) -> list[Found]:
     """The answers a text marks as such, the one that counts last; of boxes only the last unless `every` is asked."""
     boxed = boxes(text, every) if "box" in text else []
     if boxed:
-        rest = text[boxed[-1].start :]
-        if "inal" not in rest and "INAL" not in rest:
+        start = boxed[-1].start
+        if text.find("inal", start) < 0 and text.find("INAL", start) < 0:
             return boxed
-        later = [s for s in statements(rest) if s.form == "final statement" and "boxed" not in s.text]
+        later = [s for s in statements(text[start:]) if s.form == "final statement" and "boxed" not in s.text]
         return [*boxed, *later]
     folded = text.lower()
     stated = statements(text) if any(key in folded for key in _KEYS) else []
@@ -202,19 +224,16 @@ def marked(text: str, every: bool = False) -> list[Found]:
     return sorted(found, key=lambda f: f.start)
 
 
-def last_lines(text: str) -> list[Found]:
-    """Where nothing is marked: the whole of a short text, else its last line, then formulas and numbers in that."""
+def last_line(text: str) -> Found:
+    """Where nothing is marked: the whole of a short text, else its last line."""
     stripped = text.strip()
-    found: list[Found] = []
     if "\n" not in stripped and len(stripped) <= MAX_LINE:
-        found.append(Found(stripped, "whole text"))
-    else:
-        cut = stripped[-MAX_LINE:]
-        line = cut.rsplit("\n", 1)[-1].strip()
-        if line in ("\\]", "$$", "\\)"):
-            line = " ".join(cut.rsplit("\n", 3)[-3:])
-        found.append(Found(line, "last line", len(stripped) - len(line)))
-    return found
+        return Found(stripped, "whole text")
+    cut = stripped[-MAX_LINE:]
+    line = cut.rsplit("\n", 1)[-1].strip()
+    if line in ("\\]", "$$", "\\)"):
+        line = " ".join(cut.rsplit("\n", 3)[-3:])
+    return Found(line, "last line", len(stripped) - len(line))
 
 
 def last_item(text: str) -> str | None:
@@ -233,6 +252,8 @@ def _last_number(window: str, start: int) -> str | None:
     last = None
     for match in _NUMBERS.finditer(window, start):
         last = match
-    if last is None or (last[0][0] != "\\" and _IN_FORMULA.search(window[: last.start()])):
+    if last is None or _FORMULA.search(window, last.end()):
+        return None
+    if last[0][0] != "\\" and _IN_FORMULA.search(window[: last.start()]):
         return None
     return last[0]

@@ -1,8 +1,8 @@
-"""Tokens of an answer: one linear pass, no look-behind, caps first.
+"""Tokens of an answer: one linear pass, caps first.
 
-A token is ``(kind, text, spaced)``: kinds are ``num``, ``sym`` (one letter), ``cmd`` (a LaTeX command or a known
-function's name), ``word`` (prose: a run of letters, or what stood in ``\\text{…}``), ``sep`` (comma, semicolon, and, or)
-and ``op`` (any other character). Spacing commands and size hints (``\\left``, ``\\big``, ``$``) are dropped here.
+A token is ``(kind, text, spaced)``. Kinds: ``num``; ``sym`` (a letter); ``cmd`` (a LaTeX command or a known function's
+name); ``word`` (a run of letters, also in a text command); ``unit`` (a unit in a text command); ``sep`` (comma,
+semicolon, and, or); ``op`` (any other character). Spacing and size commands and dollar signs are dropped here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from verikit.answers.units import parse_unit
 from verikit.answers.tree import MAX_CHARS, MAX_DIGITS, MAX_TOKENS, NotMath, TooBig
+from verikit.answers.units import parse_unit
 
 
 class Token(NamedTuple):
@@ -186,9 +186,15 @@ def _command(name: str, text: str, position: int, spaced: bool, tokens: list[Tok
 def _inner(content: str, command: str, spaced: bool, before: list[Token], depth: int) -> list[Token]:
     """Tokens of a text command's content: a unit after a number is one token, prose becomes words."""
     content = content.replace("~", " ").strip()
-    if before and (before[-1].kind in ("num", "unit") or before[-1].text in _CLOSERS) and command != "variable":
-        if parse_unit(_UNIT_PART.findall(content)) is not None and _UNIT_PART.sub("", content).strip(" .^{}") == "":
-            return [Token("unit", content, spaced)] if content else []
+    if not content:
+        return []
+    follows = bool(before) and (before[-1].kind in ("num", "unit") or before[-1].text in _CLOSERS)
+    if (
+        follows
+        and not _UNIT_PART.sub("", content).strip(" .^{}")
+        and parse_unit(_UNIT_PART.findall(content)) is not None
+    ):
+        return [Token("unit", content, spaced)]
     inner = lex(content, depth + 1)
     if inner:
         inner[0] = inner[0]._replace(spaced=True if command.startswith("text") else spaced)

@@ -1,10 +1,9 @@
-"""Arithmetic on matrices and tuples, carried out entry by entry: sums, multiples, products, transposes, determinants."""
+"""Arithmetic on matrices and tuples, entry by entry: sums, multiples, products, transposes, determinants."""
 
 from __future__ import annotations
 
-from verikit.answers.tree import COLLECTIONS, ONE, Node, TooBig, contains, num
+from verikit.answers.tree import COLLECTIONS, ONE, Node, TooBig, num, operators
 
-_MATRIX = frozenset(("matrix",))
 _FOLDED = frozenset(("add", "neg", "mul", "div", "pow", "det"))
 MAX_ENTRIES = 400
 
@@ -13,14 +12,14 @@ def fold(node: Node) -> Node:
     """The tree with arithmetic on collections carried out; other trees come back as they are."""
     if node.op in ("mul", "neg", "div") and any(type(a) is Node and a.op in COLLECTIONS | {"rel"} for a in node.args):
         node = _multiple(node)
-    if not contains(node, _MATRIX) or node.op == "matrix":
+    if node.op == "matrix" or "matrix" not in operators(node):
         return node
     args = tuple(fold(a) if type(a) is Node else a for a in node.args)
     node = Node(node.op, args)
     if node.op not in _FOLDED or not any(type(a) is Node and a.op == "matrix" for a in args):
         return node
     if node.op == "det":
-        return _determinant(args[0])
+        return _determinant(node.args[0])
     if node.op == "add" and all(a.op == "matrix" for a in args):
         return _entrywise(args)
     if node.op == "neg":
@@ -48,7 +47,8 @@ def _multiple(node: Node) -> Node:
     else:
         return node
     if factor == ONE:
-        return other
+        whole: Node = other
+        return whole
     if other.op == "tuple":
         return Node("tuple", tuple(Node("mul", (factor, entry)) for entry in other.args))
     if other.op == "ratio":
@@ -62,8 +62,8 @@ def _determinant(matrix: Node) -> Node:
     if any(len(row) != len(rows) for row in rows) or len(rows) > 5:
         return Node("det", (matrix,))
     if len(rows) == 1:
-        entry: Node = rows[0][0]
-        return entry
+        only: Node = rows[0][0]
+        return only
     terms = []
     for column, entry in enumerate(rows[0]):
         minor = Node("matrix", tuple(tuple(row[:column] + row[column + 1 :]) for row in rows[1:]))

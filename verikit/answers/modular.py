@@ -71,7 +71,7 @@ def _prime_root(prime: int, q: int, r: int, rest: int) -> int:
 
 
 def _discrete_log(target: int, base: int, r: int, power: int, prime: int) -> int:
-    """x with base**x == target, where base has order r**power and power is small."""
+    """X with base**x == target, where base has order r**power and power is small."""
     current, step, result = target, 1, 0
     for k in range(power):
         shifted = pow(current, r ** (power - 1 - k), prime)

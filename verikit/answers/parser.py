@@ -7,12 +7,14 @@ powers and postfixes, atoms. What is not understood raises `NotMath` with the pl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from fractions import Fraction
 
 from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
 from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig
+from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, num
 from verikit.answers.units import COUNT, is_unit, parse_unit
 
 _RELATIONS = {
@@ -25,12 +27,13 @@ _TIMES = frozenset(("*", "times", "cdot"))
 _OPENS = frozenset(("(", "{", "\\{", "["))
 _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
-    "wrong incorrect maybe perhaps either neither except".split()
+    "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
 )
 _NOT_FACTORS = frozenset(
     "cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split()
 )
 _DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
+_PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,18}))?")
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
 _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
@@ -86,9 +89,11 @@ class Parser(AtomParser):
         index = self.index
         while index < len(self.tokens) and self.tokens[index].kind == "word":
             index += 1
-        if 0 < index - self.index <= MAX_LABEL and index < len(self.tokens) and self.tokens[index].text in ("=", ":"):
-            if not any(t.text.lower() in _PROSE - {"the"} for t in self.tokens[self.index : index]):
-                self.index = index + 1
+        words = self.tokens[self.index : index]
+        if 0 < len(words) <= MAX_LABEL and self.tokens[index].text in ("=", ":"):
+            if any(word.text.lower() in _PROSE - {"the"} for word in words):
+                raise NotMath("prose before the value")
+            self.seek(index + 1)
 
     def _with_unit(self, node: Node) -> Node:
         """Attach the unit or noun that follows a value."""
@@ -132,10 +137,10 @@ class Parser(AtomParser):
     def _relation_operator(self) -> str:
         token = self.token
         if token.text == "not" and self.ahead().text in ("=", "in"):
-            self.index += 2
+            self.seek(self.index + 2)
             return "!=" if self.tokens[self.index - 1].text == "=" else "notin"
         if token.text in ("<", ">", "!") and self.ahead().text == "=" and not self.ahead().spaced:
-            self.index += 2
+            self.seek(self.index + 2)
             return token.text + "="
         if token.text in _RELATIONS:
             self.take()
@@ -218,7 +223,7 @@ class Parser(AtomParser):
 
     def _juxtaposed(self) -> bool:
         token = self.token
-        if self.integral >= 0 and self._differential_here():
+        if self.integral >= 0 and self.differential_here():
             return self.integral != self.depth
         if token.kind in ("num", "sym"):
             return True
@@ -226,7 +231,11 @@ class Parser(AtomParser):
             return token.text not in _NOT_FACTORS and (token.text in GREEK or token.text not in _RELATIONS)
         if token.kind == "word":
             return len(token.text) <= 3 and not is_unit(token.text) and token.text.islower() and not token.spaced
-        return token.text in ("(", "{", "\\{") or (token.text == "|" and not self.bars) or token.text == "["
+        return (
+            token.text in ("(", "{", "\\{")
+            or (token.text == "|" and not self.bars)
+            or (token.text == "[" and not self.reversed)
+        )
 
     def _join(self, left: Node, right: Node, plain: bool) -> Node:
         """What two neighbours mean: a mixed number, degrees with minutes, or a product."""
@@ -243,14 +252,16 @@ class Parser(AtomParser):
             return Node("add", (left, right))
         if left.op == "add" and left.args[0].op == "deg" and right.op == "prime":
             return Node("add", (*left.args, right))
-        if left.op == "num" and right.op == "num":
+        if left.op == right.op == "num" and previous.kind == "num":
             raise NotMath("two numbers side by side")
         return Node("mul", (left, right))
 
     def power(self) -> Node:
         """Read an atom, then its postfixes and exponents."""
-        with self.nested():
-            return self._postfixes(self.atom())
+        self.enter()
+        node = self._postfixes(self.atom())
+        self.leave()
+        return node
 
     def _postfixes(self, node: Node) -> Node:
         while self.token.kind in ("op", "cmd"):
@@ -280,7 +291,7 @@ class Parser(AtomParser):
                 self.take()
                 return Node("deg", (base,))
         if self.at("{") and self.ahead().text == "circ" and self.ahead(2).text == "}":
-            self.index += 3
+            self.seek(self.index + 3)
             return Node("deg", (base,))
         if self.at("'") or (self.at("{") and self.ahead().text == "'"):
             braced = bool(self.accept("{"))
@@ -327,6 +338,10 @@ def parse(text: str) -> Node:
         NotMath: it is not mathematics this parser understands; says where.
         TooBig: it is over a cap.
     """
+    if match := _PLAIN.fullmatch(text):
+        sign, whole, places = match.groups()
+        value = num(Fraction(f"{whole}.{places}"), len(places)) if places else num(int(whole))
+        return Node("neg", (value,)) if sign else value
     if len(text) > MAX_CHARS:
         raise TooBig("the answer is too long")
     return parse_tokens(lex(clean(text)))

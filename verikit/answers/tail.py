@@ -101,7 +101,7 @@ def build(node: Node) -> Any:
         return build(args[0]) / build(args[1])
     if op == "pow":
         power = exact(args[1])
-        if power is not None and abs(power) > MAX_POWER:
+        if power is not None and abs(float(power)) > MAX_POWER:
             raise ValueError("a power too large")
         return build(args[0]) ** build(args[1])
     if op == "fn" and args[0] in _FUNCTIONS:
@@ -116,7 +116,7 @@ def _rarely(op: str, args: tuple[Any, ...]) -> Any:
         return sympy.Function(args[0].args[0])(*(build(a) for a in args[1:]))
     if op == "fact":
         n = exact(args[0])
-        if n is not None and abs(n) > MAX_POWER:
+        if n is not None and abs(float(n)) > MAX_POWER:
             raise ValueError("a factorial too large")
         return sympy.factorial(build(args[0]))
     if op == "pct":

@@ -17,7 +17,7 @@ from verikit.answers.policy import Match, Policy, different, equal
 MAX_CHARS = 2_000
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+", re.UNICODE)
-_MARKUP = str.maketrans({c: " " for c in '{}$*"“”„«»`\\'})
+_MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
 _PARTS = re.compile(r"[,;&]|\band\b")
 _ARTICLES = frozenset(("a", "an", "the"))
 _FUNCTION = frozenset(

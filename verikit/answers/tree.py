@@ -34,10 +34,12 @@ class NotMath(Exception):
 class Node(NamedTuple):
     """One node: operator and operands.
 
-    Leaves: ``num(value, places)``, ``sym(name)``, ``const("pi"|"e"|"i"|"inf")``, ``word(text)``. Scalars: ``add mul div
-    neg pow fact pct deg prime pm``, ``fn(name, *args)``, ``apply(name, *args)``, ``sum/prod/int/lim/deriv(variable, …)``, ``det``. Quantities:
-    ``qty(value, unit)``. Collections: ``list tuple set matrix ratio``, ``interval(lo, hi, closed_lo, closed_hi)``,
-    ``union inter diff``, ``builder(variable, condition)``. Relations: ``rel(operators, *operands)``.
+    Leaves: ``num(value, places)``, ``sym(name)``, ``const("pi"|"e"|"i"|"inf"|"R"…)``. Scalars: ``add mul div neg pow``,
+    ``fact pct deg prime pm``, ``fn(name, *args)``, ``apply(symbol, *args)``, ``based(value, digits, base)``,
+    ``det(matrix)``, ``sum prod(variable, low, high, body)``, ``int(variable, low, high, body, bounded)``,
+    ``lim(variable, point, side, body)``, ``deriv(variable, order, body)``. Quantities: ``qty(value, unit)``.
+    Collections: ``list tuple set ratio``, ``matrix(*rows)``, ``interval(low, high, low closed, high closed)``,
+    ``union inter diff``, ``builder(variable, conditions)``. Relations: ``rel(operators, *operands)``.
     """
 
     op: str
@@ -76,25 +78,32 @@ def children(node: Node) -> list[Node]:
 def symbols(node: Node) -> set[str]:
     """Names of the free and bound variables in a tree."""
     found: set[str] = set()
-    stack = [node]
+    stack: list[Any] = [node]
     while stack:
         top = stack.pop()
-        if top.op == "sym":
-            found.add(top.args[0])
-        else:
-            stack.extend(children(top))
+        if type(top) is Node:
+            if top[0] == "sym":
+                found.add(top[1][0])
+            elif top[0] != "num":
+                stack.extend(top[1])
+        elif type(top) is tuple:
+            stack.extend(top)
     return found
 
 
-def contains(node: Node, ops: frozenset[str]) -> bool:
-    """Whether any node of the tree has one of these operators."""
-    stack = [node]
+def operators(node: Node) -> set[str]:
+    """The operators that occur in a tree."""
+    found: set[str] = set()
+    stack: list[Any] = [node]
     while stack:
         top = stack.pop()
-        if top.op in ops:
-            return True
-        stack.extend(children(top))
-    return False
+        if type(top) is Node:
+            found.add(top[0])
+            if top[0] != "num":
+                stack.extend(top[1])
+        elif type(top) is tuple:
+            stack.extend(top)
+    return found
 
 
 def show(node: Node | None) -> str:

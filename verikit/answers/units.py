@@ -42,7 +42,8 @@ _SYMBOLS: dict[str, tuple[str, str, bool]] = {
     "ft": ("m", "0.3048", False), "yd": ("m", "0.9144", False), "mi": ("m", "1609.344", False),
     "lb": ("g", "453.59237", False), "lbs": ("g", "453.59237", False), "oz": ("g", "28.349523125", False),
     "mph": ("m s-1", "0.44704", False), "kph": ("m s-1", "5/18", False), "kmph": ("m s-1", "5/18", False),
-    "kmh": ("m s-1", "5/18", False), "deg": ("d", "1", False), "rad": ("r", "1", False), "cal": ("m2 g s-2", "4184", True),
+    "kmh": ("m s-1", "5/18", False), "deg": ("d", "1", False), "rad": ("r", "1", False),
+    "cal": ("m2 g s-2", "4184", True),
     "ha": ("m2", "10000", False), "atm": ("m-1 g s-2", "101325000", False), "ohm": ("m2 g s-3 A-2", "1000", True),
 }  # fmt: skip
 _WORDS: dict[str, tuple[str, str]] = {

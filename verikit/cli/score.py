@@ -101,7 +101,7 @@ def score(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    r"""Score the candidates of FILE (- is stdin), rerank them, and estimate pass@k, maj@k and BoN@k with intervals.
+    """Score the candidates of FILE (- is stdin), rerank them, and estimate pass@k, maj@k and BoN@k with intervals.
 
     FILE holds prompts with completions: JSONL, a JSON array or parquet, plain or gzip, in verikit's form or that of
     lm-eval, OpenAI, TRL, verl or alpaca_eval. The folder gets scores.jsonl, summary.json, config.json, errors.jsonl
@@ -111,7 +111,7 @@ def score(
     verikit score candidates.jsonl
     verikit score candidates.jsonl -v "0.9*answer + 0.1*boxed" --k 1,4,16 --jobs 8
     verikit score samples.jsonl --by "column('rm')" --select best --map prompt=problem --map completions=candidates
-    """
+    """  # noqa: D301 - click reads \b as "don't wrap"
     plan = Plan(verifier=verifier, by=by, select=select, ks=ks, seed=seed, format=format_, mapping=mapping)
     with TemporaryDirectory() as scratch, Watch(quiet=quiet) as watch:
         folder = Path(scratch if out == "-" else out or default_folder(file))

@@ -1,4 +1,4 @@
-"""`answer`: the final answer of a text against a gold, compared by what the gold is; `math`: the mathematical kinds only.
+"""`answer`: the final answer of a text against a gold, compared by what the gold is; `math`: mathematical golds only.
 
 The work is in `verikit.answers`. Blame: a wrong, missing, undecided or oversized answer is 0.0 with the reason; a gold
 that can't be read and a helper process that won't start have no value.
@@ -14,7 +14,7 @@ from typing import Literal
 
 from verikit.answers.policy import OrderRule, Policy, Rounding, Several, Strictness, UnitRule
 from verikit.answers.tail import Tail
-from verikit.answers.verify import Verdict, read_gold, verify
+from verikit.answers.verdict import Verdict, read_gold, verify
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
 from verikit.verifier import Verifier
@@ -28,7 +28,7 @@ def _tail(seconds: float) -> Tail:
 
 @dataclass(frozen=True)
 class Answer(Verifier):
-    """1.0 if the completion's final answer is the gold's, else 0.0; numbers, formulas, sets, units, letters, short text.
+    """1.0 if the completion's final answer is the gold's: numbers, formulas, sets, units, option letters, short text.
 
     The gold is `sample.answer`, a string or several accepted ones. `sample.prompt` is the question; `sample.meta` may
     hold `options`, the option texts of multiple choice.
@@ -81,8 +81,17 @@ class Answer(Verifier):
         """Score each sample by itself."""
         return [self._one(sample) for sample in samples]
 
-    def explain(self, sample: Sample) -> Verdict:
-        """The whole verdict on a sample: extraction, both trees, the rule and the stage.
+    def explain(self, sample: Sample) -> str:
+        """Extraction, both trees, the rule and the stage, one a line."""
+        if not _golds(sample):
+            return ""
+        try:
+            return str(self.verdict(sample))
+        except HelperError as error:
+            return f"computer algebra: {error}"
+
+    def verdict(self, sample: Sample) -> Verdict:
+        """The whole verdict on a sample.
 
         Raises:
             HelperError: the helper process could not be started or died.
@@ -106,7 +115,7 @@ class Answer(Verifier):
         if not golds:
             return Score.error("no gold answer")
         try:
-            verdict = self.explain(sample)
+            verdict = self.verdict(sample)
         except HelperError as error:
             return Score.error(f"computer algebra: {error}", seconds=time.perf_counter() - start)
         return self._score(verdict, time.perf_counter() - start)
@@ -132,7 +141,7 @@ class Answer(Verifier):
 
     def _direction(self, a: str, b: str) -> bool | None:
         try:
-            verdict = self.explain(Sample(completion=a, answer=b))
+            verdict = self.verdict(Sample(completion=a, answer=b))
         except HelperError:
             return None
         if verdict.outcome == "bad gold":

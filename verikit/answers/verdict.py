@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from verikit.answers import choices, extract
 from verikit.answers.compare import compare, normal
@@ -14,7 +15,7 @@ from verikit.answers.extract import Found
 from verikit.answers.parser import parse
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.text import compare_texts
-from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, num, show, symbols
+from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, show, symbols
 
 Tail = Callable[[Node, Node], Match]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
@@ -23,9 +24,8 @@ MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What was decided and by what."""
+class Verdict(NamedTuple):
+    """What was decided and by what; as text, a line for each part, the trees in prefix notation."""
 
     outcome: Outcome
     rule: str
@@ -34,8 +34,8 @@ class Verdict:
     form: str = ""
     """Where the answer stood: box, statement, ####, answer tag, last line…"""
     gold: str = ""
-    gold_tree: str = ""
-    answer_tree: str = ""
+    gold_tree: Node | None = None
+    answer_tree: Node | None = None
     note: str = ""
     """What of the answer was not understood, if anything."""
 
@@ -44,9 +44,16 @@ class Verdict:
         """Whether the answer is right."""
         return self.outcome == "equal"
 
+    def __str__(self) -> str:
+        lines = {
+            "outcome": self.outcome, "rule": self.rule, "stage": self.stage, "found in": self.form,
+            "answer": self.extracted, "gold": self.gold, "answer tree": show(self.answer_tree),
+            "gold tree": show(self.gold_tree), "not understood": self.note,
+        }  # fmt: skip
+        return "\n".join(f"{name}: {text}" for name, text in lines.items() if text)
 
-@dataclass(frozen=True, slots=True)
-class Gold:
+
+class Gold(NamedTuple):
     """A gold read once: its kind (letter, math, text), tree, and what is wrong with it."""
 
     text: str
@@ -56,8 +63,7 @@ class Gold:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """A text read as mathematics: its tree, or why it has none."""
 
     tree: Node | None
@@ -69,7 +75,7 @@ class Reading:
 def read(text: str) -> Reading:
     """The tree of a text; cached, never raises."""
     try:
-        return Reading(parse(text))
+        return Reading(normal(parse(text)))
     except NotMath as error:
         return Reading(None, str(error))
     except TooBig as error:
@@ -132,46 +138,68 @@ def verify(
     """Extract the answer of `prediction` and compare it with the gold, or with each of several accepted golds.
 
     Never raises on any text. `question` helps to tell an answer from a quotation, `options` are the option texts of
-    multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a single
-    capital is a symbol, not an option.
+    multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a
+    single capital is a symbol, not an option.
     """
-    golds = [gold] if isinstance(gold, str) else list(gold)
+    golds = (gold,) if isinstance(gold, str) else gold
+    if len(prediction) > MAX_TEXT:
+        return Verdict("limit", "the completion is too long")
+    part = extract.final_part(prediction)
+    found = extract.marked(part, every=policy.several != "last")
     best: Verdict | None = None
-    rank = {"equal": 0, "undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
     for one in golds:
         try:
-            read_one = read_gold(one)
-            if not letters and read_one.kind == "letter":
-                read_one = replace(read_one, kind="math")
-            verdict = _verify(prediction, read_one, question, options, policy, tail)
+            verdict = _verify(part, found, one, question, options, policy, tail, letters)
         except RecursionError:
             verdict = Verdict("limit", "the caller's stack is too deep", gold=one)
-        if best is None or rank[verdict.outcome] < rank[best.outcome]:
+        if verdict.equal:
+            return verdict
+        if best is None or _RANK[verdict.outcome] < _RANK[best.outcome]:
             best = verdict
-        if best.equal:
-            break
     return best or Verdict("bad gold", "no gold answer")
 
 
+_RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
+
+
 def _verify(
-    prediction: str, gold: Gold, question: str, options: Sequence[str], policy: Policy, tail: Tail | None
+    part: str,
+    found: list[Found],
+    gold_text: str,
+    question: str,
+    options: Sequence[str],
+    policy: Policy,
+    tail: Tail | None,
+    letters: bool,
 ) -> Verdict:
+    if found and found[-1].form == "box" and policy.several == "last" and not found[-1].negated and gold_text:
+        text = found[-1].text
+        if text == gold_text or _same_but_spacing(text, gold_text):
+            return Verdict("equal", "same text", "text", text, "box", gold_text)
+    gold = read_gold(gold_text)
     if gold.problem:
         return Verdict("bad gold", gold.problem, gold=gold.text)
-    if len(prediction) > MAX_TEXT:
-        return Verdict("limit", "the completion is too long", gold=gold.text)
-    part = extract.final_part(prediction)
-    if gold.kind == "letter":
-        return _letter(part, gold, options, policy)
-    found = extract.marked(part, every=policy.several != "last")
+    if gold.kind == "letter" and letters:
+        return _letter(part, found, gold, options, policy)
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
         return Verdict("limit", "one line too long to be an answer", gold=gold.text)
-    candidates = found[-1:] if found else extract.last_lines(part)
     if len(found) > 1 and policy.several != "last" and (refused := _several(found, gold, policy)):
         return refused
-    for candidate in candidates:
-        return _judge(candidate, gold, question, options, policy, tail)
-    return Verdict("different", "no answer found", gold=gold.text)
+    candidate = found[-1] if found else extract.last_line(part)
+    return _judge(candidate, gold, question, options, policy, tail)
+
+
+_SPACING = re.compile(r"\s+|\\(?:left|right)(?![a-z])|\\[,!;: ]|\$")
+_MEANT_SPACE = re.compile(r"\d\s+\d|[a-zA-Z]{2}\s+[a-zA-Z]")
+
+
+def _same_but_spacing(a: str, b: str) -> bool:
+    """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
+    if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
+        return False
+    if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
+        return False
+    return _SPACING.sub("", a.replace("dfrac", "frac")) == _SPACING.sub("", b.replace("dfrac", "frac"))
 
 
 def _several(found: list[Found], gold: Gold, policy: Policy) -> Verdict | None:
@@ -197,10 +225,9 @@ def _same(a: str, b: str, policy: Policy) -> bool:
         return False
 
 
-def _letter(part: str, gold: Gold, options: Sequence[str], policy: Policy) -> Verdict:
+def _letter(part: str, found: list[Found], gold: Gold, options: Sequence[str], policy: Policy) -> Verdict:
     """An option letter against what the text settles on."""
-    found = extract.marked(part)
-    candidate = found[-1] if found else extract.last_lines(part)[0]
+    candidate = found[-1] if found else extract.last_line(part)
     boxed = candidate.form == "box"
     letter = choices.letter_in(candidate.text) if found else ""
     for form, settled in (
@@ -235,34 +262,30 @@ def _judge(
     if found.negated:
         return Verdict("different", "the answer is negated", "", found.text, form, gold.text)
     text = _trim(found.text)
-    if text == gold.text:
+    if text == gold.text or (gold.text and text and _same_but_spacing(text, gold.text)):
         return Verdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
     if gold.tree is None:
         match = _against_text(text, gold, question, options, policy)
         return Verdict(match.outcome, match.rule, "text", text, form, gold.text)
-    readings = _readings(text, form)
     note = ""
-    best: tuple[Match, Node] | None = None
-    for piece in readings:
+    for piece in _readings(text, form):
         reading = read(piece)
+        if reading.too_big:
+            return Verdict("limit", reading.problem, "", piece[:200], form, gold.text)
         if reading.tree is None:
             note = note or reading.problem
-            if reading.too_big:
-                return Verdict("limit", reading.problem, "", piece[:200], form, gold.text)
             continue
-        match, tree = _trees(gold, piece, reading.tree, policy, tail)
-        best, text = (match, tree), piece
-        break
-    if best is None:
+        match = _trees(gold, piece, reading.tree, policy, tail)
+        if match and form in ("whole text", "last line") and _quoted(found.text, question):
+            match = different("quoted from the question")
+        return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
+    match = different("")
+    if len(text) < 2 * len(gold.text) + 40:
         match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
-        rule = match.rule if match else "the answer is no mathematics that is understood"
-        return Verdict(match.outcome, rule, "text", text, form, gold.text, show(gold.tree), "", note)
-    match, tree = best
-    if match and form in ("whole text", "last line") and _quoted(found.text, question):
-        match = different("quoted from the question")
-    return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, show(gold.tree), show(tree), note)
+    rule = match.rule if match else "the answer is no mathematics that is understood"
+    return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
 
 
 _EDGES = re.compile(r"^[\s*]+|[\s*]+$")
@@ -277,17 +300,14 @@ def _trim(text: str) -> str:
     return match[1].strip() if match else text
 
 
-def _readings(text: str, form: str) -> list[str]:
+def _readings(text: str, form: str) -> Iterator[str]:
     """What of an extracted text may be the answer: all of it, all but a qualifier, its last formula or number."""
-    readings = [text]
+    yield text
     cut = _QUALIFIER.search(text)
     if cut and cut.start() > 0:
-        readings.append(text[: cut.start()].rstrip(" ,"))
-    if form != "box":
-        item = extract.last_item(text)
-        if item is not None:
-            readings.append(item)
-    return readings
+        yield text[: cut.start()].rstrip(" ,")
+    if form != "box" and (item := extract.last_item(text)) is not None:
+        yield item
 
 
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when)\b")
@@ -326,27 +346,22 @@ def _alternatives(text: str) -> list[Node]:
     return [tree for t in texts if t != text and (tree := read(t).tree) is not None]
 
 
-def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> tuple[Match, Node]:
+def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> Match:
     """Compare trees; where they differ, the other readings of both texts; where undecided, the tail."""
     assert gold.tree is not None
     try:
         match = compare(gold.tree, answer, policy)
         if match:
-            return match, answer
+            return match
         for g in (gold.tree, *_alternatives(gold.text)):
             for a in (answer, *_alternatives(text)):
-                if (g, a) != (gold.tree, answer) and (other := compare(g, a, policy)):
-                    return Match("equal", f"{other.rule}, read otherwise", other.stage), a
+                if (g is not gold.tree or a is not answer) and (other := compare(g, a, policy)):
+                    return Match("equal", f"{other.rule}, read otherwise", other.stage)
         unit = _LETTER_UNIT.fullmatch(text) if gold.tree.op == "num" and policy.units != "required" else None
-        if unit and (reading := read(unit[1])).tree is not None and (other := compare(gold.tree, reading.tree, policy)):
-            return Match("equal", f"{other.rule}, a unit left out", other.stage), reading.tree
-        if match.outcome == "undecided" and tail is not None:
-            g, a = normal(gold.tree), normal(answer)
-            if g.op in SCALARS and a.op in SCALARS:
-                return tail(g, a), answer
+        if unit and (bare := read(unit[1]).tree) is not None and (other := compare(gold.tree, bare, policy)):
+            return Match("equal", f"{other.rule}, a unit left out", other.stage)
+        if match.outcome == "undecided" and tail is not None and gold.tree.op in SCALARS and answer.op in SCALARS:
+            return tail(gold.tree, answer)
     except TooBig as error:
-        match = Match("limit", str(error))
-    return match, answer
-
-
-__all__ = ["Gold", "Policy", "Verdict", "check_gold", "num", "read", "read_gold", "verify"]
+        return Match("limit", str(error))
+    return match
