@@ -151,7 +151,7 @@ def test_all_is_sorted_and_complete():
     values = {name: entry.value for name, entry in registered("verifiers").items()}
     core = {n for n, v in values.items() if v.startswith("verikit.") and not v.startswith("verikit.judges.")}
     assert core <= set(verikit.__all__)
-    assert all(getattr(verikit, name) is find("verifiers", name) for name in ours)
+    assert all(getattr(verikit, name) is find("verifiers", name) for name in core)
 
 
 @pytest.mark.parametrize(
