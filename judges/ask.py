@@ -25,13 +25,21 @@ COUNTED = ("prompt_tokens", "completion_tokens", "calls", "cost", "cached")
 
 
 def connect(spec: str, options: Mapping[str, Any]) -> Engine:
-    """The engine of a spec with these options, made once per process: judges that name the same one share it."""
+    """The engine of a spec with these options, made once per process: judges that name the same one share it.
+
+    Raises:
+        SpecError, ConfigError: the spec is none, or the engine has no such option.
+        MissingExtra: the engine's packages are not installed.
+    """
     return _connected(spec, json.dumps(options, sort_keys=True))
 
 
 @cache
 def _connected(spec: str, options: str) -> Engine:
-    return load_engine(spec, **json.loads(options))
+    try:
+        return load_engine(spec, **json.loads(options))
+    except TypeError as error:
+        raise ConfigError(f"engine {spec}: {error}") from None
 
 
 class Record:

@@ -27,8 +27,15 @@ from verikit.spec import load
 from verikit.terminal import Watch
 from verikit.verifier import Verifier
 
+EXAMPLES = """\b
+Examples:
+  verikit judge ours.jsonl theirs.jsonl -j "pairwise('openai:http://localhost:8000/v1#judge')"
+  verikit judge a.json b.json c.json -j "jury(pairwise('openai:…'), pairwise('openai:…'))" --length-control
+  verikit judge pairs.jsonl -j "pairwise('replay:judge.jsonl', prompt='pairwise-label')"
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLES)
 @click.argument("files", nargs=-1, required=True)
 @click.option("-j", "--judge", "spec", required=True, metavar="SPEC", help="A judge, a jury, or any verifier.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/judge-A-B.")
@@ -63,17 +70,12 @@ def judge(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    r"""Compare the answers of models in FILES: win rates with intervals, and how far the judge can be trusted.
+    """Compare the answers of models in FILES: win rates with intervals, and how far the judge can be trusted.
 
     Each of several FILES holds one model's answers to the same prompts; more than two are all compared and rated. A
     single FILE holds pairs (output_1, output_2) or rows with several completions. The folder gets verdicts.jsonl (each
     comparison with the judge's replies in both orders), summary.json and config.json. An interrupted run goes on by the
     same command; what failed because of the engine is asked again.
-
-    \b
-    verikit judge ours.jsonl theirs.jsonl -j "pairwise('openai:http://localhost:8000/v1#judge')"
-    verikit judge a.json b.json c.json -j "jury(pairwise('openai:…'), pairwise('openai:…'))" --length-control
-    verikit judge pairs.jsonl -j "pairwise('replay:judge.jsonl', prompt='pairwise-label')"
     """
     loaded = load(spec)
     entrants = read_entrants(files, format=format_, mapping=mapping)

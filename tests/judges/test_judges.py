@@ -267,6 +267,18 @@ def test_judges_and_tournaments_have_specs():
             load(wrong)
 
 
+def test_an_option_the_engine_does_not_have_is_named():
+    with pytest.raises(ConfigError, match="nonsense"):
+        Pairwise("openai:http://localhost:1/v1#m", options={"nonsense": 1})("x", opponent="y")
+
+
+def test_how_many_requests_are_in_flight_decides_no_verdict():
+    one, other = (Pairwise("openai:http://localhost:1/v1#m", options={"concurrency": n}) for n in (1, 2))
+    assert one.fingerprint == other.fingerprint == Pairwise("openai:http://localhost:1/v1#m").fingerprint
+    thinking = {"body": {"chat_template_kwargs": {"enable_thinking": False}}}
+    assert Pairwise("openai:http://localhost:1/v1#m", options=thinking).fingerprint != one.fingerprint
+
+
 def test_the_fingerprint_tells_everything_that_decides_the_verdict(tmp_path):
     assert Pairwise("replay:a").fingerprint != Pairwise("replay:b").fingerprint
     assert Pairwise("replay:a").fingerprint != Pairwise("replay:a", "pairwise-token").fingerprint
