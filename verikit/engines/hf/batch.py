@@ -31,20 +31,19 @@ class Batch:
             except EngineError as error:
                 self._errors[number] = error.with_traceback(None)
 
-    def run(self, rows: int) -> list[Generation]:
-        """Return one generation for each request, in order."""
+    def run(self, rows: int) -> Iterator[tuple[int, Generation]]:
+        """Yield (place, generation) for each request, those of a wave together."""
+        for number, error in self._errors.items():
+            yield number, Generation(error=error)
         scored = self._scored()
-        sampled: dict[int, list[Row]] = {}
         for wave in self._waves(rows):
             top_k = max(self._requests[number].logprobs or 0 for number in wave)
             done = self._decoder.decode([self._groups[number] for number in wave], top_k=top_k)
-            sampled.update(zip(wave, done, strict=True))
-        return [
-            Generation(error=self._errors[number])
-            if number in self._errors
-            else self._generation(number, sampled.get(number, []), scored.get(number))
-            for number in range(len(self._requests))
-        ]
+            for number, sampled in zip(wave, done, strict=True):
+                yield number, self._generation(number, sampled, scored.get(number))
+        for number, group in self._groups.items():
+            if not group.max_tokens:
+                yield number, self._generation(number, [], scored.get(number))
 
     def _group(self, request: Request) -> Group:
         ids = prompt_ids(self._tokenizer, request)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from verikit.engines.prompts import weights_identity
-from verikit.engines.types import Engine, Generation, Request, StructuredKind
+from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import MissingExtra, SpecError
 
 
-class HF(Engine):
+class HF(StreamingEngine):
     """A causal language model of transformers."""
 
     def __init__(self, path: str, *, dtype: str = "auto", device: str = "", rows: int = 512) -> None:
@@ -57,7 +57,7 @@ class HF(Engine):
     def _set(self, model: Any, tokenizer: Any, rows: int, name: str, identity: str) -> None:
         self.model, self.tokenizer, self.rows = model, tokenizer, rows
         self.name, self._identity = name, identity
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def identity(self) -> str:
@@ -69,9 +69,9 @@ class HF(Engine):
         """Choices."""
         return frozenset({"choice"})
 
-    def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Decode the requests, at most `rows` completions at a time."""
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Decode the requests, at most `rows` completions at a time, and yield each wave's results when it ends."""
         from verikit.engines.hf.batch import Batch
 
         with self._lock:
-            return Batch(self.model, self.tokenizer, requests).run(self.rows)
+            yield from Batch(self.model, self.tokenizer, requests).run(self.rows)
