@@ -50,5 +50,9 @@ class Unsupported(EngineError):
     """This engine can't do what the request asks."""
 
 
+class NoChatTemplate(Unsupported):
+    """A conversation was sent to a model that has no chat template."""
+
+
 class NotRecorded(EngineError):
     """A replayed file holds no record of the request."""

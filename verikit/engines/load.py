@@ -6,6 +6,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
+from verikit.engines.cache import Cache, Cached
 from verikit.engines.types import Engine
 from verikit.errors import SpecError
 
@@ -18,8 +19,8 @@ ENGINES = {
 """Kind -> (where it lives, the form of its spec)."""
 
 
-def load_engine(spec: str, **options: Any) -> Engine:
-    """Make an engine from its spec; `options` are those of the engine's class.
+def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Engine:
+    """Make an engine from its spec, behind a cache where one is given; `options` are those of the engine's class.
 
     Raises:
         SpecError: the spec is none, or the engine has no such option.
@@ -38,4 +39,4 @@ def load_engine(spec: str, **options: Any) -> Engine:
     except TypeError as error:
         raise SpecError(f"engine {kind}: {error}") from None
     engine: Engine = made(rest, **options)
-    return engine
+    return engine if cache is None else Cached(engine, cache)

@@ -8,7 +8,7 @@ Exceptions are for requests and engines set up wrong.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
@@ -191,6 +191,10 @@ class Engine(ABC):
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Return one result per request, in order; a request that fails has its `error` set."""
 
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Yield (place in `requests`, result) as results come; each place once, in any order."""
+        yield from enumerate(self.generate(requests))
+
     def close(self) -> None:
         """Give back connections, threads and memory; the engine can't be used after."""
         return
@@ -202,3 +206,16 @@ class Engine(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class StreamingEngine(Engine):
+    """An engine whose results come one by one: `stream` is the method to implement."""
+
+    @abstractmethod
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Yield (place in `requests`, result) as results come; each place once, in any order."""
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Wait for all results and put them in order."""
+        results = dict(self.stream(requests))
+        return [results[place] for place in range(len(requests))]

@@ -10,11 +10,20 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 Job = Callable[[], float | None]
-_Done = SimpleQueue[tuple[Job, float | None, bool]]
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+class _Run:
+    """One caller's jobs: where their turns are reported, and whether anyone still wants them."""
+
+    def __init__(self) -> None:
+        self.turns: SimpleQueue[tuple[Any, float | None, bool]] = SimpleQueue()
+        self.wanted = True
 
 
 class Dispatcher:
@@ -23,25 +32,35 @@ class Dispatcher:
     def __init__(self, width: int, at_end: Callable[[], None]) -> None:
         """Make a dispatcher; `at_end` is called in each thread before it ends."""
         self._width, self._at_end = width, at_end
-        self._tasks: SimpleQueue[tuple[Job, _Done] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Job, _Run] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
 
-    def run(self, jobs: Sequence[Job]) -> None:
-        """Run jobs until each has returned None; they start in order.
+    def run(self, jobs: Sequence[AnyJob]) -> Iterator[AnyJob]:
+        """Start jobs in order, and yield each once it has returned None.
+
+        A caller that stops listening (by an interrupt, say) takes back the jobs that have not begun.
 
         Raises:
             RuntimeError: a job raised, which none should; its thread printed the traceback.
         """
         self._start(len(jobs))
-        done: _Done = SimpleQueue()
+        run = _Run()
         for job in jobs:
-            self._tasks.put((job, done))
-        left, order = len(jobs), 0
+            self._tasks.put((job, run))
+        try:
+            yield from self._listen(run, len(jobs))
+        finally:
+            run.wanted = False
+
+    def _listen(self, run: _Run, left: int) -> Iterator[Any]:
+        order = 0
         waiting: list[tuple[float, int, Job]] = []
         while left:
             try:
-                job, again, whole = done.get(timeout=max(0.0, waiting[0][0] - time.monotonic()) if waiting else None)
+                job, again, whole = run.turns.get(
+                    timeout=max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
+                )
             except Empty:
                 pass
             else:
@@ -49,11 +68,12 @@ class Dispatcher:
                     raise RuntimeError("a call to the server ended in a programming error")
                 if again is None:
                     left -= 1
+                    yield job
                 else:
                     order += 1
                     heapq.heappush(waiting, (time.monotonic() + again, order, job))
             while waiting and waiting[0][0] <= time.monotonic():
-                self._tasks.put((heapq.heappop(waiting)[2], done))
+                self._tasks.put((heapq.heappop(waiting)[2], run))
 
     def close(self) -> None:
         """Let the threads end after the jobs already handed over."""
@@ -71,11 +91,12 @@ class Dispatcher:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            job, done = task
-            again, whole = None, False
-            try:
-                again = job()
-                whole = True
-            finally:
-                done.put((job, again, whole))
+            job, run = task
+            if run.wanted:
+                again, whole = None, False
+                try:
+                    again = job()
+                    whole = True
+                finally:
+                    run.turns.put((job, again, whole))
         self._at_end()

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -24,14 +24,14 @@ from verikit.engines.openai.call import Call
 from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import Failed, exchange
-from verikit.engines.types import STRUCTURED_KINDS, Engine, Generation, Request, StructuredKind
+from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import SpecError
 
 if TYPE_CHECKING:
     import httpx
 
 
-class OpenAI(Engine):
+class OpenAI(StreamingEngine):
     """A model on an OpenAI-compatible server."""
 
     def __init__(
@@ -125,12 +125,12 @@ class OpenAI(Engine):
             vllm = False
         return frozenset(STRUCTURED_KINDS) if vllm else frozenset({"json"})
 
-    def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Send the requests, at most `concurrency` at a time, and wait for all."""
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Send the requests, at most `concurrency` at a time, and yield each result when it is there."""
         calls = [Call(self, request) for request in requests]
-        in_order = sorted(calls, key=lambda call: call.order)
-        self._dispatcher.run(in_order)
-        return [call.result for call in calls]
+        numbers = {call: number for number, call in enumerate(calls)}
+        for call in self._dispatcher.run(sorted(calls, key=lambda call: call.order)):
+            yield numbers[call], call.result
 
     def close(self) -> None:
         """End the threads and their connections."""
