@@ -14,7 +14,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from verikit.engines import Engine, Generation, Request, load_engine
+from verikit.engines import Cache, Engine, Generation, Request, load_engine
+from verikit.engines.cache import default_path
 from verikit.errors import ConfigError, EngineError
 from verikit.judges.reply import ReplyFormat, Verdict
 from verikit.types import Message
@@ -24,20 +25,22 @@ PROBE = 8
 COUNTED = ("prompt_tokens", "completion_tokens", "calls", "cost", "cached")
 
 
-def connect(spec: str, options: Mapping[str, Any]) -> Engine:
+def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
     """The engine of a spec with these options, made once per process: judges that name the same one share it.
+
+    With `cached` it stands behind the user's cache of generations; a recording needs none.
 
     Raises:
         SpecError, ConfigError: the spec is none, or the engine has no such option.
         MissingExtra: the engine's packages are not installed.
     """
-    return _connected(spec, json.dumps(options, sort_keys=True))
+    return _connected(spec, json.dumps(options, sort_keys=True), cached and not spec.startswith("replay:"))
 
 
 @cache
-def _connected(spec: str, options: str) -> Engine:
+def _connected(spec: str, options: str, cached: bool) -> Engine:
     try:
-        return load_engine(spec, **json.loads(options))
+        return load_engine(spec, cache=Cache(default_path()) if cached else None, **json.loads(options))
     except TypeError as error:
         raise ConfigError(f"engine {spec}: {error}") from None
 

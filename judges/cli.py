@@ -82,11 +82,11 @@ def judge(
     control = _control(entrants, gamed, instructions) if length_control or gamed else None
     bouts = entrants.bouts[:limit]
     folder = Path(out or f"runs/judge-{'-'.join(entrants.answers)}"[:200])
-    done = [0]
+    state: list[tuple[int, Mapping[str, float]]] = [(0, {})]
     with Watch(quiet=quiet) as watch:
         for note in entrants.notes:
             watch.note(note)
-        watch.start(lambda seconds: f"{done[-1]:,} of {len(bouts):,} comparisons in {seconds:,.0f} s")
+        watch.start(lambda seconds: f"{state[-1][0]:,} of {len(bouts):,} comparisons in {seconds:,.0f} s")
         judge_bouts(
             bouts,
             comparer(loaded),
@@ -94,8 +94,10 @@ def judge(
             {"judge": spec, "fingerprint": loaded.fingerprint, "format": format_, "mapping": mapping},
             batch=batch,
             restart=not resume,
-            progress=done.append,
+            progress=lambda done, usage: state.append((done, usage)),
         )
+        if spent := ", ".join(f"{name.replace('_', ' ')} {amount:,.6g}" for name, amount in state[-1][1].items()):
+            watch.note(f"this session: {spent}")
         watch.note(f"written to {folder}")
     summary = summarize(
         read_rows(folder / VERDICTS), entrants.answers, control=control, looks_like_verdict=_own_form(loaded)

@@ -30,6 +30,8 @@ class Judge(Verifier):
     _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The engine's own options, where it is a spec: `{'concurrency': 8, 'timeout_s': 60}`."""
+    cache: bool = True
+    """Keep replies in the user's cache of generations and look there first, where the engine is a spec."""
     retry: bool = False
     """Ask once more, with a reminder of the form, where a reply can't be read."""
     structured: bool = False
@@ -51,7 +53,7 @@ class Judge(Verifier):
 
     def __repr__(self) -> str:
         """Every option that decides the verdicts, the prompt with a digest of its content."""
-        hidden = ("_record", "file", "probe", "options")
+        hidden = ("_record", "file", "probe", "options", "cache")
         shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
         # Options are not shown as they stand: how many requests are in flight decides no verdict.
         shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
@@ -75,7 +77,9 @@ class Judge(Verifier):
 
     @property
     def _engine(self) -> Engine:
-        return connect(self.engine, self.options) if isinstance(self.engine, str) else self.engine
+        if isinstance(self.engine, str):
+            return connect(self.engine, self.options, cached=self.cache)
+        return self.engine
 
     def reference(self, sample: Sample) -> str | None:
         """The gold answer as the prompt shows it; None where there is none or the prompt doesn't show it."""

@@ -62,16 +62,13 @@ class Comparison:
     asked: tuple[Asked, ...] = ()
     error: Exception | None = None
     """What left it without a preference."""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """What it cost, over all orders and judges."""
 
     @property
     def unread(self) -> bool:
         """Whether the judge answered, but gave no verdict; other failures are worth another try."""
         return isinstance(self.error, JudgeError)
-
-    @property
-    def usage(self) -> Mapping[str, float]:
-        """Of all orders."""
-        return added(*(one.verdict.usage for one in self.asked))
 
 
 class Comparer(ABC):
@@ -133,14 +130,17 @@ class Pairwise(Judge, Comparer):
     def _compared(self, asked: tuple[Asked, ...]) -> Comparison:
         if not asked:
             return Comparison(TIE, "the answers are equal")
+        usage = added(*(one.verdict.usage for one in asked))
         if error := next((one.verdict.error for one in asked if one.verdict.error), None):
-            return Comparison(None, describe(error), asked, error)
+            return Comparison(None, describe(error), asked, error, usage)
         preferences = [one.preference or 0.0 for one in asked]
         if self.file.reply.read == "logprobs":
-            return Comparison(fmean(preferences), f"mean probability of {_orders(len(asked))}", asked)
+            reason = f"mean probability of {_orders(len(asked))}"
+            return Comparison(fmean(preferences), reason, asked, usage=usage)
         if len(set(preferences)) == 1:
-            return Comparison(preferences[0], f"{_orders(len(asked))} agree" if len(asked) > 1 else "one order", asked)
-        return Comparison(TIE, "the orders disagree", asked)
+            reason = "both orders agree" if len(asked) > 1 else "one order"
+            return Comparison(preferences[0], reason, asked, usage=usage)
+        return Comparison(TIE, "the orders disagree", asked, usage=usage)
 
     def _pair(self, sample: Sample) -> Pair | Score:
         opponent = sample.meta.get("opponent")
@@ -180,12 +180,13 @@ class ByScore(Comparer):
         return [self._compared(next(scores), next(scores)) for _ in pairs]
 
     def _compared(self, first: Score, second: Score) -> Comparison:
+        usage = added(first.usage, second.usage)
         for score in (first, second):
             if score.value is None:
-                return Comparison(None, score.reason, error=VerikitError(score.reason))
+                return Comparison(None, score.reason, error=VerikitError(score.reason), usage=usage)
         gap = float(first) - float(second)
         preference = TIE if abs(gap) <= self.margin else float(gap > 0)
-        return Comparison(preference, f"{float(first):.4g} against {float(second):.4g}")
+        return Comparison(preference, f"{float(first):.4g} against {float(second):.4g}", usage=usage)
 
 
 def within_words(text: str, opponent: str, most: int) -> bool:

@@ -57,11 +57,12 @@ class Pointwise(Judge, Comparer):
         return [self._compared(next(verdicts), next(verdicts)) for _ in pairs]
 
     def _compared(self, first: Verdict, second: Verdict) -> Comparison:
+        usage = added(first.usage, second.usage)
         if first.value is None or second.value is None:
             error = first.error or second.error
-            return Comparison(None, describe(error) if error else "", error=error)
+            return Comparison(None, describe(error) if error else "", error=error, usage=usage)
         preference = TIE if first.value == second.value else float(first.value > second.value)
-        return Comparison(preference, f"rated {first.value:.4g} against {second.value:.4g}")
+        return Comparison(preference, f"rated {first.value:.4g} against {second.value:.4g}", usage=usage)
 
     def _turns(self, sample: Sample) -> list[dict[str, Prompt]] | Score:
         """The texts of each question to the judge."""

@@ -1,4 +1,7 @@
-"""A judged bout as a JSON row, and back. The same bout judged the same way is the same bytes."""
+"""A judged bout as a JSON row, and back.
+
+The same bout judged the same way is the same bytes, so what it cost (less where a cache answered) is not in it.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,6 @@ from verikit.judges.pairwise import Asked, Comparison
 from verikit.judges.reply import Verdict
 from verikit.verifier import describe
 
-COUNTED = ("prompt_tokens", "completion_tokens")
-"""Usage that doesn't depend on retries and caches."""
-
 
 def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:
     """The run's bout number `line` (from 1) with its verdicts in each order; `preference` is for model `a`."""
@@ -26,8 +26,6 @@ def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:
         row["label"] = bout.label
     row["lengths"] = [len(bout.pair.first), len(bout.pair.second)]
     row["orders"] = [_asked(one) for one in comparison.asked]
-    if usage := {name: comparison.usage[name] for name in COUNTED if name in comparison.usage}:
-        row["usage"] = usage
     return row | {"digest": bout.digest}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from verikit.engines.errors import UnknownModel, Unreachable
 from verikit.errors import AuthError, EngineError, UsageError
-from verikit.judges.ask import PROBE
+from verikit.judges.ask import PROBE, added
 from verikit.judges.match.entrants import Bout
 from verikit.judges.match.rows import to_row
 from verikit.judges.pairwise import Comparer, Comparison
@@ -33,7 +33,7 @@ def judge_bouts(
     *,
     batch: int = BATCH,
     restart: bool = False,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int, Mapping[str, float]], None] = lambda done, usage: None,
 ) -> None:
     """Judge bouts into a folder's verdicts.jsonl, going on where an earlier run stopped.
 
@@ -44,7 +44,7 @@ def judge_bouts(
         config: What decides the verdicts; a folder is only continued under the same.
         batch: Bouts to a call of the judge.
         restart: Forget what the folder holds.
-        progress: Called with the number of bouts done.
+        progress: Called with the number of bouts done, and what this session's cost so far.
 
     Raises:
         UsageError: the folder is in use, was made under another config or from other answers, or the judge never gives
@@ -54,15 +54,15 @@ def judge_bouts(
     with Folder(out, (VERDICTS,)) as folder:
         commit = _begin(folder, dict(config), restart)
         done, failed = _held(bouts, out)
-        if failed:
-            _again(failed, bouts, judge, batch, folder, commit)
-        progress(done)
+        usage = _again(failed, bouts, judge, batch, folder, commit) if failed else {}
+        progress(done, usage)
         for chunk in _batches(bouts[done:], batch, first=PROBE if not done else batch):
             compared = _compare(judge, chunk)
             done += len(chunk)
             numbered = enumerate(zip(chunk, compared, strict=True), done - len(chunk) + 1)
             folder.append({VERDICTS: b"".join(to_line(to_row(line, *one)) for line, one in numbered)}, done)
-            progress(done)
+            usage = added(usage, *(one.usage for one in compared))
+            progress(done, usage)
         folder.finish()
 
 
@@ -105,16 +105,19 @@ def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
 
 def _again(
     failed: Sequence[int], bouts: Sequence[Bout], judge: Comparer, batch: int, folder: Folder, commit: Commit
-) -> None:
-    """Ask again for what failed, and put the new verdicts in the place of the old."""
+) -> dict[str, float]:
+    """Ask again for what failed, put the new verdicts in the place of the old, and return what that cost."""
     fresh: dict[int, dict[str, Any]] = {}
+    usage: dict[str, float] = {}
     for start in range(0, len(failed), batch):
         places = failed[start : start + batch]
         chunk = [bouts[i] for i in places]
         compared = _compare(judge, chunk)
         fresh |= {i: to_row(i + 1, bouts[i], one) for i, one in zip(places, compared, strict=True)}
+        usage = added(usage, *(one.usage for one in compared))
     old = enumerate(read_rows(folder.path / VERDICTS))
     folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
+    return usage
 
 
 def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:

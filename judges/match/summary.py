@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from verikit.judges.ask import added
 from verikit.judges.bias import Judged, bias
 from verikit.judges.match.rows import from_row
 from verikit.judges.rates.agreement import both_orders, cohen_kappa
@@ -66,7 +65,6 @@ def summarize(
         summary["ratings"] = [asdict(rating) for rating in bradley_terry(games)]
     if labelled := [row for row in rows if "label" in row]:
         summary["agreement"] = _agreement(labelled)
-    summary["usage"] = added(*(row.get("usage", {}) for row in rows))
     summary["reasons"] = _reasons(rows)
     return summary
 

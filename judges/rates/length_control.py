@@ -203,19 +203,22 @@ def _newton(features: Any, targets: Any, weights: Any) -> Any:
     beta = np.zeros(features.shape[1])
     ridge = _RIDGE * np.eye(len(beta))
 
-    def loss(candidate: Any) -> float:
+    def evaluate(candidate: Any) -> tuple[float, Any]:
         z = features @ candidate
-        return float(weights @ (np.logaddexp(0, z) - targets * z) + candidate @ ridge @ candidate / 2)
+        softplus = np.logaddexp(0, z)
+        loss = weights @ (softplus - targets * z) + candidate @ ridge @ candidate / 2
+        return float(loss), np.exp(z - softplus)
 
-    current = loss(beta)
+    current, p = evaluate(beta)
     for _ in range(_STEPS):
-        p = _sigmoid(features @ beta)
         gradient = features.T @ (weights * (p - targets)) + ridge @ beta
         curvature = features.T @ (features * (weights * p * (1 - p))[:, None]) + ridge
         step = np.linalg.solve(curvature, gradient)
         size = 1.0
-        while (value := loss(beta - size * step)) > current and size > 1e-6:
+        value, p = evaluate(beta - step)
+        while value > current and size > 1e-6:
             size /= 2
+            value, p = evaluate(beta - size * step)
         beta = beta - size * step
         if current - value <= 1e-12 * abs(current):
             break

@@ -20,7 +20,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self): self.answer({"data": [{"id": "judge"}]})
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        time.sleep(0.02)
+        time.sleep(0.05)
         verdict = "ABC"[hashlib.sha256(json.dumps(json.loads(body)["messages"]).encode()).digest()[0] % 3]
         message = {"role": "assistant", "content": f"I compared both. [[{verdict}]]"}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -57,11 +57,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def judge(pairs, out, port):
+def judge(pairs, out, port, *more):
     options = {"server": "openai", "retries": 1, "timeout_s": 5, "concurrency": 4}
     spec = f"pairwise('openai:http://127.0.0.1:{port}/v1#judge', options={options})"
-    command = [sys.executable, "-m", "verikit", "judge", pairs, "-j", spec, "-o", out, "--batch", "8", "-q"]
-    environment = {**os.environ, "OPENAI_API_KEY": "sk-secret-of-the-test"}
+    command = [sys.executable, "-m", "verikit", "judge", pairs, "-j", spec, "-o", out, "--batch", "8", "-q", *more]
+    environment = {**os.environ, "OPENAI_API_KEY": "sk-secret-of-the-test", "VERIKIT_CACHE": f"{out}.sqlite"}
     return subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
@@ -94,6 +94,9 @@ def test_a_server_killed_in_the_middle_and_started_again_changes_nothing(tmp_pat
     finally:
         server.kill()
         server.wait()
+    cached = judge(pairs, tmp_path / "cut", port, "--restart")
+    _, errors = cached.communicate(timeout=60)
+    assert cached.returncode == 0, errors
     for name in ("verdicts.jsonl", "summary.json", "config.json"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     for path in (tmp_path / "cut").rglob("*"):

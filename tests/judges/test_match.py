@@ -56,7 +56,13 @@ def test_verdicts_have_the_replies_of_both_orders_and_the_win_rate_its_interval(
     assert pair["win_rate"]["low"] < 0.75 < pair["win_rate"]["high"]
     assert summary["bias"]["consistency"] == 1.0
     assert summary["bias"]["first_rate"] == 0.5
-    assert summary["usage"] == {"prompt_tokens": 800, "completion_tokens": 160}
+
+
+def test_what_a_session_cost_is_told_and_not_written(tmp_path):
+    told = []
+    run(tmp_path, Scripted(fair), progress=lambda done, usage: told.append((done, usage)))
+    assert told[-1] == (40, {"prompt_tokens": 800, "completion_tokens": 160, "calls": 80})
+    assert b"tokens" not in (tmp_path / VERDICTS).read_bytes()
 
 
 def test_a_swap_biased_judge_gets_exactly_half_and_is_named(tmp_path):
