@@ -87,12 +87,14 @@ def _joined(paths: Sequence[str], format: str | None, mapping: Mapping[str, str]
     for name, table in tables.items():
         if lost := len(table) - len(shared):
             entrants.notes.append(f"{name}: {lost} of {len(table)} prompts are not in every file and are left out")
+    if differing := sum(len({as_text(table[key].prompt) for table in tables.values()}) > 1 for key in shared):
+        entrants.notes.append(f"{differing} prompts differ between files under one id; the first file's are shown")
     for key in shared:
+        asked = tables[names[0]][key]
+        gold = "\n".join(accepted(asked.answer)) or None
         for a, b in combinations(names, 2):
-            one, other = tables[a][key], tables[b][key]
-            gold = "\n".join(accepted(one.answer)) or None
-            pair = Pair(one.completions[0], other.completions[0], one.prompt, gold)
-            entrants.bouts.append(Bout(tables[names[0]][key].id, a, b, pair))
+            pair = Pair(tables[a][key].completions[0], tables[b][key].completions[0], asked.prompt, gold)
+            entrants.bouts.append(Bout(asked.id, a, b, pair))
     return entrants
 
 
@@ -126,7 +128,8 @@ def _pairs(path: str, format: str | None, mapping: Mapping[str, str]) -> Entrant
     for line, row in _rows(path):
         if not all(isinstance(row.get(side), str) for side in sides):
             raise SchemaError(f"no text under {sides[0]!r} or {sides[1]!r}", file=path, line=line)
-        id = str(row.get(mapping.get("id", "id")) or f"line:{line}")
+        named = row.get(mapping.get("id", "id"))
+        id = f"line:{line}" if named in (None, "") else str(named)
         pair = Pair(row[sides[0]], row[sides[1]], _prompt(row, mapping, path, line))
         label = row.get(mapping.get("answer", "label"))
         known = LABELS.get(label) if isinstance(label, (str, int, float)) else None

@@ -215,6 +215,15 @@ def test_files_are_joined_by_id_or_else_by_prompt_and_the_rest_is_named(tmp_path
     assert all(b.pair.first[1:] == b.pair.second[1:] == b.pair.prompt for b in three.bouts)
 
 
+def test_prompts_that_differ_under_one_id_are_named(tmp_path):
+    files = [
+        write(tmp_path / f"{name}.jsonl", [{"id": 0, "prompt": f"asked {name}", "completion": name}]) for name in "ab"
+    ]
+    entrants = read_entrants(files)
+    assert entrants.bouts[0].pair.prompt == "asked a"
+    assert any("differ" in note for note in entrants.notes)
+
+
 def test_a_file_of_pairs_is_read_with_its_labels(tmp_path):
     path = write(
         tmp_path / "pairs.jsonl",
