@@ -3,8 +3,8 @@
 import os
 
 import click
-from conftest import ROOT
 
+from tests.conftest import ROOT
 from verikit.cli import COMMANDS, cli
 
 PAGE = ROOT / "docs/cli.md"
@@ -13,7 +13,7 @@ PAGE = ROOT / "docs/cli.md"
 def reference():
     parts = ["# Command line\n\nWritten from the commands' own help.\n"]
     for name in COMMANDS:
-        context = click.Context(cli, info_name="verikit", max_content_width=100, terminal_width=100)
+        context = cli.make_context("verikit", ["list"], resilient_parsing=True, max_content_width=100, terminal_width=100)
         command = cli.get_command(context, name)
         below = click.Context(command, info_name=name, parent=context, max_content_width=100, terminal_width=100)
         parts.append(f"\n## {name}\n\n```text\n{command.get_help(below)}\n```\n")

@@ -7,9 +7,9 @@ import sys
 from itertools import pairwise
 
 import pytest
-from conftest import ROOT
 
 import verikit
+from tests.conftest import ROOT
 from verikit.registry import find, registered
 
 FOLDERS = ("verikit", "judges", "trainers", "evals")

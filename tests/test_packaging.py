@@ -11,7 +11,8 @@ import venv
 import zipfile
 
 import pytest
-from conftest import ROOT
+
+from tests.conftest import ROOT
 
 FOLDERS = ("verikit", "judges", "trainers", "evals")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

@@ -24,6 +24,7 @@ OPTIONS = {
     "length_guard": "length_guard(exact, 100)",
     "pairwise": "pairwise('replay:/dev/null')",
     "reference_judge": "reference_judge('replay:/dev/null')",
+    "with_timeout": "with_timeout(exact, 5)",
     "regex": r"regex('(\d+)', True)",
     "tags": "tags('think', 'answer')",
     **{name: f"{name}(exact, 0.5*f1)" for name in ("all_of", "first_of", "majority", "maximum", "mean", "minimum")},

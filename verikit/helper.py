@@ -224,7 +224,7 @@ def _limit(memory_mb: int | None, private: Sequence[int]) -> None:
         with suppress(OSError):
             os.close(descriptor)
     if memory_mb is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20,) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, AttributeError):
         import ctypes

@@ -35,7 +35,8 @@ def fit_exact(features: Any, targets: Any, weights: Any | None) -> Any:
     twice = None if weights is None else np.concatenate([weights, weights])
     with config_context(enable_metadata_routing=True):
         scorer = make_scorer(_log_loss, response_method="predict_proba", greater_is_better=False)
-        model = LogisticRegressionCV(
+        regression: Any = LogisticRegressionCV  # its annotations are those of its deprecated defaults
+        model = regression(
             cv=GroupKFold(n_splits=_FOLDS),
             scoring=scorer.set_score_request(shares=True, row_weights=True),
             l1_ratios=(1.0,),

@@ -2,8 +2,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from scripted import Scripted, better, data, shown
 
+from tests.judges.scripted import Scripted, better, data, shown
 from verikit.cli import cli
 from verikit.engines.errors import Unreachable
 from verikit.errors import ContextOverflow, EngineError, EngineTimeout, UsageError

@@ -5,8 +5,8 @@ import warnings
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import data, rows
 
+from tests.judges.scripted import data, rows
 from verikit.errors import UsageError
 from verikit.judges.rates.agreement import both_orders, cohen_kappa
 from verikit.judges.rates.bradley_terry import Game, bradley_terry

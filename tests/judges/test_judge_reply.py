@@ -4,8 +4,8 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import rows, token
 
+from tests.judges.scripted import rows, token
 from verikit.engines import Output, TopLogprob
 from verikit.errors import ConfigError, Refusal, UnparseableVerdict
 from verikit.judges.prompt import load_prompt, prompt_names

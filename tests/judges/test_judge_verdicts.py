@@ -1,8 +1,8 @@
 import pickle
 
 import pytest
-from scripted import Scripted, asked, better, shown, token
 
+from tests.judges.scripted import Scripted, asked, better, shown, token
 from verikit import score_all
 from verikit.errors import ConfigError, EngineError, EngineTimeout, JudgeError, SpecError
 from verikit.judges import ByScore, Knockout, Pair, Pairwise, Pointwise, Reference, RoundRobin, jury

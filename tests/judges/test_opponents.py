@@ -1,8 +1,8 @@
 import json
 
 import pytest
-from scripted import Scripted
 
+from tests.judges.scripted import Scripted
 from verikit.errors import EngineError, SchemaError, VerikitError
 from verikit.judges.opponents import Opponents
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from scoring.conftest import lines, row, write
+from tests.scoring.conftest import lines, row, write
 from verikit.readers import source
 
 BAD = {

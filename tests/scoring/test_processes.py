@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scoring.conftest import HOSTILE, content, lines, row, write
+from tests.scoring.conftest import HOSTILE, content, lines, row, write
 
 N = 60
 

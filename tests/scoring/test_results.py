@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scoring.conftest import HOSTILE, content, lines, row, write
+from tests.scoring.conftest import HOSTILE, content, lines, row, write
 from verikit.scoring.watch import describe
 
 

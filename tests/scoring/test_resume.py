@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scoring.conftest import HOSTILE, content, lines, row, write
+from tests.scoring.conftest import HOSTILE, content, lines, row, write
 from verikit.errors import UsageError, VerikitError
 from verikit.scoring import input as reading
 from verikit.scoring import run as running

@@ -125,7 +125,7 @@ def _foreign(value: Any, kind: type) -> list[Any]:
             items = [value.item()] if shape is None else value.ravel().tolist()
             return ["array", value.dtype.str, shape, [encode(item, 1) for item in items]]
         if home == "sympy":
-            from sympy import Basic, MatrixBase, srepr  # type: ignore[import-untyped]
+            from sympy import Basic, MatrixBase, srepr
 
             if isinstance(value, Basic | MatrixBase):
                 return ["sympy", srepr(value)]
