@@ -46,7 +46,8 @@ def visible(text: str, max_chars: int = MAX_CHARS) -> str:
     shown = text[:max_chars].replace("\r\n", "\n")
     odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
     shown = shown.translate(odd)
-    return _SPECIAL.sub(lambda match: match[0] + " ", shown) + cut
+    # Cut again: what replaces a character is longer than it.
+    return _SPECIAL.sub(lambda match: match[0] + " ", shown)[:max_chars] + cut
 
 
 def fence(texts: Sequence[str]) -> str:

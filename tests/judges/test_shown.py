@@ -54,6 +54,11 @@ def test_a_megabyte_is_cut_with_a_note_in_no_time():
     assert "characters in all" in cut
 
 
+def test_what_is_shown_instead_counts_towards_the_cap():
+    assert len(visible("\u202e" * MAX_CHARS)) <= MAX_CHARS
+    assert len(visible("<|" * MAX_CHARS)) < MAX_CHARS + 100
+
+
 @given(st.text(max_size=300))
 def test_a_candidate_never_leaves_its_place(text):
     request = load_prompt("pairwise").request({"prompt": "q", "answer_1": text, "answer_2": "honest"}, structured=False)
@@ -99,6 +104,7 @@ def test_every_prompt_of_ours_names_the_mark_and_its_texts():
         ({"task": "poetry"}, "task"),
         ({"extra": 1}, "extra"),
         ({"reply": {"labels": {"A": 1.0}, "find": "x"}}, "find"),
+        ({"reply": {"labels": {"A": 1.0}, "wheer": "whole"}}, "wheer"),
     ],
 )
 def test_a_prompt_file_that_can_not_work_is_refused_by_name(tmp_path, change, message):
