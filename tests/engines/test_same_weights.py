@@ -84,12 +84,11 @@ def server(model, tmp_path_factory):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = tmp_path_factory.mktemp("server") / "log"
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", model,
-               "--served-model-name", "tiny", "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--max-model-len", "256",
-               "--enforce-eager"]  # fmt: skip
+    command = f"-m vllm.entrypoints.openai.api_server --served-model-name tiny --host 127.0.0.1 --port {port}".split()
+    command += ["--dtype", "float32", "--max-model-len", "256", "--enforce-eager", "--model"]
     environment = {key: value for key, value in ENVIRONMENT.items() if key != "VLLM_ENABLE_V1_MULTIPROCESSING"}
     with open(log, "w") as file:
-        process = subprocess.Popen(command, env=environment, stdout=file, stderr=file)
+        process = subprocess.Popen([sys.executable, *command, model], env=environment, stdout=file, stderr=file)
     try:
         for _ in range(300):
             assert process.poll() is None, log.read_text()[-3000:]

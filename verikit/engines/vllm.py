@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from verikit.engines.errors import BadRequest, ServerFailed
@@ -39,13 +40,13 @@ class VLLM(Engine):
             SpecError: there is no such model, or vLLM can't run it.
         """
         try:
-            from vllm import LLM
+            library = import_module("vllm")
         except ImportError:
             raise MissingExtra(f"vllm:{path}", "vllm") from None
         self.name = f"vllm:{path}"
         self._identity = f"{self.name} {weights_identity(path)} {json.dumps(options, sort_keys=True, default=repr)}"
         try:
-            self.llm = LLM(model=path, **options)
+            self.llm: Any = library.LLM(model=path, **options)
         except (OSError, ValueError) as error:
             raise SpecError(f"can't load vllm:{path}: {' '.join(str(error).split())[:300]}") from None
         self._tokenizer = self.llm.get_tokenizer()
@@ -81,17 +82,16 @@ class VLLM(Engine):
 
     def _run(self, batch: list[tuple[list[int], Any]]) -> list[Any]:
         """Return vLLM's output or an error for each pair of prompt ids and parameters."""
-        from vllm.v1.engine.exceptions import EngineDeadError
-
+        dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
+        refused = import_module("vllm.exceptions").VLLMClientError
         if not batch:
             return []
         prompts = [{"prompt_token_ids": ids} for ids, _ in batch]
         try:
-            outputs: Any = self.llm.generate(prompts, [params for _, params in batch], use_tqdm=False)
-            return list(outputs)
-        except EngineDeadError as error:
+            return list(self.llm.generate(prompts, [params for _, params in batch], use_tqdm=False))
+        except dead as error:
             return [ServerFailed(f"vLLM has died: {error}") for _ in batch]
-        except ValueError as error:
+        except (ValueError, refused) as error:
             if len(batch) == 1:
                 return [BadRequest(f"vLLM refuses the request: {' '.join(str(error).split())[:300]}")]
         half = len(batch) // 2
@@ -104,16 +104,15 @@ def _params(request: Request, limit: int) -> Any:
     Raises:
         BadRequest: vLLM refuses it.
     """
-    from vllm import SamplingParams
-    from vllm.sampling_params import StructuredOutputsParams
-
+    library = import_module("vllm.sampling_params")
+    refused = import_module("vllm.exceptions").VLLMClientError
     structured = None
     try:
         if (form := request.structured) is not None:
             value = getattr(form, form.kind)
-            structured = StructuredOutputsParams(**{form.kind: list(value) if form.choice else value})
-        return SamplingParams(
-            n=request.n,
+            structured = library.StructuredOutputsParams(**{form.kind: list(value) if form.choice else value})
+        return library.SamplingParams(
+            n=request.draws,
             temperature=request.temperature,
             top_p=request.top_p,
             max_tokens=max(1, limit),
@@ -123,7 +122,7 @@ def _params(request: Request, limit: int) -> Any:
             prompt_logprobs=request.prompt_logprobs,
             structured_outputs=structured,
         )
-    except ValueError as error:
+    except (ValueError, refused) as error:
         raise BadRequest(f"vLLM refuses the request: {' '.join(str(error).split())[:300]}") from None
 
 
@@ -131,7 +130,7 @@ def _generation(output: Any, request: Request) -> Generation:
     ids = tuple(output.prompt_token_ids)
     spoken = sum(len(one.token_ids) for one in output.outputs) if request.max_tokens else 0
     usage = {"prompt_tokens": float(len(ids)), "completion_tokens": float(spoken), "calls": 1.0}
-    outputs = tuple(_output(one, request) for one in output.outputs)
+    outputs = tuple(_output(one, request) for one in output.outputs) * (request.n // request.draws)
     if request.prompt_logprobs is None:
         return Generation(outputs, ids, usage=usage)
     steps = output.prompt_logprobs
