@@ -20,7 +20,7 @@ class Server:
     - a callable: gets the handler and writes what it likes
     """
 
-    def __init__(self, answer, models=None):
+    def __init__(self, answer, models=None, port=0):
         self.bodies, self.headers, self.paths = [], [], []
         self.seen = Counter()
         self.most_at_once = 0
@@ -78,7 +78,7 @@ class Server:
             daemon_threads = True
             request_queue_size = 256
 
-        self._server = Quiet(("127.0.0.1", 0), Handler)
+        self._server = Quiet(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()

@@ -253,6 +253,20 @@ def test_what_one_request_does_wrong_is_its_own_error():
     assert len(almost.outputs[0].ids) <= 6
 
 
+def test_a_wave_too_big_for_the_device_is_halved_and_only_what_is_too_big_alone_fails(monkeypatch):
+    real = Decoder.decode
+
+    def small(self, groups, **options):
+        if sum(group.n for group in groups) > 3:
+            raise torch.OutOfMemoryError
+        return real(self, groups, **options)
+
+    monkeypatch.setattr(Decoder, "decode", small)
+    results = hf().generate([Request(f"the {n}", n=n, max_tokens=3, temperature=1.0) for n in (1, 2, 4, 3, 1)])
+    assert [len(one.outputs) for one in results] == [1, 2, 0, 3, 1]
+    assert "memory" in str(results[2].error)
+
+
 def test_a_conversation_needs_a_chat_template_and_uses_it():
     made = hf()
     text = tiny.tokenizer().apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)

@@ -128,18 +128,8 @@ def test_a_server_that_comes_up_between_two_tries_is_found():
         thread = threading.Thread(target=lambda: results.extend(made.generate([Request(CHAT)])))
         thread.start()
         time.sleep(0.4)
-        import engines.server as module
-
-        real = module.ThreadingHTTPServer.__init__
-        try:
-            module.ThreadingHTTPServer.__init__ = lambda self, address, handler: real(
-                self, ("127.0.0.1", port), handler
-            )
-            module.ThreadingHTTPServer.allow_reuse_address = True
-            with Server(lambda body, k: chat_reply("up")):
-                thread.join(timeout=20)
-        finally:
-            module.ThreadingHTTPServer.__init__ = real
+        with Server(lambda body, k: chat_reply("up"), port=port):
+            thread.join(timeout=20)
     assert results[0].text == "up"
 
 
@@ -316,12 +306,20 @@ def test_prompt_log_probabilities_come_from_an_echo_on_plain_servers():
 
 
 def test_fewer_outputs_than_asked_for_is_an_error_not_a_short_result():
-    result, _ = ask(lambda body, k: chat_reply(), Request(CHAT, n=3))
+    result, _ = ask(lambda body, k: chat_reply(), Request(CHAT, n=3, temperature=1))
     assert str(result.error) == "asked for 3 outputs, got 1"
 
 
+def test_greedy_outputs_are_asked_for_once_however_many_are_wanted():
+    result, server = ask(lambda body, k: chat_reply(), Request(CHAT, n=3))
+    assert [output.text for output in result.outputs] == ["A"] * 3
+    assert "n" not in server.bodies[0]
+
+
 def test_usage_counts_tokens_calls_and_cost():
-    result, _ = ask(lambda body, k: chat_reply(n=2) if k else (500, ""), Request(CHAT, n=2), prices=(1.0, 10.0))
+    result, _ = ask(
+        lambda body, k: chat_reply(n=2) if k else (500, ""), Request(CHAT, n=2, temperature=1), prices=(1.0, 10.0)
+    )
     usage = dict(result.usage)
     assert 0 < usage.pop("seconds") < 5
     assert usage == {"prompt_tokens": 3, "completion_tokens": 2, "calls": 2, "cost": pytest.approx(23e-6)}
@@ -333,6 +331,34 @@ def test_an_address_with_credentials_is_refused_without_repeating_them():
             with pytest.raises(SpecError) as caught:
                 load_engine(spec)
             assert KEY not in str(caught.value) + caught.value.hint
+
+
+def test_a_key_read_with_its_newline_is_cut_to_the_key_and_one_that_no_header_holds_is_refused(caplog):
+    with Server(lambda body, k: chat_reply()) as server, engine(server, api_key=f" {KEY}\n") as made:
+        assert made.generate([Request(CHAT)])[0].text == "A"
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    for key in (f"{KEY}\r\nx: y", f"{KEY}é", f"{KEY} {KEY}"):
+        with pytest.raises(SpecError) as caught:
+            OpenAI(server.url, "m", api_key=key)
+        assert KEY not in str(caught.value)
+
+
+def test_an_address_may_be_ipv6_or_have_no_path():
+    for url in ("http://[::1]:8000/v1", "https://api.example.org", "http://host:1/v1/"):
+        assert load_engine(f"openai:{url}#a/b").name == f"openai:{url.rstrip('/')}#a/b"
+
+
+def test_a_caller_that_stops_listening_takes_back_what_has_not_begun():
+    def answer(body, k):
+        time.sleep(0.05)
+        return chat_reply()
+
+    with Server(answer) as server, engine(server, concurrency=2) as made:
+        stream = made.stream([Request([{"role": "user", "content": str(i)}]) for i in range(100)])
+        next(stream)
+        stream.close()
+        assert made.generate([Request(CHAT)])[0].text == "A"
+        assert len(server.bodies) < 10
 
 
 def test_the_key_is_sent_and_appears_nowhere_else(tmp_path, caplog, monkeypatch):

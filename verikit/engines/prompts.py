@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
         BadRequest: the template refuses the conversation, or the prompt is empty.
     """
     if request.kind == "ids":
-        ids = [int(token) for token in request.prompt]  # type: ignore[arg-type]
+        ids = list(request.prompt_ids)
         if bad := [token for token in ids if not 0 <= token < len(tokenizer)]:
             raise BadRequest(f"token id {bad[0]} is not in the vocabulary of {len(tokenizer)}")
     elif request.kind == "text":
@@ -39,7 +39,7 @@ def _conversation(tokenizer: Any, request: Request) -> str:
             f"{tokenizer.name_or_path or 'this model'} has no chat template",
             hint="send the prompt as text, or take an instruction-tuned model (its tokenizer_config.json has one)",
         )
-    messages = [dict(message) for message in request.prompt]  # type: ignore[arg-type]
+    messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
     try:
         text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except TemplateError as error:

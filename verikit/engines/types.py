@@ -102,6 +102,16 @@ class Request:
         return "ids" if isinstance(self.prompt[0], int) else "chat"
 
     @property
+    def prompt_ids(self) -> tuple[int, ...]:
+        """The prompt where it is token ids, else nothing."""
+        return tuple(token for token in self.prompt if isinstance(token, int))
+
+    @property
+    def draws(self) -> int:
+        """How many outputs to draw for the `n` asked for: greedy ones are equal, so one, which counts `n` times."""
+        return 1 if self.temperature == 0 else self.n
+
+    @property
     def deterministic(self) -> bool:
         """Whether asking twice gives the same result: greedy, or seeded."""
         return self.temperature == 0 or self.seed is not None

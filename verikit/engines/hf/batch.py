@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
+
 from verikit.engines.errors import Unsupported
 from verikit.engines.hf.decoder import Decoder, supports
 from verikit.engines.hf.generate import GenerateDecoder
@@ -37,13 +39,26 @@ class Batch:
             yield number, Generation(error=error)
         scored = self._scored()
         for wave in self._waves(rows):
-            top_k = max(self._requests[number].logprobs or 0 for number in wave)
-            done = self._decoder.decode([self._groups[number] for number in wave], top_k=top_k)
-            for number, sampled in zip(wave, done, strict=True):
-                yield number, self._generation(number, sampled, scored.get(number))
+            for number, sampled in zip(wave, self._decode(wave), strict=True):
+                if isinstance(sampled, EngineError):
+                    yield number, Generation(error=sampled)
+                else:
+                    yield number, self._generation(number, sampled, scored.get(number))
         for number, group in self._groups.items():
             if not group.max_tokens:
                 yield number, self._generation(number, [], scored.get(number))
+
+    def _decode(self, wave: list[int]) -> list[Any]:
+        """Return the rows of each request; a wave too big for the device is halved."""
+        top_k = max(self._requests[number].logprobs or 0 for number in wave)
+        try:
+            return list(self._decoder.decode([self._groups[number] for number in wave], top_k=top_k))
+        except torch.OutOfMemoryError:
+            if len(wave) == 1:
+                return [EngineError("the device's memory is too small for the request", hint="lower n or max_tokens")]
+        torch.cuda.empty_cache()
+        half = len(wave) // 2
+        return self._decode(wave[:half]) + self._decode(wave[half:])
 
     def _group(self, request: Request) -> Group:
         ids = prompt_ids(self._tokenizer, request)
@@ -56,7 +71,7 @@ class Batch:
         return Group(
             ids,
             (secrets.randbits(63) if request.seed is None else request.seed,),
-            n=request.n,
+            n=request.draws,
             max_tokens=room(request, len(ids), context),
             temperature=request.temperature,
             top_p=request.top_p,
@@ -86,17 +101,18 @@ class Batch:
 
     def _generation(self, number: int, rows: list[Row], scored: Scored | None) -> Generation:
         request, ids = self._requests[number], tuple(self._groups[number].ids)
-        outputs = [self._output(request, row) for row in rows] or [Output("", finish_reason="length")] * request.n
+        outputs = tuple(self._output(request, row) for row in rows) or (Output("", finish_reason="length"),)
+        outputs *= request.n // len(outputs)
         usage = {
             "prompt_tokens": float(len(ids)),
             "completion_tokens": float(sum(len(row.ids) for row in rows)),
             "calls": 1.0,
         }
         if scored is None:
-            return Generation(tuple(outputs), ids, usage=usage)
+            return Generation(outputs, ids, usage=usage)
         k = request.prompt_logprobs or 0
         tops = ((), *(self._top(top[:k]) for top in scored[1])) if k else ()
-        return Generation(tuple(outputs), ids, (None, *scored[0]), tops, usage)
+        return Generation(outputs, ids, (None, *scored[0]), tops, usage)
 
     def _output(self, request: Request, row: Row) -> Output:
         spoken = row.ids[:-1] if row.finish == "stop" and row.ids[-1] in self._eos else row.ids

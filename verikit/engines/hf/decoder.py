@@ -82,6 +82,8 @@ def supports(model: Any) -> bool:
     whole = all(kind == "full_attention" for kind in getattr(config, "layer_types", None) or ())
     return (
         config.model_type in SHAPES
+        and hasattr(model, "lm_head")
+        and hasattr(model.model, "layers")
         and whole
         and rope.get("rope_type", "default") in ROPES
         and not (config.model_type == "mistral" and getattr(config, "sliding_window", None))

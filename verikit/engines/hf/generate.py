@@ -64,5 +64,5 @@ class _Finished(StoppingCriteria):
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
 
-    def __call__(self, input_ids: Tensor, scores: Any, **options: Any) -> Tensor:
+    def __call__(self, input_ids: Tensor, scores: Any, **options: Any) -> Any:
         return torch.tensor([bool(row.finish) for row in self._sampler.rows], device=input_ids.device)

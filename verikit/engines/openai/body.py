@@ -27,8 +27,8 @@ def body_of(request: Request, model: str, *, vllm: bool, limit_key: str) -> dict
     body: dict[str, Any] = {"model": model, "temperature": request.temperature}
     body["messages" if chat else "prompt"] = request.prompt
     body[limit_key if chat else "max_tokens"] = request.max_tokens
-    if request.n > 1:
-        body["n"] = request.n
+    if request.draws > 1:
+        body["n"] = request.draws
     if request.top_p < 1:
         body["top_p"] = request.top_p
     if request.stop:

@@ -84,6 +84,7 @@ class Dispatcher:
 
     def _start(self, wanted: int) -> None:
         with self._lock:
+            self._threads = [thread for thread in self._threads if thread.is_alive()]  # none after a fork
             while len(self._threads) < min(wanted, self._width):
                 thread = threading.Thread(target=self._work, name="verikit-engine", daemon=True)
                 self._threads.append(thread)

@@ -67,15 +67,17 @@ class OpenAI(StreamingEngine):
             body: Further keys of every body, such as `{"chat_template_kwargs": {...}}`.
 
         Raises:
-            SpecError: the address is none, or holds credentials.
+            SpecError: the address is none, or holds credentials; the key can't be sent.
         """
         if "@" in url or "?" in url:
             raise SpecError("put no key into the address", hint="set OPENAI_API_KEY, or the option api_key")
-        if not re.fullmatch(r"https?://[^/:\s]+(:\d{1,5})?(/\S*)?", url):
+        if not re.fullmatch(r"https?://([^/:\[\]\s]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/\S*)?", url):
             raise SpecError("the server's address is not http://HOST[:PORT][/PATH] or https://…")
         self.url, self.model = url.rstrip("/"), model
         self.name = f"openai:{self.url}#{model}"
-        self._key = SecretStr(api_key if api_key is not None else os.environ.get("OPENAI_API_KEY", ""))
+        self._key = SecretStr((api_key if api_key is not None else os.environ.get("OPENAI_API_KEY", "")).strip())
+        if not re.fullmatch("[!-~]*", self._key.get_secret_value()):
+            raise SpecError("the API key holds characters that no HTTP header can", hint="set OPENAI_API_KEY anew")
         self.timeout_s, self.deadline_s, self.retries = timeout_s, deadline_s, retries
         self.requests, self.tokens = Pace(requests_per_minute), Pace(tokens_per_minute)
         self.prices, self.body = prices, dict(body or {})

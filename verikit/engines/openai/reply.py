@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from verikit.engines.errors import BadReply
@@ -13,37 +14,32 @@ def generation_of(reply: Any, request: Request) -> Generation:
     """Read a reply; usage holds the server's token counts.
 
     Raises:
-        BadReply: a field is missing or of the wrong shape, or there are not `n` outputs.
+        BadReply: a field is missing or of the wrong shape, or outputs are missing.
     """
     try:
         choices = sorted(reply["choices"], key=lambda choice: choice.get("index") or 0)
-        if len(choices) != request.n:
-            raise BadReply(f"asked for {request.n} outputs, got {len(choices)}", hint="some servers ignore n")
+        if len(choices) != request.draws:
+            raise BadReply(f"asked for {request.draws} outputs, got {len(choices)}", hint="some servers ignore n")
         counts = reply.get("usage") or {}
         usage = {name: float(counts[name]) for name in ("prompt_tokens", "completion_tokens") if counts.get(name)}
         generation = _read(reply, choices, request, int(counts.get("prompt_tokens") or 0))
-        return Generation(*generation, usage=usage)
+        return replace(generation, outputs=generation.outputs * (request.n // request.draws), usage=usage)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as problem:
         raise BadReply(f"the reply is not in the protocol's form: {type(problem).__name__} {problem}") from None
 
 
-def _read(
-    reply: Any, choices: list[Any], request: Request, prompt_tokens: int
-) -> tuple[tuple[Output, ...], tuple[int, ...], tuple[float | None, ...], tuple[TopLogprobs, ...]]:
-    """Outputs, prompt ids, prompt log-probabilities and the likeliest tokens of the prompt."""
+def _read(reply: Any, choices: list[Any], request: Request, prompt_tokens: int) -> Generation:
     first = choices[0]
-    ids = tuple(reply.get("prompt_token_ids") or first.get("prompt_token_ids") or ())
-    ids = ids or (tuple(request.prompt) if request.kind == "ids" else ())
-    if request.prompt_logprobs is None:
-        return tuple(_output(choice, request) for choice in choices), ids, (), ()
+    ids = tuple(reply.get("prompt_token_ids") or first.get("prompt_token_ids") or request.prompt_ids)
     # vLLM calls it so on the reply (chat) or on the choice (completions); the protocol's own way is an echo.
     given = reply.get("prompt_logprobs") or first.get("prompt_logprobs")
-    if given is not None:
-        return tuple(_output(choice, request) for choice in choices), ids, *_vllm_prompt(given, ids, request)
+    if request.prompt_logprobs is None or given is not None:
+        outputs = tuple(_output(choice, request) for choice in choices)
+        return Generation(outputs, ids, *_vllm_prompt(given, ids, request))
     echo = first["logprobs"]
     tops = tuple(_ranked(top, request.prompt_logprobs) for top in (echo.get("top_logprobs") or [])[:prompt_tokens])
     outputs = tuple(_output(choice, request, skip=prompt_tokens) for choice in choices)
-    return outputs, ids, tuple(echo["token_logprobs"][:prompt_tokens]), tops
+    return Generation(outputs, ids, tuple(echo["token_logprobs"][:prompt_tokens]), tops)
 
 
 def _output(choice: Any, request: Request, skip: int = 0) -> Output:
@@ -90,9 +86,11 @@ def _ranked(top: Mapping[str, float] | None, k: int) -> TopLogprobs:
 
 
 def _vllm_prompt(
-    given: list[Any], ids: tuple[int, ...], request: Request
+    given: list[Any] | None, ids: tuple[int, ...], request: Request
 ) -> tuple[tuple[float | None, ...], tuple[TopLogprobs, ...]]:
     """Read vLLM's form: for each prompt token None (the first) or {id: {logprob, rank, decoded_token}}."""
+    if request.prompt_logprobs is None or given is None:
+        return (), ()
     if len(ids) != len(given):
         raise BadReply(f"{len(given)} prompt log-probabilities for {len(ids)} prompt ids")
     logprobs: list[float | None] = []
