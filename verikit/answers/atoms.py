@@ -89,6 +89,8 @@ class AtomParser(CalculusParser):
             self.enter()
             arguments, _ = self.items(")")
             self.leave()
+            if not arguments:
+                raise NotMath("a function of nothing")
             return Node("apply", (node, *arguments))
         return node
 

@@ -21,6 +21,7 @@ _MOST = re.compile(
     r"\b(?i:answer|option|choice|characteristic|it'?s|it is|choose|select|pick)\b[^.\n]{0,60}?"
     r"(?:\(|\b)([A-Z])(?:\)|\b(?=[.,;:]|\s*$))"
 )
+_SEVERAL = re.compile(r"\(?[A-J]\)?(?:\s*(?:[,;]|and)?\s*\(?[A-J]\)?){1,9}")
 _LEADING = re.compile(r"\W*\(?([A-Z])(?:[).:,]|\s*$|(?=[^\x00-\x7f]))")
 _ALONE = re.compile(r"(?<![A-Za-z0-9'’\\+*/=-])(?<![-+*/=]\()([A-Z])" + _ALONE_AFTER)
 _MORE = re.compile(r"\s*(?:\)|\})?\s*(?:,|and|or|&|/|\bor\b)\s*\(?([A-Z])(?![A-Za-z0-9'’])")
@@ -49,6 +50,12 @@ def gold_letter(gold: str) -> tuple[str, str]:
     if match := _LETTER_TEXT_GOLD.fullmatch(text):
         return match[1], match[2].strip()
     return "", ""
+
+
+def several_letters(text: str) -> frozenset[str]:
+    """The letters of an answer that names several options ("A, C" or "ACD"); empty if it is no such answer."""
+    letters = _SEVERAL.fullmatch(unwrap(text)) and re.findall(r"[A-J]", unwrap(text).replace("and", ""))
+    return frozenset(letters) if letters and len(set(letters)) == len(letters) else frozenset()
 
 
 def letter_in(text: str) -> str:

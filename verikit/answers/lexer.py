@@ -58,8 +58,8 @@ _ALIASES = {
 }  # fmt: skip
 _SKIPPED = frozenset(
     "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr middle displaystyle textstyle "
-    "scriptstyle limits nolimits quad qquad enspace thinspace hspace vspace hfill , ; ! : > space noindent "
-    "boldsymbol bm pmb mathit mathcal mathscr mathfrak phantom ensuremath rm bf it sf".split()
+    "scriptstyle angle triangle measuredangle limits nolimits quad qquad enspace thinspace hspace vspace hfill , ; "
+    "! : > space noindent boldsymbol bm pmb mathit mathcal mathscr mathfrak phantom ensuremath rm bf it sf".split()
 ) | {" ", "\n", "(", ")", "[", "]"}
 _TEXT = frozenset(
     "text textbf textit textrm textsf texttt textnormal textup mbox hbox mathrm mathbf mathsf mathtt operatorname "

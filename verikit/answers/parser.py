@@ -35,9 +35,10 @@ _NOT_FACTORS = frozenset(
 _DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
 _PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,18}))?")
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
+_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec bc ad bce ce am pm million billion thousand trillion dozen".split()
+    "sep sept oct nov dec bc ad bce ce am pm".split()
 )
 MAX_POSTFIXES = 24
 """Tokens of factorial, percent and prime signs and exponents after one atom."""
@@ -92,6 +93,8 @@ class Parser(AtomParser):
         while index < len(self.tokens) and self.tokens[index].kind == "word":
             index += 1
         words = self.tokens[self.index : index]
+        if len(words) == 1 and len(words[0].text) <= 3 and not words[0].text.istitle():
+            return  # A product of symbols, AB = 5.
         if 0 < len(words) <= MAX_LABEL and self.tokens[index].text in ("=", ":"):
             if any(word.text.lower() in _PROSE - {"the"} for word in words):
                 raise NotMath("prose before the value")
@@ -109,6 +112,10 @@ class Parser(AtomParser):
             parts.extend(self.take().text.replace("^", " ^ ").replace("/", " / ").split())
         if "".join(parts).lower() in _PERCENT:
             return self._on_last(node, lambda value: Node("pct", (value,)))
+        if parts and (scale := _SCALES.get(parts[0].lower())):
+            node, parts = self._on_last(node, lambda value: Node("mul", (value, num(scale)))), parts[1:]
+            if not parts:
+                return node
         unit = parse_unit([p for p in parts if p not in "()"])
         if unit is None:
             words = [p for p in parts if p.isalpha()]

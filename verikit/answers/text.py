@@ -18,6 +18,7 @@ MAX_CHARS = 2_000
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+", re.UNICODE)
 _MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
+_HALF_DAY = re.compile(r"\b([aApP])\.\s?[mM]\.?")
 _PARTS = re.compile(r"[,;&]|\band\b")
 _ARTICLES = frozenset(("a", "an", "the"))
 _FUNCTION = frozenset(
@@ -48,7 +49,7 @@ _ANY = frozenset(("any", "all", "every"))
 @lru_cache(maxsize=512)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text: lower case, without accents, articles, punctuation and LaTeX commands; numbers tidied."""
-    text = _COMMAND.sub(" ", text[:MAX_CHARS]).translate(_MARKUP)
+    text = _HALF_DAY.sub(r"\1m", _COMMAND.sub(" ", text[:MAX_CHARS]).translate(_MARKUP))
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     found = []

@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verikit.answers import choices, extract
-from verikit.answers.compare import compare, normal
+from verikit.answers.compare import compare
 from verikit.answers.evaluate import ExactField, Opaque, Undefined
 from verikit.answers.extract import Found
+from verikit.answers.normal import normal
 from verikit.answers.parser import parse
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.text import compare_texts
@@ -280,6 +281,8 @@ def _judge(
         return Verdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
+    if choices.several_letters(gold.text) and choices.several_letters(gold.text) == choices.several_letters(text):
+        return Verdict("equal", "same option letters", "letters", text, form, gold.text)
     if gold.tree is None:
         match = _against_text(text, gold, question, options, policy)
         return Verdict(match.outcome, match.rule, "text", text, form, gold.text)
@@ -347,17 +350,22 @@ def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], 
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
 _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
+_PLAIN_UNIT = re.compile(
+    r"(.{0,60}[\d})])\s+([a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?(?:\s*[/*]\s*[a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?)?)"
+)
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[a-zA-Z]|[kcm]m)(?:\^\{?[23]\}?)?")
 
 
 def _alternatives(text: str) -> list[Node]:
-    """Other trees a text may stand for: a decimal comma, grouped digits or a list, a power of ten."""
+    """Other trees a text may stand for: a decimal comma, grouped digits or a list, a plain unit, a power of ten."""
     texts: list[str] = []
     if _DECIMAL_COMMA.fullmatch(text):
         texts.append(text.replace(",", "."))
     if _GROUPED.search(text):
         texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
         texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
+    if unit := _PLAIN_UNIT.fullmatch(text):
+        texts.append(f"{unit[1]} \\text{{{unit[2]}}}")
     if _SPACED_POWER.search(text):
         texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))
     return [tree for t in texts if t != text and (tree := read(t).tree) is not None]
