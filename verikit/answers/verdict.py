@@ -327,7 +327,7 @@ def _readings(text: str, form: str) -> Iterator[str]:
         yield item
 
 
-_QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when)\b")
+_QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
 
 
 def _quoted(text: str, question: str) -> bool:
@@ -353,7 +353,7 @@ _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
 _PLAIN_UNIT = re.compile(
     r"(.{0,60}[\d})])\s+([a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?(?:\s*[/*]\s*[a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?)?)"
 )
-_LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[a-zA-Z]|[kcm]m)(?:\^\{?[23]\}?)?")
+_LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[mgsLlhNJWVK]|[kcm]m|kg)(?:\^\{?[23]\}?)?")
 
 
 def _alternatives(text: str) -> list[Node]:
