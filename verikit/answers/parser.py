@@ -214,8 +214,8 @@ class Parser(AtomParser):
             elif self.at("mod", "bmod", "pmod"):
                 node, plain = Node("fn", ("mod", node, self._modulus())), False
             elif self._juxtaposed():
-                right = self.power()
-                node, plain = self._join(node, right, plain), False
+                plain = plain and not self.at("(", "{")
+                node, plain = self._join(node, self.power(), plain), False
             else:
                 return Node("neg", (node,)) if negative else node
 
