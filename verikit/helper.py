@@ -131,6 +131,7 @@ class Helper:
 
     def _settle(self, process: subprocess.Popen[bytes], reply: dict[str, Any] | None) -> None:
         """Hand a reply to its caller; None says the process ended, and the next call starts another."""
+        future: Future[Any] | None = None
         with self._lock:
             if self._process is not process:
                 return

@@ -51,7 +51,7 @@ def contradiction(node: Node, policy: Policy) -> Match | None:
 
 def is_label(node: Node) -> bool:
     """Whether the left side of an equality only names what the right side gives: x, f(n), AB, (p, q), A : B."""
-    if node.op in ("sym", "apply") or (node.op == "const" and node.args[0] not in ("pi", "inf")):
+    if node.op in ("sym", "apply") or (node.op == "const" and str(node.args[0]) not in ("pi", "inf")):
         return True
     if node.op == "fn":
         return str(node.args[0]).endswith(":")

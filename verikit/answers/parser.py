@@ -14,7 +14,7 @@ from fractions import Fraction
 from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
 from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, num
+from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num
 from verikit.answers.units import COUNT, is_unit, parse_unit
 
 _RELATIONS = {
@@ -24,7 +24,6 @@ _RELATIONS = {
 }  # fmt: skip
 _SET_OPERATORS = {"cup": "union", "cap": "inter", "setminus": "diff"}
 _TIMES = frozenset(("*", "times", "cdot"))
-_OPENS = frozenset(("(", "{", "\\{", "["))
 _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
     "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
@@ -251,7 +250,7 @@ class Parser(AtomParser):
         previous = self.tokens[self.index - 1]
         if right is ONE:
             return left  # A differential inside of the integrand.
-        if plain and left.op == "num" and right.op == "div" and isinstance(left.args[0], int) and left.args[1] is None:
+        if plain and right.op == "div" and left.op == "num" and type(left.args[0]) is int and left.args[1] is None:
             top, bottom = right.args
             if top.op == bottom.op == "num" and previous.kind != "word" and 0 < top.args[0] < bottom.args[0]:
                 return Node("add", (left, right))
@@ -259,7 +258,7 @@ class Parser(AtomParser):
             return Node("deriv", (*order, right))
         if left.op in ("deg", "prime") and right.op == "prime":
             return Node("add", (left, right))
-        if left.op == "add" and left.args[0].op == "deg" and right.op == "prime":
+        if left.op == "add" and right.op == "prime" and children(left)[0].op == "deg":
             return Node("add", (*left.args, right))
         if left.op == right.op == "num" and previous.kind == "num":
             raise NotMath("two numbers side by side")

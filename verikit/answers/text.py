@@ -43,7 +43,6 @@ _NUMBER_WORDS = {w: str(i) for i, w in enumerate(
 )}  # fmt: skip
 _NEGATIVE = frozenset(("not", "no", "never", "neither", "nor", "none", "isn't", "wasn't", "without", "cannot"))
 _JOINING = frozenset(("or", "and", "versus", "vs"))
-_ANY = frozenset(("any", "all", "every"))
 
 
 @lru_cache(maxsize=512)

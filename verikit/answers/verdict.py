@@ -189,7 +189,7 @@ def _verify(
 ) -> Verdict:
     if found and found[-1].form == "box" and policy.several == "last" and not found[-1].negated and gold_text:
         text = found[-1].text
-        if text == gold_text or _same_but_spacing(text, gold_text):
+        if (text == gold_text and not text.isspace()) or _same_but_spacing(text, gold_text):
             return Verdict("equal", "same text", "text", text, "box", gold_text)
     gold = read_gold(gold_text)
     if gold.problem:
@@ -214,7 +214,8 @@ def _same_but_spacing(a: str, b: str) -> bool:
         return False
     if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
         return False
-    return _SPACING.sub("", a.replace("dfrac", "frac")) == _SPACING.sub("", b.replace("dfrac", "frac"))
+    squeezed = _SPACING.sub("", a.replace("dfrac", "frac"))
+    return squeezed != "" and squeezed == _SPACING.sub("", b.replace("dfrac", "frac"))
 
 
 def _several(found: list[Found], gold: Gold, policy: Policy) -> Verdict | None:
