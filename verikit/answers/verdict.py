@@ -277,8 +277,10 @@ def _judge(
     form = found.form
     if found.negated:
         return Verdict("different", "the answer is negated", "", found.text, form, gold.text)
+    if len(found.text) > 2 * MAX_CHARS:
+        return Verdict("limit", "the answer is too long", "", found.text[:200], form, gold.text)
     text = _trim(found.text)
-    if text == gold.text or (gold.text and text and _same_but_spacing(text, gold.text)):
+    if text == gold.text or _same_but_spacing(text, gold.text):
         return Verdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
