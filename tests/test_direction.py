@@ -7,9 +7,10 @@ import sys
 from itertools import pairwise
 
 import pytest
-from conftest import ROOT
 
 import verikit
+from tests.conftest import ROOT
+from verikit.registry import find, registered
 
 FOLDERS = ("verikit", "judges", "trainers", "evals")
 MAY_IMPORT = {
@@ -33,9 +34,13 @@ HEAVY = (
 )
 BROAD = {
     "verikit/verifier.py": 1,  # the scoring boundary, where an exception becomes data
-    "verikit/spec.py": 1,  # raises again, once a half-imported module is out of sys.modules
+    "verikit/helper.py": 1,  # a helper process's main: whatever a function raises is its reply
+    "verikit/sandbox/runner.py": 3,  # the program under test raises whatever it likes, also while it is reported
+    "verikit/sandbox/server.py": 1,  # a forked child that can't be restricted reports and dies
+    "verikit/sandbox/values.py": 1,  # reading a value may run the program's own code
 }
-"""Broad excepts by file. The scoring boundary and the mains of worker processes may have one; nothing else may."""
+"""Broad excepts by file, those that raise again aside: the scoring boundary, and where a worker process runs code of
+others. Nothing else may have one."""
 
 
 def modules():
@@ -97,7 +102,9 @@ def test_broad_excepts_stand_only_where_an_exception_becomes_data():
     found = {}
     for path in MODULES:
         for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.ExceptHandler):
+            if isinstance(node, ast.ExceptHandler) and not (
+                isinstance(node.body[-1], ast.Raise) and not node.body[-1].exc
+            ):
                 caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
                 if any(
                     c is None or (isinstance(c, ast.Name) and c.id in ("Exception", "BaseException")) for c in caught
@@ -115,8 +122,10 @@ def test_every_public_function_class_and_module_says_what_it_does(path):
         members = [node, *(node.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_") else [])]
         for member in members:
             if isinstance(member, (ast.FunctionDef, ast.ClassDef)) and not member.name.startswith("_"):
-                overload = any(isinstance(d, ast.Name) and d.id == "overload" for d in member.decorator_list)
-                assert overload or ast.get_docstring(member) or path.name == "answer.py", f"{member.name} says nothing"
+                declared = (
+                    isinstance(member.body[-1], ast.Expr) and ast.unparse(member.body[-1]) == "..."
+                )  # overload, protocol
+                assert declared or ast.get_docstring(member), f"{member.name} says nothing"
 
 
 def documented_constants(path):
@@ -138,8 +147,11 @@ def test_every_public_name_of_verikit_is_documented(name):
 
 def test_all_is_sorted_and_complete():
     assert len(set(verikit.__all__)) == len(verikit.__all__)
-    public = {n for n, v in vars(verikit).items() if not n.startswith("_") and not inspect.ismodule(v)}
-    assert public == set(verikit.__all__)
+    assert verikit.__all__ == sorted(verikit.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
+    values = {name: entry.value for name, entry in registered("verifiers").items()}
+    core = {n for n, v in values.items() if v.startswith("verikit.") and not v.startswith("verikit.judges.")}
+    assert core <= set(verikit.__all__)
+    assert all(getattr(verikit, name) is find("verifiers", name) for name in core)
 
 
 @pytest.mark.parametrize(

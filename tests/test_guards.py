@@ -1,5 +1,7 @@
 import pickle
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -7,8 +9,8 @@ from hypothesis import strategies as st
 
 from verikit import Sample, Score, score_all, verifier
 from verikit.errors import UsageError
-from verikit.guards import cached, length_guard
-from verikit.verifier import FunctionVerifier
+from verikit.guards import cached, length_guard, with_timeout
+from verikit.verifier import FunctionVerifier, Verifier
 from verikit.verifiers.exact import Exact
 from verikit.verifiers.numeric import Numeric
 
@@ -134,3 +136,28 @@ def test_bad_options_are_refused():
     for make in (lambda: cached(Exact(), 0), lambda: length_guard(Exact(), -1), lambda: cached("exact")):
         with pytest.raises(UsageError):
             make()
+
+
+class Slow(Verifier):
+    name = "slow"
+
+    def score(self, samples):
+        time.sleep(float(samples[0].completion))
+        return [Score(1.0, answer="x", parts={"a": Score(0.5)}, steps=(Score(0.25),)) for _ in samples]
+
+
+def test_with_timeout_gives_up_on_one_sample_and_scores_the_others():
+    scores = with_timeout(Slow(), seconds=1.0).score([Sample(completion=s) for s in ("0", "60", "0.01")])
+    assert [s.status for s in scores] == ["ok", "timeout", "ok"]
+    assert scores[0] == Score(1.0, answer="x", parts={"a": Score(0.5)}, steps=(Score(0.25),), seconds=scores[0].seconds)
+
+
+def test_with_timeout_works_in_a_thread_and_pickles():
+    guarded = pickle.loads(pickle.dumps(with_timeout(Slow(), seconds=30)))
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(guarded.score, [Sample(completion="0")]).result()[0].value == 1.0
+
+
+def test_with_timeout_refuses_what_no_other_process_can_load():
+    with pytest.raises(UsageError, match="pickled"):
+        with_timeout(Exact() >> (lambda x: x), seconds=1)

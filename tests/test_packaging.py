@@ -11,7 +11,8 @@ import venv
 import zipfile
 
 import pytest
-from conftest import ROOT
+
+from tests.conftest import ROOT
 
 FOLDERS = ("verikit", "judges", "trainers", "evals")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -112,7 +113,7 @@ home = pathlib.Path(verikit.__file__).resolve()
 assert pathlib.Path(sys.prefix).resolve() in home.parents, home
 assert (home.parent / "py.typed").is_file()
 for module in pkgutil.walk_packages(verikit.__path__, "verikit."):
-    if module.name != "verikit.__main__":
+    if module.name not in ("verikit.__main__", "verikit.sandbox.boot"):  # scripts
         importlib.import_module(module.name)
 for group in ("verikit.verifiers", "verikit.selectors"):
     found = entry_points(group=group)

@@ -105,13 +105,30 @@ def test_a_fault_of_the_call_is_raised_and_not_hidden_in_a_row():
         score_all(Returns(make), samples("a", "b"))
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_the_boundary_does_not_swallow_the_users_interrupt(error):
-    def make(samples):
-        raise error
+def test_the_boundary_does_not_swallow_the_users_interrupt():
+    def interrupted(sample):
+        raise KeyboardInterrupt
 
-    with pytest.raises(error):
-        score_all(Returns(make), samples("a"))
+    with pytest.raises(KeyboardInterrupt):
+        score_all(FunctionVerifier(interrupted), [Sample()])
+
+
+def test_a_verifier_that_exits_does_not_end_the_program():
+    def leaves(sample):
+        raise SystemExit(0)
+
+    assert score_all(FunctionVerifier(leaves), [Sample()])[0].reason.endswith("SystemExit: 0")
+
+
+def test_an_error_that_can_not_be_printed_is_data_like_any_other():
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    def raises(sample):
+        raise Mute
+
+    assert score_all(FunctionVerifier(raises), [Sample()])[0].status == "error"
 
 
 def test_the_reason_is_one_short_line_with_the_hint():

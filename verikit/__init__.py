@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.combine import all_of, by, clip, first_of, gate, majority, maximum, mean, minimum
 from verikit.errors import VerikitError
-from verikit.guards import cached, length_guard
+from verikit.guards import cached, length_guard, with_timeout
 from verikit.spec import load
 from verikit.types import PASS_MARK, Answer, Group, Message, Prompt, Sample, Score, Status
 from verikit.verifier import Verifier, score_all, verifier
@@ -86,6 +86,7 @@ __all__ = [
     "score_all",
     "tags",
     "verifier",
+    "with_timeout",
 ]
 
 

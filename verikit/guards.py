@@ -1,17 +1,20 @@
-"""Guards around a verifier: a cap on length, a memory. Neither changes what a score means."""
+"""Guards around a verifier: a cap on length, a memory, a deadline. None changes what a score means."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from verikit.combine import Part, as_verifier
-from verikit.errors import UsageError
+from verikit.errors import HelperError, HelperTimeout, UsageError
+from verikit.helper import Helper
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier, score_all
 
@@ -107,3 +110,70 @@ def cached(part: Part, size: int = 65536) -> Verifier:
     if not size > 0:
         raise UsageError(f"size must be at least 1, not {size!r}")
     return Cached(as_verifier(part), size)
+
+
+@dataclass(frozen=True)
+class WithTimeout(Verifier):
+    """A verifier with a deadline for each sample; see `with_timeout`."""
+
+    part: Verifier
+    seconds: float
+    workers: int
+    name = "with_timeout"
+    _helper: Helper = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score the samples in worker processes, `workers` at a time."""
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-timeout") as threads:
+            return list(threads.map(self._one, samples))
+
+    def _one(self, sample: Sample) -> Score:
+        try:
+            row = self._helper.call("verikit.guards:score_row", self.part, sample, timeout=self.seconds)
+        except HelperTimeout:
+            return Score.timeout(f"{self.part.name} took more than {self.seconds} s, or its process died")
+        except HelperError as error:
+            return Score.error(f"{self.part.name}: {error}")
+        return _rebuilt(row)
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the part."""
+        return self.part.equal(a, b)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (WithTimeout, (self.part, self.seconds, self.workers))
+
+
+def score_row(part: Verifier, sample: Sample) -> dict[str, Any]:
+    """In a worker process: one sample's score as plain data."""
+    return asdict(score_all(part, [sample])[0])
+
+
+def _rebuilt(row: dict[str, Any]) -> Score:
+    parts = {name: _rebuilt(part) for name, part in row["parts"].items()}
+    return Score(**row | {"parts": parts, "steps": tuple(map(_rebuilt, row["steps"]))})
+
+
+def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
+    """Give each sample at most `seconds` in a worker process, which is killed beyond that; the sample is `timeout`.
+
+    Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
+    pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
+    notebook's cell.
+
+    Raises:
+        UsageError: the time is not positive, or the verifier can't be pickled.
+    """
+    verifier = as_verifier(part)
+    if not seconds > 0 or workers < 1:
+        raise UsageError(f"a deadline and the number of workers are above 0, not {seconds!r} and {workers!r}")
+    try:
+        pickle.dumps(verifier)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise UsageError(
+            f"{verifier.name} can't be pickled: {error}", hint="define its functions in a module"
+        ) from None
+    return WithTimeout(verifier, float(seconds), workers)

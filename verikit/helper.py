@@ -39,8 +39,8 @@ class Helper:
     Thread-safe, with many calls in flight; cheap to make, nothing starts before the first `call`.
     """
 
-    def __init__(self, workers: int = 2, memory_mb: int = 1024, preload: Sequence[str] = ()) -> None:
-        """Set up `workers` processes of at most `memory_mb` MiB of address space each.
+    def __init__(self, workers: int = 2, memory_mb: int | None = 1024, preload: Sequence[str] = ()) -> None:
+        """Set up `workers` processes of at most `memory_mb` MiB of address space each (None: no cap).
 
         `preload` names modules to import, or functions to call, once before the workers are forked.
         """
@@ -220,15 +220,15 @@ def _write(pipe: IO[bytes] | None, data: bytes) -> None:
 # What follows runs in the helper process.
 
 
-def _limit(memory_mb: int, private: Sequence[int]) -> None:
+def _limit(memory_mb: int | None, private: Sequence[int]) -> None:
     """A worker's start: cap its memory, tie its life to the helper's, let go of the helper's pipes."""
     import resource
 
     for descriptor in private:
         with suppress(OSError):
             os.close(descriptor)
-    size = memory_mb * 2**20
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    if memory_mb is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, AttributeError):
         import ctypes

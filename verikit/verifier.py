@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -102,7 +103,7 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
             problem = f"{verifier.name} returned something that is not a Score"
     except UsageError:
         raise
-    except Exception as error:  # noqa: BLE001 - the one boundary where an exception becomes data
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the one boundary where an exception becomes data
         problem = f"{verifier.name} raised {describe(error)}"
     if len(samples) <= 1:
         return [Score.error(problem, seconds=time.perf_counter() - start) for _ in samples]
@@ -124,7 +125,8 @@ def walk(verifier: Verifier) -> Iterator[Verifier]:
 
 def describe(error: BaseException) -> str:
     """One line for a reason: the type, the message, and the hint of our own errors; cut at 500 characters."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    # The library's own way of saying it: it copes with an exception that can't be turned into text.
+    text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
     if isinstance(error, VerikitError) and error.hint:
         text += f" ({error.hint})"
     return text if len(text) <= 500 else text[:499] + "…"

@@ -1,8 +1,8 @@
 import re
 
 import pytest
-from hostile_texts import HOSTILE
 
+from tests.hostile_texts import HOSTILE
 from verikit import Sample, score_all
 from verikit.errors import UsageError
 from verikit.verifiers.choice import Choice, chosen_letter

@@ -4,8 +4,8 @@ import re
 from collections import Counter
 
 import pytest
-from hostile_texts import HOSTILE
 
+from tests.hostile_texts import HOSTILE
 from verikit import Sample, score_all
 from verikit.errors import UsageError
 from verikit.verifiers.cover_em import CoverEM

@@ -2,10 +2,10 @@ import decimal
 from fractions import Fraction
 
 import pytest
-from hostile_texts import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.hostile_texts import HOSTILE
 from verikit import Sample
 from verikit.errors import UsageError
 from verikit.verifiers.numeric import Numeric, last_number

@@ -3,10 +3,10 @@
 import time
 
 import pytest
-from hostile_texts import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.hostile_texts import HOSTILE
 from verikit import Sample
 from verikit.errors import UsageError
 from verikit.verifiers.boxed import Boxed

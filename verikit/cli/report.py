@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from verikit.errors import UsageError
 from verikit.scoring.show import show
@@ -22,10 +21,9 @@ def report(runs: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({name: summary for name, (summary, _) in found.items()}, indent=2, ensure_ascii=False))
         return
-    console = Console()
     for name, (summary, config) in found.items():
-        console.rule(name, align="left", style="dim")
-        show(summary, config, console)
+        click.secho(name, dim=True)
+        click.echo("\n".join(show(summary, config)))
 
 
 def _read(run: Path, name: str) -> Any:

@@ -53,7 +53,7 @@ class BwrapSandbox(OneShot):
                 f"bwrap does not work here: {first.stderr.strip()[-300:] or first.error}",
                 hint="it needs user namespaces; the local sandbox also works without them",
             )
-        properties, notes = probes.examine(self)
+        properties, notes = probes.examine(self, spin_s=1.0)
         layers = {"bwrap": "active", "seccomp": "active", "limits": "active", "namespaces": "active"}
         self._report = Report("bwrap", platform.platform(terse=True), layers, properties, notes)
         self._report.require(frozenset(PROPERTIES) if strict else frozenset(require))

@@ -20,17 +20,25 @@ from typing import Any
 
 from verikit.errors import SandboxError
 from verikit.sandbox.types import Limits
+from verikit.sandbox.values import MAX_BYTES
 
 START_S = 60.0
 GRACE_S = 10.0
 """How long past a run's own deadline the server may take to say so."""
 _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
+_STEPS = 100
+"""How many full steps of a session the processor time is for; each step has its own wall clock."""
+RECORD_CAP = MAX_BYTES + (1 << 16)
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME")
 _SEALED = 0x000F
 
 
 class Broken(SandboxError):
     """A fork server died, hung, or could not restrict a child; the run may be tried on another."""
+
+
+class Refused(Broken):
+    """A fork server started and said that it can't work as asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,7 @@ class ForkServer:
             raise Broken(f"the fork server did not start: {error}") from None
         if not self.facts["ready"]:
             self.close()
-            raise Broken(self.facts["reason"])
+            raise Refused(self.facts["reason"])
 
     def _receive(self, seconds: float) -> dict[str, Any]:
         self._control.settimeout(seconds)
@@ -102,7 +110,7 @@ class ForkServer:
     def start(self, limits: Limits, stdin: int, commands: int, *, wall_s: float, session: bool = False) -> Flight:
         """Start a child that reads `commands`; the flight reads its output."""
         self.runs += 1
-        cpu = limits.cpu_s if limits.cpu_s is not None else limits.wall_s + 1
+        cpu = limits.cpu_s if limits.cpu_s is not None else (limits.wall_s + 1) * (_STEPS if session else 1)
         order = {
             "wall": wall_s, "cpu": cpu, "memory": limits.memory_mb << 20, "disk": limits.disk_mb << 20,
             "files": limits.files, "threads": limits.threads, "session": session,
@@ -150,7 +158,7 @@ class Flight:
     def __init__(self, control: socket.socket, reads: list[int], cap: int) -> None:
         self._control = control
         self._open = dict(zip(reads, ("stdout", "stderr", "record"), strict=True))
-        self._caps = {"stdout": cap, "stderr": cap, "record": 2 << 20}
+        self._caps = {"stdout": cap, "stderr": cap, "record": RECORD_CAP}
         self.data = {name: bytearray() for name in self._caps}
         self.overflow = ""
         """The stream that exceeded its cap."""
@@ -197,17 +205,8 @@ class Flight:
                     self._hear()
             if lines and not self._stopping and self.data["record"].count(b"\n") >= lines:
                 return
-        self._drain()
-
-    def gather(self) -> None:
-        """Read what the child has written so far, without waiting."""
-        waiting = select.poll()
-        for descriptor, name in self._open.items():
-            if name != "record":
-                waiting.register(descriptor, select.POLLIN)
-        while not self.overflow and (ready := [d for d, event in waiting.poll(0) if event & select.POLLIN]):
-            for descriptor in ready:
-                self._read(descriptor)
+        self.gather()
+        self.close()
 
     def stop(self) -> None:
         """Have the server end the child now."""
@@ -247,12 +246,15 @@ class Flight:
         if self.ended and self.ended["why"] == "infra":
             raise Broken(self.ended["reason"] or "a child ended before it was restricted")
 
-    def _drain(self) -> None:
-        """Read what is left in the pipes; nobody writes any more."""
-        for descriptor in list(self._open):
-            while self._read(descriptor) and not self.overflow:
-                continue
-        self.close()
+    def gather(self) -> None:
+        """Read what is in the pipes now, without waiting: a forked copy of the caller may hold their other ends."""
+        waiting = select.poll()
+        for descriptor, name in self._open.items():
+            if name != "record" or self.ended is not None:
+                waiting.register(descriptor, select.POLLIN)
+        while not self.overflow and (ready := [d for d, event in waiting.poll(0) if event & select.POLLIN]):
+            for descriptor in ready:
+                self._read(descriptor)
 
     def close(self) -> None:
         """Close the pipes."""

@@ -25,7 +25,9 @@ class Cage:
 
     landlock_abi: int
     drop_to: int | None
-    """The user and group to become; None: stay, with no capability."""
+    """The user and group to become; None: stay who we are."""
+    capabilities: int
+    """What is kept; only to read Python's own files where they lie in a closed folder (Landlock names them)."""
     readable: list[int]
     """Descriptors of what may be read, for Landlock."""
     devices: list[int]
@@ -41,6 +43,7 @@ class Prepared:
 
     limits: list[tuple[int, tuple[int, int]]]
     drop_to: int | None
+    capabilities: int
     rules: int | None
 
 
@@ -52,7 +55,7 @@ def prepare(cage: Cage, order: Mapping[str, float], work: str) -> Prepared:
         directory = os.open(work, os.O_PATH | os.O_CLOEXEC)
         rules = landlock.ruleset(cage.landlock_abi, cage.readable, [directory, *cage.devices])
         os.close(directory)
-    return Prepared(resource_limits(order, size, cage.tasks), cage.drop_to, rules)
+    return Prepared(resource_limits(order, size, cage.tasks), cage.drop_to, cage.capabilities, rules)
 
 
 def release(prepared: Prepared) -> None:
@@ -67,16 +70,22 @@ def confine(prepared: Prepared) -> None:
     for kind, pair in prepared.limits:
         resource.setrlimit(kind, pair)
     if prepared.drop_to is not None:
-        os.setgroups([])
-        os.setresgid(prepared.drop_to, prepared.drop_to, prepared.drop_to)
-        os.setresuid(prepared.drop_to, prepared.drop_to, prepared.drop_to)
-    linux.drop_capabilities()
+        become(prepared.drop_to)
+    linux.keep_capabilities(prepared.capabilities)
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     if prepared.rules is not None:
         landlock.restrict(prepared.rules)
     seccomp.install(seccomp.program(os.getpid()))
+
+
+def become(uid: int) -> None:
+    """Take on a user and group for good; capabilities stay until they are dropped."""
+    linux.prctl(linux.PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
 
 
 def resource_limits(order: Mapping[str, float], base: int, tasks: int) -> list[tuple[int, tuple[int, int]]]:

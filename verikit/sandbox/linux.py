@@ -17,6 +17,7 @@ MNT_DETACH = 2
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
+PR_SET_KEEPCAPS, CAP_DAC_READ_SEARCH = 8, 1 << 2
 SYS_CAPSET, SYS_PIVOT_ROOT, SYS_MOUNT_SETATTR = 126, 155, 442
 _AT_RECURSIVE, _MADV_COLLAPSE = 0x8000, 25
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
@@ -67,9 +68,9 @@ def make_read_only(path: str) -> None:
     syscall(SYS_MOUNT_SETATTR, -1, path.encode(), _AT_RECURSIVE, ctypes.byref(attributes), 32)
 
 
-def drop_capabilities() -> None:
-    """Give up every capability."""
-    header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+def keep_capabilities(kept: int) -> None:
+    """Give up every capability that is not in the bit set `kept`."""
+    header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(kept, kept)
     syscall(SYS_CAPSET, ctypes.byref(header), ctypes.byref(data))
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
+import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self
 
-from verikit.errors import SandboxError, UsageError
+from verikit.errors import SandboxError, SandboxUnavailable, UsageError
 from verikit.sandbox import probes, records
 from verikit.sandbox.client import GRACE_S, Broken, ForkServer, sealed
 from verikit.sandbox.guest import source
@@ -58,6 +61,11 @@ class LocalSandbox:
         wanted = frozenset(PROPERTIES) if strict else frozenset(require)
         if unknown := wanted - set(PROPERTIES):
             raise UsageError(f"unknown properties {sorted(unknown)}", hint=f"known: {', '.join(PROPERTIES)}")
+        if sys.platform != "linux" or platform.machine() != "x86_64":
+            raise SandboxUnavailable(
+                f"the local sandbox needs Linux on x86-64, not {sys.platform} on {platform.machine()}",
+                hint="verikit.sandbox.process.ProcessSandbox runs trusted programs anywhere, without isolation",
+            )
         self.limits = limits or Limits()
         self.workers = workers or len(os.sched_getaffinity(0))
         self._pool = Pool(self.workers, paranoid=paranoid, namespaces=namespaces)
@@ -89,7 +97,14 @@ class LocalSandbox:
         Raises:
             ValueError: an argument of the call has no typed form, or a file's name leads out.
         """
-        return self._run(Job(code, stdin, call, limits, files or {}))
+        return self._job(Job(code, stdin, call, limits, files or {}))
+
+    def run_calls(self, code: str, calls: Sequence[Call], limits: Limits | None = None) -> RunResult:
+        """Run one program and call it several times in the one child; the value is the list of results.
+
+        The first call that fails ends the run. Calls of one child can know of each other.
+        """
+        return self._run(Job(code, limits=limits), calls)
 
     async def arun(self, code: str, **options: Any) -> RunResult:
         """Run one program without blocking the event loop; the options of `run`."""
@@ -99,9 +114,9 @@ class LocalSandbox:
         """Run many programs, `workers` at a time; results keep the order."""
         jobs = list(jobs)
         if self.workers == 1 or len(jobs) < 2:
-            return [self._run(job) for job in jobs]
+            return [self._job(job) for job in jobs]
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
-            return list(threads.map(self._run, jobs))
+            return list(threads.map(self._job, jobs))
 
     def session(self, limits: Limits | None = None, *, science: bool = True) -> Session:
         """A namespace that persists over the steps of one solution; a context manager.
@@ -126,7 +141,7 @@ class LocalSandbox:
         job = Job(code, stdin, call, limits)
         seen: list[Any] = []
         for seed in (0, 0, 1, 1):
-            result = self._run(job, seed=seed, repeat=2 if call else 1)
+            result = self._run(job, [call, call] if call else [], seed=seed)
             if result.status == "infra_error":
                 raise SandboxError(f"determinism can't be checked: {result.error}")
             if result.status != "ok":
@@ -147,8 +162,12 @@ class LocalSandbox:
             raise SandboxError(f"equivalence can't be decided: {result.error}")
         return result.status == "ok" and result.value is True
 
-    def _run(self, job: Job, *, seed: int = 0, repeat: int = 1) -> RunResult:
-        payload = records.payload(job.code, job.call, job.files, repeat=repeat)
+    def _job(self, job: Job) -> RunResult:
+        result = self._run(job, [job.call] if job.call else [])
+        return replace(result, value=result.value[0]) if job.call and result.status == "ok" else result
+
+    def _run(self, job: Job, calls: Sequence[Call], *, seed: int = 0) -> RunResult:
+        payload = records.payload(job.code, calls, job.files)
         stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
         preload, limits = tier(job.code), job.limits or self.limits
         problem = ""
@@ -161,7 +180,7 @@ class LocalSandbox:
                     problem = str(error)
                     continue
                 try:
-                    result = _fly(server, payload, stdin, limits)
+                    result = _fly(server, payload, stdin, limits, len(calls))
                 except (Broken, OSError) as error:
                     problem = str(error)
                     self._pool.discard(server)
@@ -189,7 +208,7 @@ def tier(code: str) -> str:
     return source("science" if any(name in code for name in _SCIENCE) else "bare")
 
 
-def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits) -> RunResult:
+def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits, calls: int) -> RunResult:
     """One run on one server."""
     commands, given = sealed(payload), sealed(stdin)
     try:
@@ -203,7 +222,7 @@ def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits) -> Ru
         flight.close()
     if flight.ended is None:
         raise Broken("the run has no end")
-    return records.result(flight.ended, flight.overflow, flight.data, limits.wall_s)
+    return records.result(flight.ended, flight.overflow, flight.data, limits.wall_s, calls)
 
 
 _default: LocalSandbox | None = None

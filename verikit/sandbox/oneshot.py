@@ -15,10 +15,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import IO, Any, Self
 
 from verikit.sandbox import records
-from verikit.sandbox.client import clean_environment
+from verikit.sandbox.client import RECORD_CAP, clean_environment
 from verikit.sandbox.report import Report
 from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
 
@@ -59,21 +60,22 @@ class OneShot:
             tempfile.TemporaryFile() as given,
             tempfile.TemporaryDirectory(prefix="verikit-", ignore_cleanup_errors=True) as work,
         ):
-            payload.write(records.payload(code, call, files))
+            payload.write(records.payload(code, [call] if call else [], files))
             given.write(stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin)
             for file in (payload, given):
                 file.seek(0)
             try:
-                return self._fly(payload, given, limits, work)
+                result = self._fly(payload, given, limits, work, 1 if call else 0)
             except OSError as error:
                 return RunResult("infra_error", error=Failure("infra", str(error)))
+        return replace(result, value=result.value[0]) if call and result.status == "ok" else result
 
     def map(self, jobs: Iterable[Job]) -> list[RunResult]:
         """Run many programs, `workers` at a time; results keep the order."""
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
             return list(threads.map(lambda j: self.run(j.code, j.stdin, j.call, j.limits, j.files), jobs))
 
-    def _fly(self, payload: IO[bytes], given: IO[bytes], limits: Limits, work: str) -> RunResult:
+    def _fly(self, payload: IO[bytes], given: IO[bytes], limits: Limits, work: str, calls: int) -> RunResult:
         pipes = {name: os.pipe() for name in ("stdout", "stderr", "record")}
         order = {
             "cpu": limits.cpu_s if limits.cpu_s is not None else limits.wall_s + 1, "memory": limits.memory_mb << 20,
@@ -95,7 +97,7 @@ class OneShot:
             for descriptor in (*(write for _, write in pipes.values()), *extra):
                 os.close(descriptor)
         reads = {read: name for name, (read, _) in pipes.items()}
-        caps = {"stdout": limits.output_kb << 10, "stderr": limits.output_kb << 10, "record": 2 << 20}
+        caps = {"stdout": limits.output_kb << 10, "stderr": limits.output_kb << 10, "record": RECORD_CAP}
         try:
             data, why = _collect(process, reads, caps, start + limits.wall_s)
         finally:
@@ -107,7 +109,7 @@ class OneShot:
             "why": why, "exit": process.returncode, "seconds": time.monotonic() - start, "disk_full": False,
             "cpu_over": False,
         }  # fmt: skip
-        return records.result(ended, overflow, data, limits.wall_s)
+        return records.result(ended, overflow, data, limits.wall_s, calls)
 
     def close(self) -> None:
         """Nothing stays behind."""

@@ -43,10 +43,8 @@ def exceeds(tree: str, most_bytes: int, most_files: int) -> bool:
 def remove_tree(top: str) -> None:
     """Remove a directory with all below it, of any depth and without permissions to it."""
     moved = 0
-    while True:
-        inner = _empty(top)
-        if not inner:
-            break
+    os.chmod(top, 0o700)
+    while inner := _empty(top):
         for directory in inner:
             for deeper in _empty(directory):
                 moved += 1
@@ -56,12 +54,12 @@ def remove_tree(top: str) -> None:
 
 
 def _empty(directory: str) -> list[str]:
-    """Unlink all files of a directory; the directories in it are returned."""
-    os.chmod(directory, 0o700)
+    """Unlink all files of a directory; the directories in it are opened up and returned."""
     inner = []
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
+                os.chmod(entry.path, 0o700)
                 inner.append(entry.path)
             else:
                 os.unlink(entry.path)

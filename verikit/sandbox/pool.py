@@ -13,13 +13,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from verikit.sandbox.client import Broken, ForkServer, Options
+from verikit.sandbox.client import Broken, ForkServer, Options, Refused
 
 MAX_RUNS = 10_000
 """After so many runs a server is replaced."""
 
 _refusal: str | None = None
 """Why namespaces can't be had on this machine; None: not known to be refused."""
+_allowed = False
+"""Whether a server has had them; after that, going without would be a silent downgrade."""
 
 
 class Pool:
@@ -83,13 +85,18 @@ class Pool:
         server.close()
 
     def _start(self, preload: str, seed: int) -> ForkServer:
-        global _refusal
+        """Start a server, with namespaces unless this machine has refused them before it ever allowed them."""
+        global _refusal, _allowed
         if self.namespaces and _refusal is None:
             try:
-                return ForkServer(Options(preload, seed, True, self._paranoid))
-            except Broken as broken:
+                server = ForkServer(Options(preload, seed, True, self._paranoid))
+                _allowed = True
+                return server
+            except Refused as refused:
+                if _allowed:
+                    raise
                 server = ForkServer(Options(preload, seed, False, self._paranoid))
-                _refusal = str(broken)
+                _refusal = str(refused)
                 return server
         return ForkServer(Options(preload, seed, False, self._paranoid))
 

@@ -48,8 +48,12 @@ def _probe(box: LocalSandbox, pool: Pool, *, paranoid: bool) -> Report:
     return Report("local", platform.platform(terse=True), layers, properties, notes)
 
 
-def examine(box: Sandbox) -> tuple[dict[Property, Proof], dict[Property, str]]:
+def examine(box: Sandbox, *, spin_s: float = 0.05) -> tuple[dict[Property, Proof], dict[Property, str]]:
     """Run the probes; the proofs, and what was seen where one failed.
+
+    Args:
+        box: what to examine.
+        spin_s: how long a loop runs before it must be stopped; longer than the sandbox takes to start a program.
 
     Raises:
         SandboxError: the sandbox can't even run these.
@@ -63,7 +67,7 @@ def examine(box: Sandbox) -> tuple[dict[Property, Proof], dict[Property, str]]:
             raise SandboxError(f"the sandbox does not run its own probes: {facts.status}, {facts.error}")
         with open(canary.name, "rb") as file:
             untouched = file.read() == b"canary"
-    spin = box.run("while True: pass", limits=Limits(wall_s=0.1))
+    spin = box.run("while True: pass", limits=Limits(wall_s=spin_s))
     flood = box.run("while True: print('x' * 1000)", limits=_SMALL)
     fill = box.run(source("attempts"), call=("fill", [], {}), limits=_SMALL)
     again = box.run(source("attempts"), call=("left_over", [], {}), limits=_SMALL)
@@ -101,7 +105,9 @@ def _layers(facts: dict[str, Any], refusal: str | None, *, paranoid: bool) -> di
         "landlock": f"active (ABI {abi})" if abi else "missing: the kernel has none",
         "seccomp": "active",
         "limits": "active",
-        "user_drop": "active" if facts["user_drop"] else "not needed or not possible: no capability is kept",
+        "user_drop": "active"
+        if facts["user_drop"]
+        else f"{'missing' if facts['root'] else 'not needed'}: stays the user",
         "namespaces": spaces,
         "fresh_tmpfs": spaces,
         "paranoid": "active" if paranoid and facts["namespaces"] else "off",

@@ -19,28 +19,18 @@ _STATUSES = frozenset(get_args(Status))
 
 
 def payload(
-    code: str,
-    call: Call | None = None,
-    files: Mapping[str, str | bytes] | None = None,
-    *,
-    repeat: int = 1,
-    ask: Sequence[str] = (),
+    code: str, calls: Sequence[Call] = (), files: Mapping[str, str | bytes] | None = None, ask: Sequence[str] = ()
 ) -> bytes:
-    """One line for the child: the program and the call, and nothing it must not know.
+    """One line for the child: the program and the calls, and nothing it must not know.
 
     Raises:
         ValueError: an argument has no typed form, or a file's name leads out of the directory.
     """
-    job: dict[str, Any] = {"code": code}
-    if call is not None:
-        name, args, kwargs = call
-        if name.startswith("_"):
-            raise ValueError(f"can't call {name!r}: a private name")
-        job |= {"call": [name, values.encode(list(args)), values.encode(dict(kwargs))], "repeat": repeat}
+    job: dict[str, Any] = {"code": code, "calls": [], "ask": list(ask)}
+    for name, args, kwargs in calls:
+        job["calls"].append([name, values.encode(list(args)), values.encode(dict(kwargs))])
     if files:
         job["files"] = {_inside(name): _bytes(content).hex() for name, content in files.items()}
-    if ask:
-        job["ask"] = list(ask)
     return json.dumps(job).encode() + b"\n"
 
 
@@ -54,12 +44,16 @@ def _inside(name: str) -> str:
     return name
 
 
-def result(ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], wall_s: float) -> RunResult:
-    """Judge a run that has ended."""
+def result(
+    ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], wall_s: float, calls: int = 0
+) -> RunResult:
+    """Judge a run that has ended; with `calls`, its value is a list of as many."""
     stdout, stderr = (bytes(data[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
     status, value, error = _outside(ended, overflow, wall_s)
     if status is None:
         status, value, error = read(bytes(data["record"]))
+    if status == "ok" and calls and not (isinstance(value, list) and len(value) == calls):
+        status, value, error = "no_result", None, Failure("no result", f"the record does not hold {calls} value(s)")
     if status == "no_result" and ended["exit"]:
         error = Failure("no result", f"the process ended itself with exit code {ended['exit']}")
     return RunResult(status, value, stdout, stderr, error, float(ended["seconds"]))
@@ -104,10 +98,15 @@ def read(record: bytes) -> tuple[Status, Any, Failure | None]:
         kind, message, at = (claim.get(key) for key in ("type", "message", "line"))
         if not (isinstance(kind, str) and isinstance(message, str) and isinstance(at, str)):
             raise ValueError("wrong fields")
-        failure = Failure(kind[:200], message[:2000], values.decode(["int", at]) % (1 << 31))
+        failure = Failure(_clean(kind[:200]), _clean(message[:2000]), values.decode(["int", at]) % (1 << 31))
     except ValueError as problem:
         return "no_result", None, Failure("no result", f"a malformed record: {str(problem)[:200]}")
     return status, None, failure  # type: ignore[return-value]
+
+
+def _clean(text: str) -> str:
+    """Text that any file and terminal takes: half characters become question marks."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def same(a: Any, b: Any) -> bool:

@@ -51,9 +51,9 @@ class Report:
         Raises:
             SandboxUnavailable: names each property that is missing and the remedy.
         """
-        missing = [name for name in self.unproved() if name in wanted]
+        missing: list[Property] = [name for name in self.unproved() if name in wanted]
         if missing:
-            what = ", ".join(f"{n} ({self.notes[n]})" if n in self.notes else n for n in missing)
+            what = ", ".join(f"{name} ({self.notes[name]})" if name in self.notes else name for name in missing)
             remedies = dict.fromkeys(_REMEDIES.get(name, "another backend or machine") for name in missing)
             raise SandboxUnavailable(
                 f"the {self.backend!r} sandbox can't promise: {what}", hint="needs " + "; ".join(remedies)

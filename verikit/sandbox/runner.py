@@ -41,7 +41,7 @@ def main(*, session: bool) -> NoReturn:
             os._exit(0)
         job = json.loads(commands.readline())
     record = _step(job, module.__dict__, None)
-    if not job.get("call"):
+    if not job["calls"]:
         record = _finish(record)
     _reply(record)
     os._exit(0)
@@ -49,7 +49,10 @@ def main(*, session: bool) -> NoReturn:
 
 def _reply(record: Mapping[str, Any]) -> None:
     """Write one record, whole."""
-    data = (json.dumps(record, ensure_ascii=True) + "\n").encode()
+    try:
+        data = (json.dumps(record, ensure_ascii=True) + "\n").encode()
+    except MemoryError as error:
+        data = (json.dumps(_failure(error)) + "\n").encode()
     while data:
         data = data[os.write(RECORD, data) :]
 
@@ -65,32 +68,29 @@ def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBas
             namespace.update((name, _Remote(name, commands)) for name in job.get("ask", ()))
         exec(compile(job["code"], _FILE, "exec"), namespace)  # noqa: S102 - what this process is for
         record: dict[str, Any] = {"status": "ok", "value": None}
-        if job.get("call"):
-            record["value"] = _call(job["call"], job.get("repeat", 1), namespace)
+        if job["calls"]:
+            record["value"] = ["list", [_call(call, namespace) for call in job["calls"]]]
         _flush()
         return record
     except SystemExit as stop:
         _flush()
-        if stop.code in (None, 0) and not job.get("call"):
+        if stop.code in (None, 0) and not job["calls"]:
             return {"status": "ok", "value": None}
         return _failure(stop)
     except BaseException as error:  # noqa: BLE001 - a worker's main
         return _failure(error)
 
 
-def _call(call: list[Any], repeat: int, namespace: dict[str, Any]) -> Any:
-    """Call a function of the program and encode what it returns; with `repeat`, a list of the results."""
+def _call(call: list[Any], namespace: dict[str, Any]) -> Any:
+    """Call a function of the program and encode at once what it returns."""
     name, args, kwargs = call
-    results = []
-    for _ in range(repeat):
-        results.append(values.encode(_lookup(name, namespace)(*values.decode(args), **values.decode(kwargs))))
-    return results[0] if repeat == 1 else ["list", results]
+    return values.encode(_lookup(name, namespace)(*values.decode(args), **values.decode(kwargs)))
 
 
 def _lookup(name: str, namespace: dict[str, Any]) -> Any:
     """`f`, `module.f`, or `Solution().f`: names and dots, and `()` to make an instance."""
     first, *rest = name.split(".")
-    found = namespace.get(first.removesuffix("()"), _MISSING)
+    found: Any = namespace.get(first.removesuffix("()"), _MISSING)
     for position, part in enumerate([first, *rest]):
         if position:
             found = getattr(found, part.removesuffix("()"), _MISSING)
@@ -114,7 +114,19 @@ class _Remote:
             kind = getattr(builtins, str(answer["type"]), None)
             known = isinstance(kind, type) and issubclass(kind, Exception)
             raise (kind if known else RuntimeError)(answer["message"])  # type: ignore[misc]
-        return values.decode(answer["value"])
+        return _thawed(values.decode(answer["value"]))
+
+
+def _thawed(value: Any) -> Any:
+    """A value with its numpy data as numpy has it."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_thawed, value))
+    if not isinstance(value, values.Array):
+        return value
+    import numpy
+
+    array = numpy.array(value.items, dtype=value.dtype)
+    return array[0] if value.shape is None else array.reshape(value.shape)
 
 
 def _finish(record: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ ALLOWED = [
     *range(228, 234), 257, 258, *range(262, 268), 269, 270, 271, 273, *range(281, 288), *range(289, 294), 295, 296,
     309, 315, 316, 318, 324, 326, 327, 328, 332, 334, 436, 437, 439, 441, 449,
 ]  # fmt: skip
-"""By number; the names are in asm/unistd_64.h. 57-59 (fork, vfork, execve) and 41-43 (socket, connect, accept) are not."""
+"""By number; the names are in asm/unistd_64.h. Not 57-59 (fork, vfork, execve), not 41-43 (socket, connect, accept)."""
 PRETENDED = [90, 91, 92, 93, 94, 132, 235, 260, 261, 268, 280, 452]
 """chmod, chown, utime and their kin."""
 UNSUPPORTED = range(188, 200)

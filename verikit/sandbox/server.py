@@ -56,6 +56,8 @@ class Server:
     def __init__(self, control: socket.socket, owner: int, options: dict[str, Any]) -> None:
         self._control, self._owner, self._options = control, owner, options
         self._base = ""
+        self._worn = False
+        """Whether the work directory of a run could not be cleared: this server must not be used again."""
         statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         maps = os.open("/proc/self/maps", os.O_RDONLY | os.O_CLOEXEC)
         readable = paths.readable()
@@ -71,13 +73,19 @@ class Server:
         os.environ.update(HOME=self._work, TMPDIR=self._work)
         tempfile.tempdir = None
         exec(compile(options["preload"], "<preload>", "exec"), {"__name__": "preload"})  # noqa: S102 - our own text
-        drop = namespaces.NOBODY if uid == 0 and (options["namespaces"] or _reachable(readable)) else None
+        drop, capabilities = _lower_user(readable) if uid == 0 else (None, 0)
         self._paranoid = options["paranoid"] and options["namespaces"]
         if self._paranoid:
             linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
         self._uid = uid if drop is None else drop
         self._cage = isolate.Cage(
-            landlock.abi(), drop, landlock.open_paths(readable), landlock.open_paths(paths.DEVICES), statm, tasks
+            landlock.abi(),
+            drop,
+            capabilities,
+            landlock.open_paths(readable),
+            landlock.open_paths(paths.DEVICES),
+            statm,
+            tasks,
         )
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
         seccomp.program(1)
@@ -92,6 +100,7 @@ class Server:
             "landlock": self._cage.landlock_abi,
             "namespaces": self._options["namespaces"],
             "user_drop": self._cage.drop_to is not None,
+            "root": os.geteuid() == 0,
             "base": self._base,
             "modules": [name for name in ("numpy", "sympy") if name in sys.modules],
         }
@@ -116,6 +125,8 @@ class Server:
                 if reply is None:
                     return
                 self._control.send(json.dumps(reply).encode())
+                if self._worn:
+                    return
 
     def _run(self, order: dict[str, Any], descriptors: list[int]) -> dict[str, Any] | None:
         """Fork a child for one run and see it to its end; None when the caller has gone meanwhile."""
@@ -212,8 +223,11 @@ class Server:
     def _drop_work(self) -> None:
         if not self._base:
             namespaces.drop_work()
-        else:
+            return
+        try:
             paths.remove_tree(self._work)
+        except OSError:
+            self._worn = True
 
     def _disk_full(self, order: dict[str, Any]) -> bool:
         """Whether the run has used up what it may write."""
@@ -225,7 +239,8 @@ class Server:
     def clean_up(self) -> None:
         """Remove what is on the disk of the machine."""
         if self._base:
-            paths.remove_tree(self._base)
+            with suppress(OSError):
+                paths.remove_tree(self._base)
 
 
 def _reap() -> None:
@@ -245,12 +260,17 @@ def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
     return message, list(descriptors)
 
 
-def _reachable(readable: list[str]) -> bool:
-    """Whether the lower user can read Python's own files (they may lie in a closed home folder)."""
+def _lower_user(readable: list[str]) -> tuple[int | None, int]:
+    """Whom root's children become, and what they keep; found by a child that tries it."""
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setresgid(namespaces.NOBODY, namespaces.NOBODY, namespaces.NOBODY)
-        os.setresuid(namespaces.NOBODY, namespaces.NOBODY, namespaces.NOBODY)
-        os._exit(0 if os.access(os.__file__, os.R_OK) and all(os.access(p, os.R_OK) for p in readable) else 1)
-    return os.waitpid(child, 0)[1] == 0
+        try:
+            isolate.become(namespaces.NOBODY)
+            linux.keep_capabilities(0)
+        except OSError:
+            os._exit(2)
+        os._exit(0 if all(os.access(path, os.R_OK) for path in (os.__file__, *readable)) else 1)
+    found = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return (
+        (None, 0) if found == 2 else (namespaces.NOBODY, linux.CAP_DAC_READ_SEARCH if found and landlock.abi() else 0)
+    )

@@ -123,14 +123,8 @@ class Session:
     def close(self) -> None:
         """End the session."""
         if self._over is None:
+            self._spoiled("closed")
             self._over = RunResult("infra_error", error=Failure("infra", "the session is closed"))
-            if self._flight is not None:
-                self._spoil_quietly()
-
-    def _spoil_quietly(self) -> None:
-        closed = self._over
-        self._spoiled("closed")
-        self._over = closed
 
     def __enter__(self) -> Self:
         return self
@@ -155,7 +149,11 @@ def _question(line: bytes) -> Call | None:
 def _reply(result: RunResult) -> bytes:
     if result.status == "infra_error":
         raise Broken(str(result.error))
-    if result.status == "ok":
-        return b'{"status":"ok","value":' + values.dumps(result.value).encode() + b"}\n"
     error = result.error or Failure(result.status)
+    if result.status == "ok":
+        try:
+            return b'{"status":"ok","value":' + values.dumps(result.value).encode() + b"}\n"
+        except ValueError as problem:
+            error = Failure("ValueError", str(problem))
+            result = RunResult("error", error=error)
     return json.dumps({"status": result.status, "type": error.type, "message": error.message}).encode() + b"\n"

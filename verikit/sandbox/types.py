@@ -38,8 +38,10 @@ class Limits:
     threads: int = 64
 
     def __post_init__(self) -> None:
-        if not (self.wall_s > 0 and self.memory_mb > 0 and self.output_kb > 0 and self.disk_mb > 0):
-            raise UsageError(f"limits are positive numbers, not {self}")
+        for name in ("wall_s", "cpu_s", "memory_mb", "output_kb", "disk_mb", "files", "threads"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1e9:
+                raise UsageError(f"the limit {name} is a positive number, not {value!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Typed JSON: how values cross the sandbox's wall, exactly and without code.
 
-None, booleans and strings are themselves; every other value is a list `[tag, …]`, its numbers in hexadecimal, so
-no type and no bit is lost. What has no tag becomes `Opaque`, which equals nothing, not even itself: no `__eq__` travels.
-`dumps` runs beside the candidate and may be tampered with; `loads` treats its input as hostile: bounded bytes, depth and
-numbers, one exact grammar, `ValueError` for all else. numpy arrays and sympy expressions arrive as plain data (`Array`,
-`Symbolic`); neither library is needed to read them.
+None, booleans and strings are themselves; every other value is a list `[tag, …]`, its numbers in hexadecimal, so no
+type and no bit is lost. What has no tag becomes `Opaque`, which equals nothing, not even itself: no `__eq__` travels.
+`dumps` runs beside the candidate and may be tampered with; `loads` takes its input for hostile: bounded bytes, depth
+and numbers, one exact grammar, `ValueError` for all else. numpy arrays and sympy expressions arrive as plain data
+(`Array`, `Symbolic`); neither library is needed to read them.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _foreign(value: Any, kind: type) -> list[Any]:
             items = [value.item()] if shape is None else value.ravel().tolist()
             return ["array", value.dtype.str, shape, [encode(item, 1) for item in items]]
         if home == "sympy":
-            from sympy import Basic, MatrixBase, srepr  # type: ignore[import-untyped]
+            from sympy import Basic, MatrixBase, srepr
 
             if isinstance(value, Basic | MatrixBase):
                 return ["sympy", srepr(value)]

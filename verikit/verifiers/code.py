@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from verikit.sandbox import ISOLATION, Array, Limits, LocalSandbox, Opaque, RunResult, Symbolic, default_sandbox, same
+from verikit.errors import UsageError
+from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
 from verikit.verifiers import code_tests
-from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped
+from verikit.verifiers.code_compare import holds, same_output, show
+from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
 from verikit.verifiers.fences import last
 
 
@@ -37,9 +39,16 @@ class Code(Verifier):
     """How values are compared; None: as the test is written (`==` for asserts, exact for `call`, JSON for `fn`)."""
     tolerance: float = 0.0
     """Numbers may differ by this much, absolutely or relatively."""
+    children: Literal["case", "row"] = "case"
+    """A child for each call (no call can know of another), or one for all calls of a row: faster, and as strict about
+    values, but the calls share the program's state, as they do in HumanEval's own script."""
     in_process: bool = False
     """Run the asserts inside the program's own process. The program can forge the verdict."""
     name = "code"
+
+    def __post_init__(self) -> None:
+        if self.children == "row" and self.reward == "fraction":
+            raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself, as many at a time as the machine has processors.
@@ -66,13 +75,16 @@ class Code(Verifier):
         if not program.strip():
             return Score(0.0, reason="no program in the completion")
         program = _complete(program, sample)
+        if self.children == "row":
+            called = tuple(case for case in cases if isinstance(case, Called))
+            cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
         passed, first = 0, ""
         for case in cases:
             verdict = self._case(case, program, box)
             if isinstance(verdict, Score):
                 return verdict
             passed += not verdict
-            first = first or (verdict and f"{case.text[:120]}: {verdict}")
+            first = first or (verdict and (f"{case.text[:120]}: {verdict}" if case.text else verdict))
             if first and self.reward == "all":
                 break
         share = passed / len(cases)
@@ -85,55 +97,49 @@ class Code(Verifier):
 
     def _case(self, case: Case, program: str, box: LocalSandbox) -> str | Score:
         """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
-        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
-        if isinstance(case, Driven) and self.in_process:
-            whole = f"{program}\n{case.code}\ndef verikit_end(): return True\n"
-            result = box.run(whole, call=("verikit_end", [], {}), limits=limits)
-        elif isinstance(case, Driven):
-            result = self._drive(case, program, box, limits)
-        elif isinstance(case, Piped):
-            result = box.run(program, case.stdin, limits=limits)
-        else:
-            name, args, kwargs = case.call
-            if "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program:
-                name = f"Solution().{name}"
-            result = box.run(program, call=(name, args, kwargs), limits=limits)
+        result = self._run(case, program, box)
         if result.status == "infra_error":
-            return Score.error(f"the sandbox failed: {result.error}")
+            return Score.error(f"not the program's fault: {result.error}")
         if result.status != "ok":
             return f"{result.status} ({result.error})" if result.error else result.status
         if isinstance(case, Piped):
-            return "" if _same_output(result.stdout, case.stdout, self.tolerance) else "another output"
-        if isinstance(case, Called):
-            return "" if self._holds(case, result.value, box) else f"gives {_show(result.value)}"
-        return ""
+            return "" if same_output(result.stdout, case.stdout, self.tolerance) else "another output"
+        if isinstance(case, Driven):
+            return ""
+        pairs = zip(case.cases, result.value, strict=True) if isinstance(case, Together) else [(case, result.value)]
+        wrong = ((one, value) for one, value in pairs if not holds(one, value, box, self.equality, self.tolerance))
+        return next((f"{one.text[:120]}: gives {show(value)}" for one, value in wrong), "")
 
-    def _holds(self, case: Called, value: Any, box: LocalSandbox) -> bool:
-        if isinstance(value, Array) and value.shape is None:
-            value = value.items[0]
-        if isinstance(value, Symbolic) and isinstance(case.expected, int) and not isinstance(case.expected, bool):
-            return box.equivalent(value, Symbolic(f"Integer({case.expected})"))
-        if case.relation in ("true", "false"):
-            return not isinstance(value, Opaque) and bool(value) is (case.relation == "true")
-        if case.relation == "close":
-            return close(value, case.expected, case.tolerance, relative=False)
-        equality = self.equality or case.equality
-        if self.tolerance and close(value, case.expected, self.tolerance):
-            return True
-        if equality == "exact":
-            return same(value, case.expected)
-        if equality == "json":
-            return bool(_listed(value) == _listed(case.expected))
-        return bool(value == case.expected)
+    def _run(self, case: Case, program: str, box: LocalSandbox) -> RunResult:
+        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        if isinstance(case, Driven) and self.in_process:
+            whole = f"{program}\n{case.code}\ndef verikit_end(): return True\n"
+            return box.run(whole, call=("verikit_end", [], {}), limits=limits)
+        if isinstance(case, Driven):
+            return self._drive(case, program, box, limits)
+        if isinstance(case, Piped):
+            return box.run(program, case.stdin, limits=limits)
+        if isinstance(case, Together):
+            return box.run_calls(program, [_located(one.call, program) for one in case.cases], limits)
+        return box.run(program, call=_located(case.call, program), limits=limits)
 
     def _drive(self, case: Driven, program: str, box: LocalSandbox, limits: Limits) -> RunResult:
-        """Run the test code in a session of its own; each call it makes runs the program in a fresh child."""
+        """Run the test code in a session of its own; each call it makes runs the program in a fresh child.
+
+        Test code that fails before it has met the program is the row's fault.
+        """
+        met = False
 
         def answer(function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
+            nonlocal met
+            met = True
             return box.run(program, call=(function, args, kwargs), limits=limits)
 
-        with box.session(limits) as session:
-            return session.run(case.code, ask=case.functions, answer=answer)
+        with box.session(limits, science="numpy" in case.code or "sympy" in case.code) as session:
+            result = session.run(case.code, ask=case.functions, answer=answer)
+        if result.status == "error" and not met:
+            return RunResult("infra_error", error=Failure("test code", str(result.error)))
+        return result
 
 
 def extract(completion: str) -> str:
@@ -142,59 +148,16 @@ def extract(completion: str) -> str:
     return completion if block is None else block
 
 
+def _located(call: Call, program: str) -> Call:
+    """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
+    name, args, kwargs = call
+    inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program
+    return (f"Solution().{name}" if inside else name), args, kwargs
+
+
 def _complete(program: str, sample: Sample) -> str:
     """Put the prompt's code before a completion that only goes on with it (HumanEval)."""
     entry, prompt = sample.meta.get("entry_point"), sample.prompt
     if entry and isinstance(prompt, str) and f"def {entry}" in prompt and f"def {entry}" not in program:
         return prompt + program
     return program
-
-
-def _listed(value: Any) -> Any:
-    """The same value as JSON would have it: tuples are lists."""
-    if isinstance(value, list | tuple):
-        return [_listed(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _listed(item) for key, item in value.items()}
-    return value
-
-
-def close(a: Any, b: Any, tolerance: float, *, relative: bool = True) -> bool:
-    """Whether two values are equal up to a tolerance on their numbers, absolute or (if allowed) relative."""
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(close(x, y, tolerance, relative=relative) for x, y in zip(a, b, strict=True))
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        try:
-            return abs(a - b) <= tolerance * (max(1.0, abs(a), abs(b)) if relative else 1.0) or a == b
-        except OverflowError:
-            return a == b
-    return bool(a == b)
-
-
-def _same_output(got: str, wanted: str, tolerance: float) -> bool:
-    """Compare whole outputs, trailing space aside; with a tolerance, word by word."""
-    a, b = ([line.rstrip() for line in text.rstrip().split("\n")] for text in (got, wanted))
-    if a == b or not tolerance:
-        return a == b
-    return len(a) == len(b) and all(
-        len(x.split()) == len(y.split())
-        and all(_same_word(v, w, tolerance) for v, w in zip(x.split(), y.split(), strict=True))
-        for x, y in zip(a, b, strict=True)
-    )
-
-
-def _same_word(a: str, b: str, tolerance: float) -> bool:
-    if a == b:
-        return True
-    try:
-        return close(float(a), float(b), tolerance)
-    except ValueError:
-        return False
-
-
-def _show(value: Any) -> str:
-    """A short form of a value for a reason."""
-    try:
-        return repr(value)[:100]
-    except ValueError:  # an integer too long to be written in decimal
-        return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else "a very large value"

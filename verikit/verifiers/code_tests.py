@@ -52,7 +52,15 @@ class Driven:
     text: str = "test program"
 
 
-Case = Called | Piped | Driven
+@dataclass(frozen=True, slots=True)
+class Together:
+    """All calls of a row, for one child."""
+
+    cases: tuple[Called, ...]
+    text: str = ""
+
+
+Case = Called | Piped | Driven | Together
 
 
 def read(meta: Mapping[str, Any], *, lift: bool = True) -> list[Case]:

@@ -5,7 +5,7 @@ The first solve or integral imports and caches much that every child then shares
 
 import importlib.util
 
-import sympy  # type: ignore[import-untyped]
+import sympy
 
 if importlib.util.find_spec("numpy"):
     importlib.import_module("numpy.random")

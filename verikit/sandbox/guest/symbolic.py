@@ -10,7 +10,7 @@ import ast
 import re
 from typing import Any
 
-import sympy  # type: ignore[import-untyped]
+import sympy
 
 _TAKES_TEXT = {"Symbol", "Dummy", "Float", "Function", "Str", "MatrixSymbol", "IndexedBase"}
 _TEXT = re.compile(r"[A-Za-z0-9_\\{}^.+' -]{1,200}")
