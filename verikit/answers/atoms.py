@@ -15,6 +15,7 @@ _CONSTANTS = {
     "dots": Node("sym", ("…",)), "empty": Node("set", ()),
 }  # fmt: skip
 _CALLABLE = frozenset("fghFGHPQWTS")
+_ARITY = {"binom": 2, "mod": 2}
 _MANY = frozenset(("gcd", "lcm", "max", "min"))
 _PRODUCTS = frozenset(
     "a an as at be by do go he if in is it me my no of on or so to up us we am are was not yes all any odd the and for "
@@ -266,6 +267,10 @@ class AtomParser(CalculusParser):
         self.enter()
         arguments = self._function_arguments(name)
         self.leave()
+        if name == "log" and base is None and len(arguments) == 2:
+            base = arguments.pop()
+        if len(arguments) != _ARITY.get(name, 1) and not (arguments and name in _MANY):
+            raise NotMath(f"{name} of {len(arguments)} arguments")
         if name in ("log10", "log2"):
             name, base = "log", num(int(name[3:]))
         if exponent is not None and exponent in (num(-1), Node("neg", (ONE,))) and "arc" + name in FUNCTIONS:
@@ -287,8 +292,6 @@ class AtomParser(CalculusParser):
             arguments, _ = self.items({"(": ")", "[": "]", "{": "}", "\\{": "\\}"}[opener])
             if len(arguments) == 1 and arguments[0].op in ("list", "tuple", "set") and name in _MANY:
                 arguments = list(arguments[0].args)
-            if not arguments or (len(arguments) > 1 and name not in _MANY | {"binom", "mod", "log"}):
-                raise NotMath(f"{name} of several arguments")
             return arguments
         if self.token.kind == "cmd" and self.token.text in FUNCTIONS:
             return [self._command()]
