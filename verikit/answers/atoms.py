@@ -285,7 +285,7 @@ class AtomParser(CalculusParser):
         return node if exponent is None else Node("pow", (node, exponent))
 
     def _function_arguments(self, name: str) -> list[Node]:
-        if name == "binom" and self.at("{"):
+        if name == "binom" and not self.at("("):
             return [self.argument(), self.argument()]
         if self.at("(", "[", "{", "\\{"):
             opener = self.take().text

@@ -302,12 +302,13 @@ def _judge(
             match = different("quoted from the question")
         return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
     match = different("")
-    if len(text) < 2 * len(gold.text) + 40:
+    if len(text) < 2 * len(gold.text) + 40 and not _FORMULA.search(choices.unwrap(text)):
         match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
     rule = match.rule if match else "the answer is no mathematics that is understood"
     return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
 
 
+_FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 _EDGES = re.compile(r"^[\s*]+|[\s*]+$")
 _DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
 
