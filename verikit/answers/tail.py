@@ -117,7 +117,9 @@ def build(node: Node) -> Any:
             raise ValueError("a power too large")
         return build(args[0]) ** build(args[1])
     if op == "fn" and args[0] in _FUNCTIONS:
-        return getattr(sympy, _FUNCTIONS[args[0]])(*(build(a) for a in args[1:]))
+        values = [build(a) for a in args[1:]]
+        function = getattr(sympy, _FUNCTIONS[args[0]])
+        return function(values) if args[0] in ("gcd", "lcm") else function(*values)
     return _rarely(op, args)
 
 
