@@ -1,12 +1,51 @@
 """verikit: is this output right, and which of these is best?
 
 A `Verifier` maps samples to scores. Write what is good once, and use it to score and rerank candidates, as a reward in
-training, and in benchmark suites.
+training, and in benchmark suites. Verifiers go by the same lower-case names here as in specs: `verikit.answer()`,
+`verikit.tags("think", "answer")`; each is imported when it is first asked for.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from verikit.combine import all_of, by, clip, first_of, gate, majority, maximum, mean, minimum
 from verikit.errors import VerikitError
+from verikit.guards import cached, length_guard, with_timeout
+from verikit.spec import load
 from verikit.types import PASS_MARK, Answer, Group, Message, Prompt, Sample, Score, Status
 from verikit.verifier import Verifier, score_all, verifier
+
+if TYPE_CHECKING:
+    from verikit.verifiers.answer import Answer as answer
+    from verikit.verifiers.boxed import Boxed as boxed
+    from verikit.verifiers.choice import Choice as choice
+    from verikit.verifiers.code import Code as code
+    from verikit.verifiers.column import Column as column
+    from verikit.verifiers.cover_em import CoverEM as cover_em
+    from verikit.verifiers.exact import Exact as exact
+    from verikit.verifiers.f1 import F1 as f1
+    from verikit.verifiers.json_schema import JsonSchema as json_schema
+    from verikit.verifiers.length import Length as length
+    from verikit.verifiers.numeric import Numeric as numeric
+    from verikit.verifiers.program import Program as program
+    from verikit.verifiers.regex import Regex as regex
+    from verikit.verifiers.tags import Tags as tags
+
+_VERIFIERS = {
+    "answer": "Answer",
+    "boxed": "Boxed",
+    "choice": "Choice",
+    "code": "Code",
+    "column": "Column",
+    "cover_em": "CoverEM",
+    "exact": "Exact",
+    "f1": "F1",
+    "json_schema": "JsonSchema",
+    "length": "Length",
+    "numeric": "Numeric",
+    "program": "Program",
+    "regex": "Regex",
+    "tags": "Tags",
+}
 
 __all__ = [
     "PASS_MARK",
@@ -19,6 +58,41 @@ __all__ = [
     "Status",
     "Verifier",
     "VerikitError",
+    "all_of",
+    "answer",
+    "boxed",
+    "by",
+    "cached",
+    "choice",
+    "clip",
+    "code",
+    "column",
+    "cover_em",
+    "exact",
+    "f1",
+    "first_of",
+    "gate",
+    "json_schema",
+    "length",
+    "length_guard",
+    "load",
+    "majority",
+    "maximum",
+    "mean",
+    "minimum",
+    "numeric",
+    "program",
+    "regex",
     "score_all",
+    "tags",
     "verifier",
+    "with_timeout",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _VERIFIERS:
+        raise AttributeError(f"module 'verikit' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"verikit.verifiers.{name}"), _VERIFIERS[name])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from verikit.errors import UsageError
 from verikit.types import PASS_MARK, Sample, Score, Status
@@ -30,7 +30,7 @@ _RULES: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
 
 @dataclass(frozen=True, repr=False)
 class Combined(Verifier):
-    """Several verifiers under one rule; `equal` and the extracted answer come from the first that has one."""
+    """Several verifiers under one rule; the extracted answer is that of the heaviest part that found one."""
 
     name: str
     """The rule: sum, mean, minimum, maximum, all_of or majority."""
@@ -52,17 +52,30 @@ class Combined(Verifier):
             return _whole(parts, None, "abstained", f"every part of {self.name} abstained")
         values, weights = zip(*live, strict=True)
         left_out = "" if len(live) == len(parts) else f" ({len(parts) - len(live)} abstained)"
-        return _whole(parts, _RULES[self.name](values, weights), "ok", f"{self.name} of {len(live)}{left_out}")
+        value = _RULES[self.name](values, weights)
+        heaviest = sorted(zip(self.weights, parts.values(), strict=True), key=lambda pair: -abs(pair[0]))
+        answer = next((score.answer for _, score in heaviest if score.answer is not None), None)
+        return replace(_whole(parts, value, "ok", f"{self.name} of {len(live)}{left_out}"), answer=answer)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the first part."""
-        return self.parts[0].equal(a, b)
+        """Equal for any part: one that has no view of its own compares as text, and only adds what is the same."""
+        return _equal_for_any(self.parts, a, b)
 
     def __repr__(self) -> str:
         """Rule, weights and parts."""
         if self.name == "sum":
-            return " + ".join(f"{w!r}*{part!r}" for w, part in zip(self.weights, self.parts, strict=True))
+            return f"({' + '.join(f'{w!r}*{part!r}' for w, part in zip(self.weights, self.parts, strict=True))})"
         return f"{self.name}({', '.join(map(repr, self.parts))})"
+
+
+def _equal_for_any(parts: Sequence[Verifier], a: str, b: str) -> bool | None:
+    undecided = False
+    for part in parts:
+        same = part.equal(a, b)
+        if same:
+            return True
+        undecided = undecided or same is None
+    return None if undecided else False
 
 
 def _whole(
@@ -122,13 +135,12 @@ def weighted(part: Verifier, weight: float) -> Verifier:
     """Scale a verifier; what `0.8 * v` means.
 
     Raises:
-        UsageError: the weight is not a finite number.
+        UsageError: the weight, or a product of weights, is not a finite number.
     """
-    if isinstance(weight, bool) or not math.isfinite(weight):
+    whole = part if isinstance(part, Combined) and part.name == "sum" else Combined("sum", (part,), (1.0,))
+    if isinstance(weight, bool) or not (_finite(weight) and all(_finite(w * weight) for w in whole.weights)):
         raise UsageError(f"a weight is a finite number, not {weight!r}")
-    if isinstance(part, Combined) and part.name == "sum":
-        return replace(part, weights=tuple(w * weight for w in part.weights))
-    return Combined("sum", (part,), (float(weight),))
+    return replace(whole, weights=tuple(w * float(weight) for w in whole.weights))
 
 
 def add(left: Verifier, right: Verifier) -> Verifier:
@@ -149,6 +161,13 @@ class Constant(Verifier):
         return [Score(self.value, reason="constant")] * len(samples)
 
 
+def _finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an int beyond the floats
+        return False
+
+
 def as_verifier(part: Part) -> Verifier:
     """Return the verifier, or the constant that a number stands for.
 
@@ -157,7 +176,7 @@ def as_verifier(part: Part) -> Verifier:
     """
     if isinstance(part, Verifier):
         return part
-    if isinstance(part, (int, float)) and math.isfinite(part):
+    if isinstance(part, (int, float)) and _finite(part):
         return Constant(float(part))
     raise UsageError(f"a verifier or a finite number is needed here, not {part!r}", hint="wrap a function in @verifier")
 
@@ -181,7 +200,7 @@ class Mapped(Verifier):
 
     def __repr__(self) -> str:
         """Part and function."""
-        return f"{self.part!r} >> {describe_function(self.fn)}"
+        return f"({self.part!r} >> {describe_function(self.fn)})"
 
 
 def mapped(part: Verifier, fn: Callable[[float], float]) -> Verifier:
@@ -224,13 +243,13 @@ class Gate(Verifier):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the condition, then each sample by the one branch it takes."""
         conditions = score_all(self.cond, samples)
-        scores = list(conditions)
+        name = self.cond.name
+        scores = [c if c.scored else _whole({name: c}, None, c.status, f"{name}: {c.reason}") for c in conditions]
         for branch, taken, word in ((self.then, True, "passed"), (self.otherwise, False, "did not pass")):
             chosen = [i for i, c in enumerate(conditions) if c.scored and c.passed is taken]
             for i, score in zip(chosen, score_all(branch, [samples[i] for i in chosen]), strict=True):
-                names = unique_names((self.cond.name, branch.name))
-                parts = dict(zip(names, (conditions[i], score), strict=True))
-                reason = f"{self.cond.name} {word}; {branch.name}: {score.reason}"
+                parts = dict(zip(unique_names((name, branch.name)), (conditions[i], score), strict=True))
+                reason = f"{name} {word}; {branch.name}: {score.reason}"
                 scores[i] = _whole(parts, score.value, score.status, reason, decided_by=score)
         return scores
 
@@ -270,8 +289,8 @@ class FirstOf(Verifier):
         return _whole(parts, last.value, last.status, f"{name}: {last.reason}", decided_by=last)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the first part."""
-        return self.parts[0].equal(a, b)
+        """Equal for any part."""
+        return _equal_for_any(self.parts, a, b)
 
 
 def first_of(*parts: Part) -> Verifier:
@@ -290,7 +309,7 @@ class By(Verifier):
     """A verifier chosen by one of the sample's own keys; see `by`."""
 
     key: str
-    verifiers: Mapping[str, Verifier]
+    verifiers: Mapping[str, Verifier] = field(hash=False)
     default: Verifier | None = None
     name = "by"
 
@@ -309,8 +328,13 @@ class By(Verifier):
                 scores[i] = score
         return [score for score in scores if score is not None]
 
+    def equal(self, a: str, b: str) -> bool | None:
+        """What all the verifiers say, or undecided: the row that would choose one is not known here."""
+        said = {chosen.equal(a, b) for chosen in (*self.verifiers.values(), *filter(None, [self.default]))}
+        return said.pop() if len(said) == 1 else None
+
     def _unknown(self, batch: Sequence[Sample]) -> list[Score]:
-        known = ", ".join(map(repr, self.verifiers))
+        known = ", ".join(self.verifiers)
         return [Score.error(f"no verifier for {self.key}={s.meta.get(self.key)!r} (there are {known})") for s in batch]
 
 
@@ -318,6 +342,11 @@ def by(key: str, verifiers: Mapping[str, Part], default: Part | None = None) -> 
     """Choose the verifier by the sample's own key, e.g. `by("task", {"math": answer, "code": code})`.
 
     A value that is not listed uses `default`; without one the sample has no score (the data is at fault).
+
+    Raises:
+        UsageError: there is no value, or two that read the same as text (1 and "1").
     """
     chosen = {str(value): as_verifier(part) for value, part in verifiers.items()}
+    if not chosen or len(chosen) < len(verifiers):
+        raise UsageError(f"by needs distinct values of {key!r}, each with its verifier")
     return By(key, chosen, None if default is None else as_verifier(default))

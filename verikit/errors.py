@@ -20,7 +20,8 @@ the machine.
     │   └── Refusal
     ├── SandboxError            the sandbox itself, never the program in it
     │   └── SandboxUnavailable  a property that was required can't be had here
-    ├── HelperError             a helper process of ours died or ran out of time
+    ├── HelperError             a helper process of ours died or could not be started
+    │   └── HelperTimeout       one call in it used up its time or its memory
     └── TrainerError
 """
 
@@ -62,11 +63,15 @@ class ConfigError(UsageError):
 
 
 class MissingExtra(VerikitError):
-    """An optional dependency is not installed; the message holds the pip line that adds it."""
+    """An optional dependency is not installed; the hint holds the pip line that adds it."""
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs the extra {extra!r}", hint=f"pip install 'verikit[{extra}]'")
-        self.extra = extra
+        self.feature, self.extra = feature, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        # Exceptions are rebuilt from their message alone, and this one is made of two arguments.
+        return (type(self), (self.feature, self.extra))
 
 
 class Unscored(VerikitError):
@@ -121,6 +126,10 @@ class SandboxUnavailable(SandboxError):
 
 class HelperError(VerikitError):
     """A helper process of ours died or could not be started."""
+
+
+class HelperTimeout(HelperError):
+    """One call in a helper process used up its time or its memory; the helper itself is well."""
 
 
 class TrainerError(VerikitError):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from verikit.combine import Part, as_verifier
+from verikit.errors import HelperError, HelperTimeout, UsageError
+from verikit.helper import Helper
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier, score_all
 
@@ -34,9 +40,15 @@ class LengthGuard(Verifier):
         return self.part.equal(a, b)
 
 
-def length_guard(part: Verifier, max_chars: int) -> Verifier:
-    """Give 0.0 to completions of more than `max_chars` characters, without running the verifier on them."""
-    return LengthGuard(part, max_chars)
+def length_guard(part: Part, max_chars: int) -> Verifier:
+    """Give 0.0 to completions of more than `max_chars` characters, without running the verifier on them.
+
+    Raises:
+        UsageError: the cap is negative.
+    """
+    if not max_chars >= 0:
+        raise UsageError(f"max_chars must be at least 0, not {max_chars!r}")
+    return LengthGuard(as_verifier(part), max_chars)
 
 
 @dataclass(frozen=True)
@@ -46,25 +58,29 @@ class Cached(Verifier):
     part: Verifier
     size: int
     name = "cached"
-    _memory: OrderedDict[str, Score] = field(default_factory=OrderedDict, repr=False, compare=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _memory: OrderedDict[str, Score] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is not remembered, each distinct sample once."""
-        keys = [_key(sample) for sample in samples]
+        keys = [_key(sample) or f"only here: {i}" for i, sample in enumerate(samples)]
         with self._lock:
             known = {key: self._memory[key] for key in keys if key in self._memory}
         fresh = {key: sample for key, sample in zip(keys, samples, strict=True) if key not in known}
         scored = dict(zip(fresh, score_all(self.part, list(fresh.values())), strict=True))
+        known |= scored
         with self._lock:
-            for key in dict.fromkeys(keys):
-                score = scored.get(key) or known[key]
-                if score.status in ("ok", "abstained"):
+            for key, score in known.items():
+                if score.status in ("ok", "abstained") and not key.startswith("only here"):
                     self._memory[key] = score
                     self._memory.move_to_end(key)
             while len(self._memory) > self.size:
                 self._memory.popitem(last=False)
-        return [scored.get(key) or replace(known[key], usage={"cached": 1.0}, seconds=0.0) for key in keys]
+        # Whoever comes first has what was spent; who comes later spent nothing.
+        return [
+            scored.pop(key) if key in scored else replace(known[key], usage={"cached": 1.0}, seconds=0.0)
+            for key in keys
+        ]
 
     def equal(self, a: str, b: str) -> bool | None:
         """Ask the part."""
@@ -74,11 +90,90 @@ class Cached(Verifier):
         return (Cached, (self.part, self.size))
 
 
-def _key(sample: Sample) -> str:
-    content = (sample.prompt, sample.completion, sample.answer, sample.meta)
-    return json.dumps(content, sort_keys=True, default=repr)
+def _key(sample: Sample) -> str | None:
+    """A digest of all that a verifier can see; None for a sample with meta that JSON can't tell apart."""
+    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta)
+    try:
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
-def cached(part: Verifier, size: int = 65536) -> Verifier:
-    """Remember the scores of the last `size` distinct samples of this process; failures are not remembered."""
-    return Cached(part, size)
+def cached(part: Part, size: int = 65536) -> Verifier:
+    """Remember the scores of the last `size` distinct samples of this process; failures are not remembered.
+
+    A sample whose meta holds more than JSON (an array, an object) is scored each time.
+
+    Raises:
+        UsageError: the size is not positive.
+    """
+    if not size > 0:
+        raise UsageError(f"size must be at least 1, not {size!r}")
+    return Cached(as_verifier(part), size)
+
+
+@dataclass(frozen=True)
+class WithTimeout(Verifier):
+    """A verifier with a deadline for each sample; see `with_timeout`."""
+
+    part: Verifier
+    seconds: float
+    workers: int
+    name = "with_timeout"
+    _helper: Helper = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score the samples in worker processes, `workers` at a time."""
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-timeout") as threads:
+            return list(threads.map(self._one, samples))
+
+    def _one(self, sample: Sample) -> Score:
+        try:
+            row = self._helper.call("verikit.guards:score_row", self.part, sample, timeout=self.seconds)
+        except HelperTimeout:
+            return Score.timeout(f"{self.part.name} took more than {self.seconds} s, or its process died")
+        except HelperError as error:
+            return Score.error(f"{self.part.name}: {error}")
+        return _rebuilt(row)
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the part."""
+        return self.part.equal(a, b)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (WithTimeout, (self.part, self.seconds, self.workers))
+
+
+def score_row(part: Verifier, sample: Sample) -> dict[str, Any]:
+    """In a worker process: one sample's score as plain data."""
+    return asdict(score_all(part, [sample])[0])
+
+
+def _rebuilt(row: dict[str, Any]) -> Score:
+    parts = {name: _rebuilt(part) for name, part in row["parts"].items()}
+    return Score(**row | {"parts": parts, "steps": tuple(map(_rebuilt, row["steps"]))})
+
+
+def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
+    """Give each sample at most `seconds` in a worker process, which is killed beyond that; the sample is `timeout`.
+
+    Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
+    pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
+    notebook's cell.
+
+    Raises:
+        UsageError: the time is not positive, or the verifier can't be pickled.
+    """
+    verifier = as_verifier(part)
+    if not seconds > 0 or workers < 1:
+        raise UsageError(f"a deadline and the number of workers are above 0, not {seconds!r} and {workers!r}")
+    try:
+        pickle.dumps(verifier)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise UsageError(
+            f"{verifier.name} can't be pickled: {error}", hint="define its functions in a module"
+        ) from None
+    return WithTimeout(verifier, float(seconds), workers)

@@ -27,12 +27,15 @@ def find(kind: Kind, name: str) -> Callable[..., Any]:
     """Load what is registered under a name.
 
     Raises:
-        SpecError: nothing is; the hint holds the nearest names.
+        SpecError: nothing is (the hint holds the nearest names), or what is can't be imported.
     """
     entries = registered(kind)
     if name not in entries:
         near = get_close_matches(name, entries, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"`verikit list {kind}` shows all names"
         raise SpecError(f"no {kind.removesuffix('s')} is called {name!r}", hint=hint)
-    loaded: Callable[..., Any] = entries[name].load()
+    try:
+        loaded: Callable[..., Any] = entries[name].load()
+    except (ImportError, AttributeError) as error:
+        raise SpecError(f"{name} is registered as {entries[name].value}, which can't be imported: {error}") from error
     return loaded

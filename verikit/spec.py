@@ -15,9 +15,12 @@ import ast
 import hashlib
 import importlib
 import importlib.util
+import os
 import re
 import sys
+import threading
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
 _MAX_LENGTH = 10_000
+_BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
+_IMPORTING = threading.RLock()
+_WARNINGS = threading.Lock()
 
 
 def load(spec: str | Verifier) -> Verifier:
@@ -60,7 +66,9 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str]) -> Any:
     if match := _OBJECT.fullmatch(text):
         return _from_python(match["module"], match["attr"])
     try:
-        tree = ast.parse(text, mode="eval")
+        with _WARNINGS, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of patterns such as regex('\d+'), which are right here
+            tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise SpecError(
             f"can't read the spec {text!r}: {error}", hint="e.g. 0.9*answer + 0.1*length(max=500)"
@@ -115,7 +123,7 @@ class _Reader:
     def _apply(self, node: ast.expr, make: Any) -> Any:
         try:
             return make()
-        except (TypeError, ValueError) as error:
+        except _BAD_ARGUMENTS as error:
             raise self._refuse(node, str(error)) from None
 
     def _operand(self, node: ast.expr) -> Any:
@@ -130,10 +138,10 @@ class _Reader:
 
 def _from_toml(file: Path, name: str, kind: Kind) -> Any:
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get(kind, {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get(kind)
+    except (OSError, ValueError, RecursionError) as error:
         raise SpecError(f"{file}: {error}") from None
-    specs = {key: value for key, value in table.items() if isinstance(value, str)}
+    specs = {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
     if name not in specs:
         raise SpecError(f"{file} has no {name!r} in its [{kind}] table", hint=f"it has {', '.join(specs) or 'none'}")
     return _read(specs.pop(name), kind, specs)
@@ -146,7 +154,10 @@ def _from_python(module: str, attr: str) -> Any:
             raise SpecError(f"{module} has no {attr!r}")
         loaded = getattr(loaded, part)
     if isinstance(loaded, type):
-        return loaded()
+        try:
+            return loaded()
+        except TypeError as error:
+            raise SpecError(f"can't make {module}:{attr} without arguments: {error}") from None
     if isinstance(loaded, FunctionType):
         return verifier(cast(Scorer, loaded))
     return loaded
@@ -155,27 +166,32 @@ def _from_python(module: str, attr: str) -> Any:
 def _import(module: str) -> Any:
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:  # the latter two: no module's name
         raise SpecError(f"can't import {module!r}: {error}", hint="is it installed, or on PYTHONPATH?") from None
 
 
 def _import_file(file: Path) -> Any:
     """Import a file once per process, under a name of its own so that it can't shadow an installed module."""
-    file = file.expanduser().resolve()
-    name = f"verikit_file_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    found = importlib.util.spec_from_file_location(name, file)
-    if found is None or found.loader is None or not file.is_file():
-        raise SpecError(f"no Python file {file}")
-    module = importlib.util.module_from_spec(found)
-    sys.modules[name] = module
     try:
-        found.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+        file = file.expanduser().resolve()
+        exists = file.is_file()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise SpecError(f"{str(file)!r} is no file: {error}") from None
+    name = f"verikit_file_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
+    with _IMPORTING:  # another thread must not get the module before it is complete
+        if name in sys.modules:
+            return sys.modules[name]
+        found = importlib.util.spec_from_file_location(name, file)
+        if found is None or found.loader is None or not exists:
+            raise SpecError(f"no Python file {file}")
+        module = importlib.util.module_from_spec(found)
+        sys.modules[name] = module
+        try:
+            found.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
 
 
 def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None] | None = None) -> Selector:

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Literal
 
+from verikit.types import Answer
+
 Normalizer = Literal["none", "squad", "hotpotqa", "r1-searcher"]
 Extract = Literal["whole", "boxed", "answer_tag", "last_line"]
 
@@ -15,7 +17,7 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _DELETE_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _BLANK_PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation + "‘’´`", " "))
 _YES_NO = frozenset({"yes", "no", "noanswer"})
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?:\{|\s+(\S))")
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?:\s*(\{)|[ \t]+([^\s${}][^\s$]*))")
 
 
 def squad(text: str) -> str:
@@ -56,17 +58,17 @@ def token_f1(prediction: str, gold: str, normalizer: Normalizer) -> float:
 
 
 def boxes(text: str) -> list[str]:
-    r"""Contents of the closed top-level `\boxed{…}` (or `\fbox`, `\framebox`), in order; `\boxed 5` counts too.
+    r"""Contents of the closed top-level `\boxed{…}` (or `\fbox`, `\framebox`), in order.
 
     Braces nest; escaped ones (`\{`) don't count. An open box at the end gives nothing, so that a truncated answer is
-    not read as a whole one.
+    not read as a whole one. Of `\boxed 42` the next word counts, less the punctuation behind it.
     """
     found: list[str] = []
     position = 0
     closing = _closing_braces(text) if _BOX.search(text) else {}
     while match := _BOX.search(text, position):
-        if match[1] is not None:
-            found.append(match[1])
+        if match[2] is not None:
+            found.append(match[2].rstrip(".,;:!?"))
             position = match.end()
         elif (end := closing.get(match.end() - 1)) is not None:
             found.append(text[match.end() : end])
@@ -90,9 +92,9 @@ def _closing_braces(text: str) -> dict[int, int]:
 
 def tagged(text: str, name: str) -> str | None:
     """Content of the last closed `<name>…</name>`, stripped; None where there is none."""
-    end = text.rfind(f"</{name}>")
-    start = text.rfind(f"<{name}>", 0, end) if end >= 0 else -1
-    return text[start + len(name) + 2 : end].strip() if start >= 0 else None
+    opening, closing = f"<{name}>", f"</{name}>"
+    start = text.rfind(opening, 0, max(text.rfind(closing), 0))
+    return text[start + len(opening) : text.find(closing, start)].strip() if start >= 0 else None
 
 
 def extract(text: str, how: Extract) -> str | None:
@@ -108,8 +110,8 @@ def extract(text: str, how: Extract) -> str | None:
     return lines[-1].strip() or None
 
 
-def accepted(answer: object) -> list[str]:
+def accepted(answer: Answer) -> list[str]:
     """The accepted answers of a gold as a list; empty where there is no gold."""
     if answer is None:
         return []
-    return [answer] if isinstance(answer, str) else [str(one) for one in answer]  # type: ignore[attr-defined]
+    return [answer] if isinstance(answer, str) else list(answer)

@@ -24,12 +24,14 @@ class Message(TypedDict, total=False):
 
 
 Prompt = str | Sequence[Message]
+"""What was asked: a text, or the turns of a conversation."""
 Answer = str | Sequence[str] | None
 """A gold answer; a sequence lists accepted answers, any one of which is right."""
 
 Status = Literal["ok", "abstained", "timeout", "error"]
 """`abstained`: the verifier does not apply; `timeout` and `error`: our fault or the data's, never the candidate's."""
 STATUSES: tuple[Status, ...] = get_args(Status)
+"""Every status, as values."""
 
 PASS_MARK = 0.5
 """A score of at least this counts as right wherever a yes or no is wanted (gates, juries, pass@k)."""

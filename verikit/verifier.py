@@ -7,16 +7,21 @@ one place where an exception becomes data: a bad row gets an error score and the
 from __future__ import annotations
 
 import hashlib
+import re
 import time
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
+from types import CellType, FunctionType
 from typing import Any, overload
 
 from verikit.errors import UsageError, VerikitError
 from verikit.types import Answer, Prompt, Sample, Score
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class Verifier(ABC):
@@ -40,10 +45,25 @@ class Verifier(ABC):
         """Whether two extracted answers are the same (None: undecided). Majority voting clusters by it."""
         return a == b
 
+    def explain(self, sample: Sample) -> str:
+        """What more there is to tell a person about one sample beside its score (parse trees, steps); "" if nothing."""
+        return ""
+
+    def environment(self) -> Mapping[str, Any]:
+        """What of this machine the scores rest on (a sandbox's proved properties), kept with a run's results."""
+        return {}
+
     @property
     def fingerprint(self) -> str:
         """16 hex digits that change when anything that decides the scores changes."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return hashlib.sha256(_ADDRESS.sub("", repr(self)).encode()).hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        """Class and public attributes; a subclass with private ones that matter says more."""
+        shown = ", ".join(
+            f"{key}={value!r}" for key, value in getattr(self, "__dict__", {}).items() if not key.startswith("_")
+        )
+        return f"{type(self).__qualname__}({shown})"
 
     def __mul__(self, weight: float) -> Verifier:
         from verikit.combine import weighted
@@ -77,13 +97,13 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     try:
         scores = verifier.score(samples)
         if len(scores) == len(samples) and all(isinstance(score, Score) for score in scores):
-            return scores
+            return list(scores)
         problem = f"{verifier.name} returned {len(scores)} scores for {len(samples)} samples"
         if len(scores) == len(samples):
             problem = f"{verifier.name} returned something that is not a Score"
     except UsageError:
         raise
-    except Exception as error:  # noqa: BLE001 - the one boundary where an exception becomes data
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the one boundary where an exception becomes data
         problem = f"{verifier.name} raised {describe(error)}"
     if len(samples) <= 1:
         return [Score.error(problem, seconds=time.perf_counter() - start) for _ in samples]
@@ -91,9 +111,22 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     return score_all(verifier, samples[:half]) + score_all(verifier, samples[half:])
 
 
+def walk(verifier: Verifier) -> Iterator[Verifier]:
+    """The verifier and all it is made of, outermost first."""
+    yield verifier
+    names: list[str] = [field.name for field in fields(verifier)] if is_dataclass(verifier) else []
+    for name in names:
+        value = getattr(verifier, name)
+        below = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+        for part in below:
+            if isinstance(part, Verifier):
+                yield from walk(part)
+
+
 def describe(error: BaseException) -> str:
     """One line for a reason: the type, the message, and the hint of our own errors; cut at 500 characters."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    # The library's own way of saying it: it copes with an exception that can't be turned into text.
+    text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
     if isinstance(error, VerikitError) and error.hint:
         text += f" ({error.hint})"
     return text if len(text) <= 500 else text[:499] + "…"
@@ -139,16 +172,37 @@ class FunctionVerifier(Verifier):
 
 
 def describe_function(function: Callable[..., Any]) -> str:
-    """Say which function this is, with a digest of its source: an edited function is another function."""
-    if not hasattr(function, "__code__"):
+    """Say which function this is, with a digest of its source, defaults and closure.
+
+    An edited function is another function, and so is one that a factory made with another option.
+    """
+    if isinstance(function, partial):
+        bound = ", ".join([*map(repr, function.args), *(f"{k}={v!r}" for k, v in function.keywords.items())])
+        return f"partial({describe_function(function.func)}, {bound})"
+    if not isinstance(function, FunctionType):
         return repr(function)
     import inspect  # here, not above: it costs a third of `import verikit`
 
+    code = function.__code__
     try:
-        source = inspect.getsource(function).encode()
+        source = inspect.getsource(function)
     except (OSError, TypeError):
-        source = function.__code__.co_code + repr(function.__code__.co_consts).encode()
-    return f"function({function.__module__}:{function.__qualname__}, {hashlib.sha256(source).hexdigest()[:12]})"
+        source = ""
+    if not source or function.__name__ == "<lambda>":  # a line may hold several lambdas
+        source += f"{code.co_code!r} {code.co_names} {code.co_consts}"
+    cells = [_describe_cell(cell) for cell in function.__closure__ or ()]
+    told = _ADDRESS.sub("", f"{source} {function.__defaults__} {function.__kwdefaults__} {cells}")
+    digest = hashlib.sha256(told.encode(errors="replace")).hexdigest()[:12]
+    return f"function({function.__module__}:{function.__qualname__}, {digest})"
+
+
+def _describe_cell(cell: CellType) -> str:
+    try:
+        value = cell.cell_contents
+    except ValueError:
+        return "empty"
+    # A function may close over itself: its name must do there.
+    return f"{value.__module__}:{value.__qualname__}" if isinstance(value, FunctionType) else repr(value)
 
 
 def _lookup(module: str, qualname: str) -> Any:
@@ -176,11 +230,12 @@ def verifier(
 
 def unique_names(names: Iterable[str]) -> list[str]:
     """Names for parts: an equal name gets a suffix (`answer`, `answer_2`), never a silent overwrite."""
-    result: list[str] = []
+    result: dict[str, None] = {}
+    count: dict[str, int] = {}
     for name in names:
-        candidate, n = name, 1
+        candidate = name
         while candidate in result:
-            n += 1
-            candidate = f"{name}_{n}"
-        result.append(candidate)
-    return result
+            count[name] = count.get(name, 1) + 1
+            candidate = f"{name}_{count[name]}"
+        result[candidate] = None
+    return list(result)

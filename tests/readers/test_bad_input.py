@@ -20,6 +20,15 @@ from verikit.types import Group
 GOOD = b'{"prompt": "p", "completions": ["c"], "answer": "a"}'
 
 
+leaves = (
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.sampled_from(["", "text", "assistant", '\\"[{,'])
+)
+inner = st.sampled_from(["role", "content", "text", "message", "messages", "error", "body", "choices"])
+json_ish = st.recursive(
+    leaves, lambda values: st.lists(values, max_size=3) | st.dictionaries(inner, values, max_size=3), max_leaves=8
+)
+
+
 @pytest.fixture
 def file(tmp_path):
     def write(data, name="rows.jsonl"):
@@ -197,6 +206,15 @@ def test_a_bad_item_of_an_array_does_not_hide_the_next(file):
     assert (first.id, error.line, last.id) == ("line:1", 2, "line:3")
 
 
+@given(st.lists(json_ish, max_size=5), st.integers(1, 9), st.sampled_from([None, 1]))
+def test_an_array_is_cut_where_its_items_end_however_the_bytes_arrive(values, size, indent):
+    data = json.dumps(values, indent=indent).encode()
+    stream = io.BytesIO(data)
+    found = list(array.items(lambda _: stream.read(size), cap=10_000))
+    assert [number for number, _ in found] == list(range(1, len(values) + 1))
+    assert [repr(json.loads(item)) for _, item in found] == [repr(value) for value in values]
+
+
 def test_lines_of_a_jsonl_file_are_never_taken_for_an_array(file):
     error, group = read(file(b"[1]\n" + GOOD, "rows.jsonl"))
     assert (error.line, group.id) == (1, "line:2")
@@ -298,11 +316,6 @@ def test_arbitrary_bytes_raise_nothing_but_usage_errors(tmp_path_factory, data, 
         assert isinstance(item, Group) or (item.line and item.hint)
 
 
-leaves = st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.sampled_from(["", "text", "assistant"])
-inner = st.sampled_from(["role", "content", "text", "message", "messages", "error", "body", "choices"])
-json_ish = st.recursive(
-    leaves, lambda values: st.lists(values, max_size=3) | st.dictionaries(inner, values, max_size=3), max_leaves=8
-)
 KEYS = """
     prompt completions completion answer id meta doc resps filter target arguments choices custom_id response request
     messages error body reward_model data_source responses output input gts score instruction solution

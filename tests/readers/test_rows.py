@@ -105,6 +105,17 @@ def test_a_bad_row_does_not_split_its_group(tmp_path):
     assert group.completions == ["c", "c"]
 
 
+def test_a_group_does_not_wait_for_its_last_row_behind_any_number_of_bad_ones(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    row = '{"id": "a", "prompt": "p", "completion": "c"}\n'
+    path.write_text(row + "{bad\n" * 3000 + row)
+    *items, repeated = read(path)
+    assert repeated.field == "id"
+    items = iter(items)
+    assert next(items).completions == ["c"]
+    assert [item.line for item in items] == list(range(2, 3002))
+
+
 def test_rows_of_one_prompt_with_other_golds_stay_apart(read_rows):
     groups = read_rows(*({"prompt": "p", "completion": "c", "answer": a} for a in "xxy"))
     assert [(g.answer, len(g.completions)) for g in groups] == [("x", 2), ("y", 1)]

@@ -12,15 +12,28 @@ from typing import Any
 
 import click
 
+from verikit.cli.score import parse_mapping
+from verikit.errors import SandboxError, SchemaError
+from verikit.readers import read
+from verikit.sandbox import LocalSandbox, Report
+
 
 @click.command()
+@click.option("--data", metavar="FILE", help="Check a file instead: rows that can't be read, golds that can't be used.")
+@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="As in score.")
+@click.option("--format", "format_", metavar="NAME", help="As in score.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def doctor(as_json: bool) -> None:
-    """Check this machine: versions, extras present, and the pip line that adds what is missing."""
+def doctor(data: str | None, mapping: dict[str, str], format_: str | None, as_json: bool) -> int:
+    """Check this machine: versions, extras present, what the sandbox can promise, and how to add what is missing.
+
+    With --data, check a file of candidates: exit code 1 if any row can't be read or has a gold that `answer` can't use.
+    """
+    if data is not None:
+        return _check_file(data, mapping, format_, as_json)
     found = examine()
     if as_json:
         click.echo(json.dumps(found, indent=2))
-        return
+        return 0
     click.echo(f"verikit {found['verikit']} on Python {found['python']}, {found['platform']}, {found['cpus']} CPUs")
     for name, extra in found["extras"].items():
         have = [f"{package} {number}" for package, number in extra["have"].items()]
@@ -28,10 +41,21 @@ def doctor(as_json: bool) -> None:
         if extra["missing"]:
             line += f"; missing {', '.join(extra['missing'])}: {extra['fix']}"
         click.echo(f"  {'core' if name == '' else name:<12} {line}")
+    click.echo(Report(**found["sandbox"]).text() if isinstance(found["sandbox"], dict) else found["sandbox"])
+    return 0
+
+
+def _sandbox() -> dict[str, Any] | str:
+    """What the sandbox can promise here, or why there is none."""
+    try:
+        with LocalSandbox(strict=False) as box:
+            return box.report.as_dict()
+    except SandboxError as error:
+        return f"no sandbox: {error} ({error.hint})"
 
 
 def examine() -> dict[str, Any]:
-    """Versions of Python and verikit, and for each extra ("" is the core) what is there and what is missing."""
+    """Versions of Python and verikit, for each extra ("" is the core) what is there and missing, and the sandbox."""
     extras: dict[str, dict[str, Any]] = {}
     for line in requires("verikit") or []:
         package = re.match(r"[\w.-]+", line)
@@ -39,7 +63,10 @@ def examine() -> dict[str, Any]:
         if package is None:
             continue
         name = marker[1] if marker else ""
-        extra = extras.setdefault(name, {"have": {}, "missing": [], "fix": f"pip install 'verikit[{name}]'"})
+        extra = extras.setdefault(
+            name,
+            {"have": {}, "missing": [], "fix": f"pip install 'verikit[{name}]'" if name else "pip install verikit"},
+        )
         try:
             extra["have"][package[0]] = version(package[0])
         except PackageNotFoundError:
@@ -51,4 +78,28 @@ def examine() -> dict[str, Any]:
         "platform": platform.platform(),
         "cpus": len(os.sched_getaffinity(0)),
         "extras": extras,
+        "sandbox": _sandbox(),
     }
+
+
+def _check_file(data: str, mapping: dict[str, str], format_: str | None, as_json: bool) -> int:
+    from verikit.answers.verdict import check_gold
+
+    reader = read(data, format=format_, mapping=mapping)
+    good, problems = 0, []
+    for item in reader:
+        if isinstance(item, SchemaError):
+            problems.append({"line": item.line, "id": None, "problem": f"{item.problem} ({item.hint})"})
+        elif problem := check_gold(item.answer):
+            problems.append({"line": None, "id": item.id, "problem": problem})
+        else:
+            good += 1
+    if as_json:
+        click.echo(json.dumps({"good": good, "format": reader.format, "problems": problems}, indent=2))
+        return int(bool(problems))
+    for found in problems:
+        click.echo(f"{found['id'] or 'line ' + str(found['line'])}: {found['problem']}")
+    click.echo(f"{good} rows are good, {len(problems)} are not (read as {reader.format})")
+    for note in reader.notes:
+        click.echo(note)
+    return int(bool(problems))

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import click
 
+from verikit.errors import VerikitError
 from verikit.registry import Kind, find, registered
 
 
@@ -17,7 +18,7 @@ from verikit.registry import Kind, find, registered
 def list_(kind: Kind | None, as_json: bool) -> None:
     """List what can stand in a spec: each name with its options and one line of help.
 
-    A name's full text: `python -c "import verikit; help(verikit.registry.find('verifiers', 'answer'))"`.
+    A name's full text: `python -c "from verikit import registry; help(registry.find('verifiers', 'exact'))"`.
     """
     kinds: tuple[Kind, ...] = (kind,) if kind else get_args(Kind)
     table = {one: {name: _entry(one, name) for name in registered(one)} for one in kinds}
@@ -34,8 +35,8 @@ def list_(kind: Kind | None, as_json: bool) -> None:
 def _entry(kind: Kind, name: str) -> dict[str, str]:
     try:
         made = find(kind, name)
-    except ImportError as error:
-        return {"call": name, "help": f"can't be imported: {error}"}
+    except VerikitError as error:
+        return {"call": name, "help": str(error)}
     return {"call": name + _options(made), "help": (inspect.getdoc(made) or "").partition("\n\n")[0].replace("\n", " ")}
 
 

@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
-from rich.console import Console
 
-from verikit.scoring.chunk import SCORES
+from verikit.errors import SchemaError, VerikitError
+from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.plan import Plan
+from verikit.scoring.rows import read_rows
 from verikit.scoring.run import score_file
 from verikit.scoring.show import show
-from verikit.scoring.watch import Watch
+from verikit.scoring.watch import describe
+from verikit.terminal import Watch, printable
 
 UNSCORED = 3
 """Exit code when more candidates are unscored than allowed."""
+SHOWN = 3
+"""Bad rows that are printed."""
 
 
 def _ks(context: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
@@ -31,7 +39,8 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> tuple
     return ks
 
 
-def _mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+def parse_mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    """Read `--map FIELD=KEY` options (a click callback)."""
     pairs = [one.partition("=") for one in value]
     if bad := [one for one, pair in zip(value, pairs, strict=True) if not pair[1]]:
         raise click.BadParameter(f"{bad[0]!r} is not FIELD=KEY, such as prompt=problem")
@@ -57,10 +66,10 @@ def _share(context: click.Context, parameter: click.Parameter, value: str) -> fl
 @click.option("--select", metavar="SPEC", help="Keep one candidate a prompt: best, majority, weighted, first, random.")
 @click.option("--k", "ks", default="1,2,4,8", show_default=True, callback=_ks, help="k of pass@k, maj@k, bon@k.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/FILE's name. - prints scores to stdout.")
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=_mapping, help="prompt=problem, …")
+@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
 @click.option("--format", "format_", metavar="NAME", help="The file's format, where its keys don't tell.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many rows.")
+@click.option("--limit", type=click.IntRange(1), help="Only the rows up to this one.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
 @click.option(
     "--fail-over",
@@ -92,7 +101,7 @@ def score(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    r"""Score the candidates of FILE (- is stdin), rerank them, and estimate pass@k, maj@k and BoN@k with intervals.
+    """Score the candidates of FILE (- is stdin), rerank them, and estimate pass@k, maj@k and BoN@k with intervals.
 
     FILE holds prompts with completions: JSONL, a JSON array or parquet, plain or gzip, in verikit's form or that of
     lm-eval, OpenAI, TRL, verl or alpaca_eval. The folder gets scores.jsonl, summary.json, config.json, errors.jsonl
@@ -102,38 +111,65 @@ def score(
     verikit score candidates.jsonl
     verikit score candidates.jsonl -v "0.9*answer + 0.1*boxed" --k 1,4,16 --jobs 8
     verikit score samples.jsonl --by "column('rm')" --select best --map prompt=problem --map completions=candidates
-    """
+    """  # noqa: D301 - click reads \b as "don't wrap"
     plan = Plan(verifier=verifier, by=by, select=select, ks=ks, seed=seed, format=format_, mapping=mapping)
     with TemporaryDirectory() as scratch, Watch(quiet=quiet) as watch:
         folder = Path(scratch if out == "-" else out or default_folder(file))
-        summary = score_file(
-            file,
-            plan,
-            folder,
-            jobs=jobs,
-            limit=limit,
-            restart=not resume,
-            retry_errors=retry_errors,
-            watch=watch.start,
-            note=watch.note,
-        )
+        try:
+            with redirect_stdout(sys.stderr):  # what a verifier prints is no result
+                summary = score_file(
+                    file,
+                    plan,
+                    folder,
+                    jobs=jobs,
+                    limit=limit,
+                    restart=not resume,
+                    retry_errors=retry_errors,
+                    watch=lambda progress: watch.start(partial(describe, progress)),
+                    note=watch.note,
+                )
+        except KeyboardInterrupt:
+            kept = "nothing is kept with -o -" if out == "-" else f"the same command goes on from what is in {folder}"
+            click.echo(f"Interrupted: {kept}", err=True)
+            return 1
+        _tell_bad_rows(file, folder / ERRORS, summary["bad_rows"])
         if out == "-":
-            with open(folder / SCORES, "rb") as scores:
+            with open(folder / SCORES, "rb") as scores, _to_stdout():
                 shutil.copyfileobj(scores, sys.stdout.buffer)
         else:
             watch.note(f"written to {folder}")
-    if as_json:
-        click.echo(json.dumps(summary, indent=2, ensure_ascii=False), err=out == "-")
-    else:
-        show(summary, plan.model_dump(), Console(stderr=out == "-"))
-    lost = summary["status"]["error"] + summary["status"]["timeout"] + summary["bad_rows"]
-    total = summary["candidates"] + summary["bad_rows"]
-    if lost > fail_over * total:
+    with _to_stdout():
+        if as_json:
+            click.echo(json.dumps(summary, indent=2), err=out == "-")
+        else:
+            click.echo("\n".join(show(summary, plan.model_dump())), err=out == "-")
+    lost, total = summary["unscored"] + summary["bad_rows"], summary["candidates"] + summary["bad_rows"]
+    if total and lost / total > fail_over:
         click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({fail_over:.4g})", err=True)
         return UNSCORED
     return 0
 
 
+def _tell_bad_rows(file: str, errors: Path, count: int) -> None:
+    """Print the first rows that could not be read, as file:line: field: problem."""
+    for row in islice(read_rows(errors), SHOWN):
+        error = SchemaError(row["error"], file=file, line=row["line"], field=row["field"])
+        click.echo(printable(f"{error} ({row['hint']})" if row["hint"] else str(error)), err=True)
+    if count > SHOWN:
+        click.echo(f"and {count - SHOWN:,} more bad rows, in {errors.name}", err=True)
+
+
+@contextmanager
+def _to_stdout() -> Iterator[None]:
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise VerikitError(f"can't write the results out: {error.strerror}") from None
+
+
 def default_folder(file: str) -> str:
-    """Where the scores of a file go unless said otherwise: runs/ and its name up to the first dot."""
-    return f"runs/{'stdin' if file == '-' else Path(file).name.split('.')[0] or 'out'}"
+    """Where the scores of a file go unless said otherwise: runs/ and its name without its ending."""
+    return f"runs/{'stdin' if file == '-' else Path(Path(file).name.removesuffix('.gz')).stem}"

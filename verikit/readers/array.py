@@ -14,8 +14,10 @@ from verikit.errors import SchemaError
 CHUNK = 2**16
 Items = Iterator[tuple[int, bytes | SchemaError]]
 
-_MARK = re.compile(rb'["\[\]{},]')
-_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_STRING = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_REST_OF_STRING = re.compile(_STRING, re.DOTALL)
+_BETWEEN_ITEMS = re.compile(rb'(?:[^"\[\]{},]++|"%b")*+' % _STRING, re.DOTALL)  # whole strings included
+_WITHIN_ITEM = re.compile(rb'(?:[^"\[\]{}]++|"%b")*+' % _STRING, re.DOTALL)
 
 
 def items(read: Callable[[int], bytes], cap: int) -> Items:
@@ -71,24 +73,24 @@ class _Cutter:
             yield self.number + 1, SchemaError(problem, hint="a file holds one array, or one JSON object a line")
 
     def _next_mark(self) -> bytes:
-        """The next bracket or comma outside strings; empty when the buffer has been looked at."""
+        """The next bracket, or comma between items, outside strings; empty when the buffer has been looked at."""
         while True:
             if self.in_string:
-                match = _STRING.match(self.buffer, self.at)
-                self.at = match.end() if match else self.at
+                self._advance(_REST_OF_STRING)
                 if self.buffer[self.at : self.at + 1] != b'"':
                     return b""
                 self.at += 1
                 self.in_string = False
-            match = _MARK.search(self.buffer, self.at)
-            if match is None:
-                self.at = len(self.buffer)
-                return b""
-            self.at = match.end()
-            mark = match[0]
+            self._advance(_WITHIN_ITEM if self.depth > 1 else _BETWEEN_ITEMS)
+            mark = bytes(self.buffer[self.at : self.at + 1])
+            self.at += len(mark)
             if mark != b'"':
-                return bytes(mark)
+                return mark
             self.in_string = True
+
+    def _advance(self, pattern: re.Pattern[bytes]) -> None:
+        match = pattern.match(self.buffer, self.at)
+        self.at = match.end() if match else self.at
 
     def _item(self) -> tuple[int, bytes | SchemaError]:
         self.number += 1

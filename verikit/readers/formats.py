@@ -80,7 +80,9 @@ def _openai(notes: list[str]) -> Prepare:
             turns = len(messages)
             while turns and isinstance(messages[turns - 1], dict) and messages[turns - 1].get("role") == "assistant":
                 turns -= 1
-            row["messages"], row["completion"] = messages[:turns] or None, messages[turns:] or None
+            row["messages"] = messages[:turns] or None
+            if turns < len(messages):
+                row["completion"] = messages[turns:]
         return row
 
     return prepare

@@ -19,7 +19,7 @@ class IdIndex:
     """Remembers the line each id was first seen on."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, SLOTS * 16)
+        self._memory = mmap.mmap(-1, SLOTS * 16, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._slots = memoryview(self._memory).cast("q")  # digest, line, digest, line, …; digest 0 is a free slot
         self._count = 0
         self._spilled: sqlite3.Connection | None = None

@@ -26,6 +26,8 @@ from verikit.types import Group
 RawRow = bytes | Row
 """A row as it lies in the file: bytes of JSON, or a row of a table."""
 Built = tuple[Group, bool, bool]
+MAX_HELD_ERRORS = 1000
+"""This many bad rows amid one group end it: they wait in memory for its last row."""
 NO_MAPPING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -167,8 +169,11 @@ class Reader(Iterator[Group | SchemaError]):
                 yield line, row
                 continue
             built = self._build(line, row)
-            if isinstance(built, SchemaError) and held:
+            if isinstance(built, SchemaError) and held and len(bad) < MAX_HELD_ERRORS:
                 bad.append(built)
+            elif isinstance(built, SchemaError) and held:
+                yield from _flushed(line, held, [*bad, built])
+                held, bad = [], []
             elif isinstance(built, SchemaError):
                 yield line, built
             elif built is not None:

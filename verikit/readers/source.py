@@ -32,13 +32,13 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
         yield stdin if isinstance(stdin, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stdin))
         return
     try:
-        stream = io.BufferedReader(io.FileIO(path), 2**18)
+        stream = open(path, "rb")  # noqa: SIM115 - closed below; only opening may fail here
     except (OSError, ValueError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         hint = "give a file" if isinstance(error, IsADirectoryError) else "check the path and its permissions"
         raise UsageError(f"{path}: can't be read: {reason.lower()}", hint=hint) from None
     with stream:
-        yield cast(io.BufferedReader, stream)
+        yield stream
 
 
 def cut(stream: io.BufferedReader, name: str, cap: int = MAX_ROW) -> Items:

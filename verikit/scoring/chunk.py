@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from verikit.errors import SchemaError, VerikitError
-from verikit.readers import RawRow, RowParser, placed, repeated
+from verikit.readers import RawRow, RowParser
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import to_line, to_row
-from verikit.scoring.tally import Tally
+from verikit.scoring.tally import LOST, Tally
+from verikit.stats.intervals import LARGEST
 from verikit.types import Group, Sample, Score
-from verikit.verifier import describe, score_all
+from verikit.verifier import Verifier, describe, score_all
 
-NO_REPEATS: Mapping[int, int] = MappingProxyType({})
 SCORES, SELECTED, ERRORS = "scores.jsonl", "selected.jsonl", "errors.jsonl"
 
 
@@ -31,6 +30,15 @@ class Chunk:
     def last_line(self) -> int:
         """Line of the last row."""
         return self.rows[-1][0]
+
+    def halves(self) -> tuple[Chunk, Chunk] | None:
+        """The same rows in two chunks; None if they all have one number."""
+        numbers = [line for line, _ in self.rows]
+        cuts = [i for i in range(1, len(numbers)) if numbers[i - 1] != numbers[i]]
+        if not cuts:
+            return None
+        cut = min(cuts, key=lambda i: abs(2 * i - len(numbers)))
+        return Chunk(self.rows[:cut], self.parser), Chunk(self.rows[cut:], self.parser)
 
 
 @dataclass(slots=True)
@@ -52,26 +60,24 @@ class Scorer:
         self.plan = plan
         self.verifier, self.by, self.selector = plan.load()
 
-    def __call__(self, chunk: Chunk, repeats: Mapping[int, int] = NO_REPEATS, dead: str = "") -> Result:
-        """Score a chunk.
+    def tally(self) -> Tally:
+        """An empty tally of a run."""
+        return Tally(self.plan, self.verifier)
 
-        `repeats` are lines whose id occurred before, and where: errors, not groups. `dead` is why these rows can't be
-        scored at all (they killed a worker): every candidate gets it as its error.
-        """
-        result = Result(Tally(self.plan, self.verifier))
+    def __call__(self, chunk: Chunk, dead: str = "") -> Result:
+        """Score a chunk; `dead` is why that can't be done (it killed a worker): every candidate's error."""
+        result = Result(self.tally().part())
         groups: list[tuple[int, Group]] = []
         errors: list[SchemaError] = []
         for line, row in chunk.rows:
             item = chunk.parser.parse(line, row) if chunk.parser is not None and isinstance(row, (bytes, dict)) else row
-            if isinstance(item, Group) and line in repeats:
-                item = placed(repeated(item.id, repeats[line]), "", line)
             if isinstance(item, Group):
                 groups.append((line, item))
                 result.ids.append((item.id, line))
             elif isinstance(item, SchemaError):
                 errors.append(item)
         self._score(groups, dead, result)
-        result.written[ERRORS] = b"".join(map(_error_line, errors))
+        result.written[ERRORS] = b"".join(to_line(error_row(error)) for error in errors)
         for _ in errors:
             result.tally.bad_row()
         return result
@@ -96,7 +102,7 @@ class Scorer:
         if dead:
             failed = [Score.error(dead)] * len(samples)
             return failed, failed if self.by is not None else None
-        return score_all(self.verifier, samples), None if self.by is None else score_all(self.by, samples)
+        return _scored(self.verifier, samples), None if self.by is None else _scored(self.by, samples)
 
     def _select(
         self, line: int, group: Group, truth: Sequence[Score], ranks: Sequence[Score] | None
@@ -105,14 +111,40 @@ class Scorer:
         if self.selector is None:
             return None, b""
         by = truth if ranks is None else [replace(r, answer=t.answer) for r, t in zip(ranks, truth, strict=True)]
+        failure = {"id": group.id, "line": line, "selected": None}
+        if all(score.status in LOST for score in by):
+            return None, to_line(failure | {"reason": "no candidate could be scored"})
         try:
             ranking = self.selector.select(group, by)
         except VerikitError as error:
-            return None, to_line({"id": group.id, "line": line, "selected": None, "reason": describe(error)})
+            return None, to_line(failure | {"reason": describe(error)})
         best = ranking[0]
         row = {"id": group.id, "line": line, "selected": best, "ranking": ranking, "value": truth[best].value}
         return best, to_line(row | {"completion": group.completions[best]})
 
 
-def _error_line(error: SchemaError) -> bytes:
-    return to_line({"line": error.line, "field": error.field, "error": error.problem, "hint": error.hint})
+def _scored(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
+    return [score if _fit(score) else _fitted(score) for score in score_all(verifier, samples)]
+
+
+def _fit(score: Score) -> bool:
+    """Whether a score can be averaged, and read back from a file as it is."""
+    answer = score.answer
+    return (score.value is None or -LARGEST <= score.value <= LARGEST) and (
+        answer is None or (type(answer) is str and (answer.isascii() or _to_utf8(answer) == answer))
+    )
+
+
+def _fitted(score: Score) -> Score:
+    if score.value is not None and abs(score.value) > LARGEST:
+        return Score.error(f"a value of {score.value!r} can't be averaged")
+    return replace(score, answer=_to_utf8(str(score.answer)))
+
+
+def _to_utf8(text: str) -> str:
+    return text.encode(errors="replace").decode()
+
+
+def error_row(error: SchemaError) -> dict[str, str | int]:
+    """A bad row as a JSON object."""
+    return {"line": error.line, "field": error.field, "error": error.problem, "hint": error.hint}

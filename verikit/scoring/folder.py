@@ -30,8 +30,8 @@ class Commit:
 
     line: int = 0
     """Last input row done (1-based)."""
-    id: str = ""
-    """Its id, to notice that another input took its place."""
+    checksum: int = 0
+    """Of the rows up to it, to notice that another input took its place."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Size of each file in bytes."""
 
@@ -40,10 +40,10 @@ class Folder:
     """The open output folder of one run; a context manager.
 
     Raises:
-        UsageError: another run has it open, or it can't be made or written.
+        UsageError: another run has it open, it can't be made or written, or what it holds is no run's.
     """
 
-    def __init__(self, path: Path, files: tuple[str, ...], *, restart: bool = False) -> None:
+    def __init__(self, path: Path, files: tuple[str, ...]) -> None:
         self.path, self.files = path, files
         self._open: dict[str, BinaryIO] = {}
         try:
@@ -53,18 +53,19 @@ class Folder:
             raise UsageError(f"can't write to {path}: {error.strerror}", hint="choose another folder with -o") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             self._lock.close()
+            problem = "another run is writing to it" if isinstance(error, BlockingIOError) else error.strerror
             raise UsageError(
-                f"another run is writing to {path}", hint="wait for it, or choose another folder with -o"
+                f"can't lock {path}: {problem}", hint="wait for it, or choose another folder with -o"
             ) from None
-        self._roll_forward()
-        if restart:
-            for name in (*files, PROGRESS, "summary.json", "config.json"):
-                with suppress(FileNotFoundError):
-                    (path / name).unlink()
 
     def __enter__(self) -> Self:
+        try:
+            self._roll_forward()
+        except BaseException:
+            self._lock.close()
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -76,6 +77,22 @@ class Folder:
             with suppress(OSError):  # a full disk was reported at the write
                 stream.close()
 
+    def size(self, name: str) -> int:
+        """Size of a file in bytes; 0 if there is none."""
+        path = self.path / name
+        return path.stat().st_size if path.exists() else 0
+
+    def clear(self) -> None:
+        """Delete the files and the commits."""
+        self._close()
+        self.delete(*self.files, PROGRESS)
+
+    def delete(self, *names: str) -> None:
+        """Delete files, where they are."""
+        for name in names:
+            with self._writing(name):
+                (self.path / name).unlink(missing_ok=True)
+
     def read_json(self, name: str) -> Any:
         """The content of a JSON file of the folder; None where it is missing or half-written."""
         try:
@@ -85,7 +102,7 @@ class Folder:
 
     def write_json(self, name: str, content: Any) -> None:
         """Replace a JSON file in one step."""
-        data = json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
+        data = json.dumps(content, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
         self.replace(name, data)
 
     def replace(self, name: str, data: bytes) -> None:
@@ -101,7 +118,6 @@ class Folder:
         Returns:
             The commit, with the new sizes.
         """
-        shutil.rmtree(self.path / NEXT, ignore_errors=True)
         with self._writing(NEXT):
             (self.path / NEXT).mkdir()
             for name, pieces in contents.items():
@@ -116,15 +132,27 @@ class Folder:
         return self.recover()
 
     def _roll_forward(self) -> None:
-        """Finish a rewrite that was decided but not carried out to the end."""
+        """Finish a rewrite that was decided but not carried out to the end; drop one that was not decided."""
         ready = self.path / READY
-        if ready.is_dir():
-            for file in ready.iterdir():
-                file.replace(self.path / file.name)
-            ready.rmdir()
+        with self._writing(READY):
+            shutil.rmtree(self.path / NEXT, ignore_errors=True)
+            if ready.is_dir():
+                for file in list(ready.iterdir()):
+                    file.replace(self.path / file.name)
+                ready.rmdir()
 
     def recover(self) -> Commit:
-        """Open the files at the last commit they still hold, and return it."""
+        """Open the files at the last commit they still hold, and return it.
+
+        Raises:
+            UsageError: there are files but no commits at all: they are not a run's, or no longer.
+        """
+        if not (self.path / PROGRESS).exists() and any(map(self.size, self.files)):
+            names = ", ".join(name for name in self.files if self.size(name))
+            raise UsageError(
+                f"{self.path} holds {names} but no {PROGRESS}, which says how far a run came",
+                hint="--restart replaces what is there; -o chooses another folder",
+            )
         commit = next(filter(self._held, reversed(self._commits())), Commit())
         self.replace(PROGRESS, _line(commit))
         self._close()
@@ -148,13 +176,9 @@ class Folder:
         return found
 
     def _held(self, commit: Commit) -> bool:
-        def size(name: str) -> int:
-            path = self.path / name
-            return path.stat().st_size if path.exists() else 0
+        return all(self.size(name) >= commit.sizes.get(name, 0) for name in self.files)
 
-        return all(size(name) >= commit.sizes.get(name, 0) for name in self.files)
-
-    def append(self, written: Mapping[str, bytes], line: int, id: str) -> None:
+    def append(self, written: Mapping[str, bytes], line: int, checksum: int = 0) -> None:
         """Append a chunk's output to the files and commit it.
 
         Raises:
@@ -163,7 +187,7 @@ class Folder:
         for name, data in written.items():
             self._put(name, data)
         sizes = {name: os.fstat(self._open[name].fileno()).st_size for name in self.files}
-        self._put(PROGRESS, _line(Commit(line, id, sizes)))
+        self._put(PROGRESS, _line(Commit(line, checksum, sizes)))
 
     def finish(self) -> None:
         """Keep only the last commit: a finished folder doesn't show how its chunks were cut."""
@@ -196,4 +220,4 @@ class _Writing:
 
 
 def _line(commit: Commit) -> bytes:
-    return json.dumps({"line": commit.line, "id": commit.id, "sizes": dict(commit.sizes)}).encode() + b"\n"
+    return json.dumps({"line": commit.line, "checksum": commit.checksum, "sizes": dict(commit.sizes)}).encode() + b"\n"

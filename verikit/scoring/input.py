@@ -1,29 +1,45 @@
-"""The input of a run: rows of a file cut into chunks, from the row after the last one done."""
+"""The input of a run: rows of a file cut into chunks, from the row after the last one done.
+
+A running checksum of the rows says whether the rows before that are still those that were scored.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
-from itertools import chain, islice
+from itertools import chain
+from zlib import crc32
 
 from verikit.errors import SchemaError, UsageError
 from verikit.readers import RawRow, Reader
 from verikit.scoring.chunk import Chunk
+from verikit.scoring.folder import Commit
 from verikit.scoring.plan import Plan
 from verikit.types import Group
 
+FIRST_ROWS = 16
 MAX_ROWS = 4096
 MAX_BYTES = 4 * 2**20
+GIVE_UP = 1000
+"""A file none of whose first so many rows can be read is refused: it is not what the caller takes it for."""
 Numbered = tuple[int, RawRow | Group | SchemaError]
 
 
 class Input:
-    """Cuts a file into chunks of about equal work."""
+    """Cuts a file into chunks of about equal work.
+
+    Raises:
+        UsageError: the file can't be read, or has no rows.
+    """
 
     def __init__(self, path: str, plan: Plan, limit: int | None = None) -> None:
         self._reader = Reader(path, plan.format, plan.mapping)
         self._limit = limit
-        self._size = 16
+        self._size = FIRST_ROWS
+        rows = self._reader.rows()
+        self._rows = chain([next(rows)], rows)
+        self._checksum = 0
+        self._checksums: deque[tuple[int, int]] = deque()
 
     @property
     def notes(self) -> list[str]:
@@ -35,38 +51,57 @@ class Input:
         wanted = int(rows * target / max(seconds, 1e-6))
         self._size = max(1, min(MAX_ROWS, wanted, 2 * self._size))
 
-    def chunks(self, after: int = 0, id: str = "", only: AbstractSet[int] | None = None) -> Iterator[Chunk]:
-        """Chunks of the rows after line `after`, whose row must have `id` (if not ""); if given, of lines in `only`.
+    def skip(self, commit: Commit) -> None:
+        """Pass over the rows that were done.
 
         Raises:
-            UsageError: the file can't be read, or that row is another.
+            UsageError: they are not the rows of this file.
         """
-        rows = iter(islice(self._reader.rows(), self._limit))
-        ahead = self._skip(rows, after, id) if after else []
-        items = self._reader.items(chain(ahead, rows), raw=True)
-        for cut in self._cut(items if only is None else (item for item in items if item[0] in only)):
+        last = 0
+        while last < commit.line:
+            last, row = next(self._rows, (commit.line + 1, b""))
+            self._checksum = _add(row, self._checksum)
+        if last != commit.line or self._checksum != commit.checksum:
+            raise UsageError(
+                f"{self._reader.name} is not the file that was scored before: rows up to line {commit.line} differ",
+                hint="--restart scores everything anew; -o chooses another folder",
+            )
+
+    def checksum(self, line: int) -> int:
+        """The checksum of the rows up to one that ended a chunk; asked in the order of the chunks."""
+        while self._checksums[0][0] < line:
+            self._checksums.popleft()
+        return self._checksums[0][1]
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Chunks of the rows that were not skipped, up to the limit.
+
+        Raises:
+            UsageError: none of the first rows can be read.
+        """
+        items = self._reader.items(self._summed(), raw=True)
+        return self._chunks(items if self._limit is None else _until(items, self._limit))
+
+    def chosen(self, lines: Iterable[int]) -> Iterator[Chunk]:
+        """Chunks of the rows of these lines only, which ascend."""
+        return self._chunks(_only(self._reader.items(self._rows, raw=True), iter(lines)))
+
+    def _chunks(self, items: Iterable[Numbered]) -> Iterator[Chunk]:
+        for cut in self._cut(items):
             yield Chunk(cut, self._reader.parser)
 
-    def _skip(
-        self, rows: Iterator[tuple[int, RawRow | SchemaError]], after: int, id: str
-    ) -> list[tuple[int, RawRow | SchemaError]]:
-        for line, row in rows:
-            if line > after:
-                break
-            if line == after and id and not self._has_id(line, row, id):
-                raise UsageError(
-                    f"line {line} of {self._reader.name} is not the row {id!r} that the folder was made from",
-                    hint="--restart scores everything anew; -o chooses another folder",
-                )
-        else:
-            return []
-        return [(line, row)]
-
-    def _has_id(self, line: int, row: RawRow | SchemaError, id: str) -> bool:
-        if isinstance(row, SchemaError) or self._reader.parser is None:
-            return False
-        group = self._reader.parser.parse(line, row)
-        return isinstance(group, Group) and (group.id == id or id.startswith("line:"))
+    def _summed(self) -> Iterator[tuple[int, RawRow | SchemaError]]:
+        """The rows; keeps the checksum after each, and gives up where none can be read."""
+        unread: list[SchemaError] = []
+        for line, row in self._rows:
+            self._checksum = _add(row, self._checksum)
+            self._checksums.append((line, self._checksum))
+            if isinstance(row, SchemaError) and self._reader.parser is None:
+                unread.append(row)
+                if len(unread) == GIVE_UP:
+                    first = unread[0]
+                    raise UsageError(f"none of the first {GIVE_UP} rows can be read; {first}", hint=first.hint)
+            yield line, row
 
     def _cut(self, items: Iterable[Numbered]) -> Iterator[list[Numbered]]:
         """Cut by rows and by bytes; items of one number stay together, so that every chunk can be committed."""
@@ -82,7 +117,35 @@ class Input:
             yield chunk
 
 
+def _add(row: RawRow | SchemaError, checksum: int) -> int:
+    if isinstance(row, bytes):
+        return crc32(row, checksum)
+    told = row.problem if isinstance(row, SchemaError) else repr(row)
+    return crc32(told.encode(errors="replace"), checksum)
+
+
 def _weight(item: RawRow | Group | SchemaError) -> int:
     if isinstance(item, bytes):
         return len(item)
     return sum(map(len, item.completions)) if isinstance(item, Group) else 1000
+
+
+def _until(items: Iterable[Numbered], limit: int) -> Iterator[Numbered]:
+    """Items up to the one that takes the row `limit`, and all of the same number."""
+    last = 0
+    for line, item in items:
+        if last >= limit and line != last:
+            return
+        yield line, item
+        last = line
+
+
+def _only(items: Iterable[Numbered], lines: Iterator[int]) -> Iterator[Numbered]:
+    wanted = next(lines, None)
+    for line, item in items:
+        while wanted is not None and wanted < line:
+            wanted = next(lines, None)
+        if wanted is None:
+            return
+        if line == wanted:
+            yield line, item

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.errors import UsageError
-from verikit.select import Selector
+from verikit.select import Random, Selector
 from verikit.spec import load, load_selector
 from verikit.verifier import Verifier
 
@@ -39,11 +39,12 @@ class Plan(BaseModel):
         """
         verifier = load(self.verifier)
         selector = None if self.select is None else load_selector(self.select, equal=verifier.equal)
+        if isinstance(selector, Random) and not selector.seed:
+            selector = Random(self.seed)
         return verifier, None if self.by is None else load(self.by), selector
 
-    def config(self) -> dict[str, Any]:
+    def config(self, verifier: Verifier, by: Verifier | None) -> dict[str, Any]:
         """The plan with the fingerprints of what its specs stand for now, as kept in config.json."""
-        verifier, by, _ = self.load()
         fingerprints = {"verifier": verifier.fingerprint, "by": None if by is None else by.fingerprint}
         return self.model_dump(mode="json") | {"fingerprints": fingerprints}
 
@@ -55,8 +56,8 @@ def check_same(old: Any, new: dict[str, Any], folder: object) -> None:
         UsageError: names the first setting that differs.
     """
     for key, value in new.items():
-        if not isinstance(old, dict) or old.get(key) != value:
-            was = old.get(key) if isinstance(old, dict) else None
+        was = old.get(key) if isinstance(old, dict) else None
+        if was != value:
             raise UsageError(
                 f"{folder} was made with another {key}: {was!r}, not {value!r}",
                 hint="--restart scores everything anew; -o chooses another folder",

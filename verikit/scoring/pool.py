@@ -1,88 +1,212 @@
 """Chunks over worker processes: results in input order, a bounded number in flight, and no row lost to a dead worker.
 
-Workers are spawned, so they inherit nothing. A chunk whose worker died (a crash in native code, the kernel's memory
-killer) is scored again row by row; the row that kills a worker by itself is the one that gets the error.
+Workers are spawned, so they inherit nothing, and the kernel kills them with their parent. A chunk whose worker died (a
+crash in native code, the kernel's memory killer) is halved and tried again, until the row that kills a worker stands
+alone and gets the error.
 """
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
 import signal
+import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
 
+from verikit.errors import HelperError, UsageError, VerikitError
 from verikit.scoring.chunk import Chunk, Result, Scorer
 from verikit.scoring.plan import Plan
 
-_scorer: Scorer
+PR_SET_PDEATHSIG = 1
+STOP_S = 5.0
+"""How long a worker may take to end."""
+InFlight = dict[object, tuple[Chunk, float]]
+"""Chunks being scored, by who scores them, with the time each was handed out (monotonic seconds)."""
 
 
 def score_chunks(
-    chunks: Iterable[Chunk], scorer: Scorer, jobs: int, in_flight: deque[tuple[Chunk, float]]
-) -> Iterator[tuple[Chunk, Result]]:
-    """Score chunks in `jobs` processes (1: in this one) and yield them in order.
+    chunks: Iterable[Chunk], scorer: Scorer, jobs: int, in_flight: InFlight
+) -> Generator[tuple[Chunk, Result]]:
+    """Score chunks in `jobs` processes (1: in this one) and yield them in order; close it to stop the processes.
 
-    `in_flight` always holds the chunks being scored with the time each was handed out, oldest first.
+    Raises:
+        UsageError: a verifier found itself set up wrong.
+        HelperError: a worker can't start.
     """
-    if jobs == 1:
-        for chunk in chunks:
-            in_flight.append((chunk, time.monotonic()))
-            result = _timed(scorer, chunk)
-            in_flight.clear()
-            yield chunk, result
+    if jobs > 1:
+        yield from _Pool(scorer, jobs, in_flight).score(iter(chunks))
         return
-    from pebble import ProcessPool
+    for chunk in chunks:
+        in_flight[scorer] = chunk, time.monotonic()
+        result = _timed(scorer, chunk)
+        in_flight.clear()
+        yield chunk, result
 
-    context: Any = multiprocessing.get_context("spawn")
-    pool: Any = ProcessPool(max_workers=jobs, context=context, initializer=_start, initargs=(scorer.plan,))
-    futures: deque[Future[Result]] = deque()
+
+class _Task:
+    """A chunk on its way: waiting, in a worker, or done."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.result: Result | None = None
+
+
+class _Worker:
+    """A process that scores one chunk at a time."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.task: _Task | None = None
+        self.ready = False
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(plan, theirs, os.getpid()))
+        self.process.start()
+        theirs.close()
+
+    def stop(self) -> str:
+        """End the process, if it has not; return what it ended by."""
+        self.connection.close()
+        self.process.join(STOP_S)
+        if self.process.exitcode is None:
+            self.kill()
+        code = self.process.exitcode or 0
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def kill(self) -> None:
+        """End the process now."""
+        self.process.kill()
+        self.process.join()
+
+
+class _Pool:
+    def __init__(self, scorer: Scorer, jobs: int, in_flight: InFlight) -> None:
+        self.scorer, self.jobs, self.in_flight = scorer, jobs, in_flight
+        self.workers: list[_Worker] = []
+        self.order: deque[_Task] = deque()  # cut and not yet yielded
+        self.todo: deque[_Task] = deque()  # of these, the ones no worker has had
+
+    def score(self, chunks: Iterator[Chunk]) -> Iterator[tuple[Chunk, Result]]:
+        """Yield each chunk with its result, in order."""
+        try:
+            for _ in range(self.jobs):
+                self._add_worker()
+            while True:
+                self._cut(chunks)
+                self._hand_out()
+                while self.order and self.order[0].result is not None:
+                    done = self.order.popleft()
+                    assert done.result is not None
+                    yield done.chunk, done.result
+                    self._cut(chunks)
+                if not self.order:
+                    break
+                heard = {worker.connection: worker for worker in self.workers if worker.task or not worker.ready}
+                for connection in wait(list(heard)):
+                    self._hear(heard[connection])  # type: ignore[index]  # wait() returns what it was given
+                self._hand_out()
+            for worker in self.workers:
+                worker.connection.close()
+            for worker in self.workers:
+                worker.stop()
+        finally:
+            for worker in self.workers:
+                worker.kill()
+
+    def _add_worker(self) -> None:
+        with _uninterrupted():
+            self.workers.append(_Worker(self.scorer.plan))
+
+    def _cut(self, chunks: Iterator[Chunk]) -> None:
+        """Keep a chunk ready for each worker, but not more than a few ahead of the one that is waited for."""
+        while len(self.todo) < self.jobs and len(self.order) < 4 * self.jobs and (chunk := next(chunks, None)):
+            task = _Task(chunk)
+            self.order.append(task)
+            self.todo.append(task)
+
+    def _hand_out(self) -> None:
+        for worker in self.workers:
+            if worker.ready and worker.task is None and self.todo:
+                worker.task = self.todo.popleft()
+                self.in_flight[worker] = worker.task.chunk, time.monotonic()
+                with suppress(ConnectionError):  # it died; reading from it will tell
+                    worker.connection.send(worker.task.chunk)
+
+    def _hear(self, worker: _Worker) -> None:
+        """Take in what a worker sends: that it is ready, a result, an error of the caller's; or that it died."""
+        try:
+            heard = worker.connection.recv()
+        except (EOFError, ConnectionError):
+            self._bury(worker)
+            return
+        if isinstance(heard, VerikitError):
+            raise heard
+        worker.ready = True
+        if worker.task is not None:
+            worker.task.result = heard
+            worker.task = None
+            del self.in_flight[worker]
+
+    def _bury(self, worker: _Worker) -> None:
+        """Replace a dead worker, and halve the chunk it died of."""
+        cause = worker.stop()
+        if worker.task is None:
+            raise HelperError(f"a worker process died while starting ({cause})", hint="--jobs 1 shows what happens")
+        self.workers.remove(worker)
+        self._add_worker()
+        del self.in_flight[worker]
+        halves = worker.task.chunk.halves()
+        if halves is None:
+            dead = f"scoring this row killed its worker process ({cause})"
+            worker.task.result = self.scorer(worker.task.chunk, dead)
+            return
+        tasks = [_Task(half) for half in halves]
+        place = self.order.index(worker.task)
+        del self.order[place]
+        for task in reversed(tasks):
+            self.order.insert(place, task)
+        self.todo.extendleft(reversed(tasks))
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait until the context is left; a process that is started in it never sees one."""
+    came: list[int] = []
+    in_main = threading.current_thread() is threading.main_thread()  # the only one to see an interrupt or to handle it
+    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append(number)) if in_main else None
+    # What a thread blocks is blocked in processes it starts. The tracker is one too, and starting it would unblock.
+    resource_tracker.ensure_running()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        for chunk in chunks:
-            in_flight.append((chunk, time.monotonic()))
-            futures.append(pool.schedule(_score, args=(chunk,)))
-            if len(futures) > 2 * jobs:
-                yield in_flight[0][0], _result(pool, futures.popleft(), in_flight[0][0], scorer)
-                in_flight.popleft()
-        while futures:
-            yield in_flight[0][0], _result(pool, futures.popleft(), in_flight[0][0], scorer)
-            in_flight.popleft()
-        pool.close()
+        yield
     finally:
-        pool.stop()
-        pool.join()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if in_main:
+            signal.signal(signal.SIGINT, handler)
+    if came and callable(handler):
+        handler(came[0], None)
 
 
-def _result(pool: Any, future: Future[Result], chunk: Chunk, scorer: Scorer) -> Result:
-    from pebble import ProcessExpired
-
+def _work(plan: Plan, connection: Connection, parent: int) -> None:
+    """Main of a worker: say that it is ready, then answer each chunk."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    os.dup2(2, 1)  # results are for stdout: what a verifier prints is not
     try:
-        return future.result()
-    except ProcessExpired as death:
-        if len(chunk.rows) == 1:
-            return scorer(chunk, dead=f"scoring this row killed its worker process (exit code {death.exitcode})")
-    total = Result(scorer(Chunk([])).tally)
-    for row in chunk.rows:
-        alone = Chunk([row], chunk.parser)
-        part = _result(pool, pool.schedule(_score, args=(alone,)), alone, scorer)
-        total.tally.merge(part.tally)
-        total.ids += part.ids
-        for name, data in part.written.items():
-            total.written[name] = total.written.get(name, b"") + data
-    return total
-
-
-def _start(plan: Plan) -> None:
-    global _scorer
-    # The parent decides what an interrupt means; a worker that died of it would look like a crash.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _scorer = Scorer(plan)
-
-
-def _score(chunk: Chunk) -> Result:
-    return _timed(_scorer, chunk)
+        scorer = Scorer(plan)
+        connection.send(None)
+        while True:
+            connection.send(_timed(scorer, connection.recv()))
+    except UsageError as error:
+        connection.send(UsageError(str(error), hint=error.hint))
+    except (EOFError, ConnectionError):  # nobody is there any more
+        return
 
 
 def _timed(scorer: Scorer, chunk: Chunk) -> Result:

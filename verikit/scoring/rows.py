@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from verikit.errors import SchemaError
 from verikit.types import Score
 
-encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+MAX_REASON = 2000
+"""Characters of a reason that are kept."""
+_ANEW = "--restart scores everything anew"
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: a number of some library (numpy's, say) as a number, anything else as its text."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
 
 
 def to_row(score: Score) -> dict[str, Any]:
@@ -22,7 +35,7 @@ def to_row(score: Score) -> dict[str, Any]:
     if score.answer is not None:
         row["answer"] = score.answer
     if score.reason:
-        row["reason"] = score.reason
+        row["reason"] = score.reason if len(score.reason) <= MAX_REASON else score.reason[: MAX_REASON - 1] + "…"
     if score.parts:
         row["parts"] = {name: to_row(part) for name, part in score.parts.items()}
     if score.steps:
@@ -32,39 +45,31 @@ def to_row(score: Score) -> dict[str, Any]:
     return row
 
 
-def from_row(row: dict[str, Any]) -> Score:
-    """The score that `to_row` wrote.
+def from_row(row: Mapping[str, Any]) -> Score:
+    """What counts of the score that `to_row` wrote: value, status, answer and reason.
 
     Raises:
         KeyError, TypeError, ValueError: it is no such row.
     """
-    return Score(
-        row["value"],
-        row["status"],
-        answer=row.get("answer"),
-        reason=row.get("reason", ""),
-        parts={name: from_row(part) for name, part in row.get("parts", {}).items()},
-        steps=tuple(from_row(step) for step in row.get("steps", ())),
-        usage=row.get("usage", {}),
-    )
+    return Score(row["value"], row["status"], answer=row.get("answer"), reason=row.get("reason", ""))
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a JSONL file that a run wrote; none if there is no such file.
 
     Raises:
-        SchemaError: a line is no JSON object; somebody changed the file.
+        SchemaError: a line is no JSON object with a line number; somebody changed the file.
     """
     if not path.exists():
         return
     with open(path, "rb") as stream:
-        for number, line in enumerate(stream, 1):
+        for number, data in enumerate(stream, 1):
             try:
-                row = json.loads(line)
+                row = json.loads(data)
             except ValueError as error:
-                raise SchemaError(str(error), file=path, line=number, hint="--restart scores everything anew") from None
-            if not isinstance(row, dict):
-                raise SchemaError("not an object", file=path, line=number, hint="--restart scores everything anew")
+                raise SchemaError(str(error), file=path, line=number, hint=_ANEW) from None
+            if not isinstance(row, dict) or not isinstance(row.get("line"), int):
+                raise SchemaError("not a row that a run wrote", file=path, line=number, hint=_ANEW)
             yield row
 
 

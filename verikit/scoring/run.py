@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from heapq import merge
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from verikit.readers import IdIndex
-from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Chunk, Result, Scorer
+from verikit.errors import UsageError
+from verikit.readers import IdIndex, placed, repeated
+from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Result, Scorer, error_row
 from verikit.scoring.folder import Commit, Folder
 from verikit.scoring.input import Input
 from verikit.scoring.plan import Plan, check_same
-from verikit.scoring.pool import score_chunks
-from verikit.scoring.rows import from_row, read_rows, to_line
-from verikit.scoring.tally import Tally
+from verikit.scoring.pool import InFlight, score_chunks
+from verikit.scoring.rows import read_rows, to_line
+from verikit.scoring.tally import LOST, Tally
+from verikit.verifier import walk
 
 FILES = (ERRORS, SELECTED, SCORES)
-CHUNK_SECONDS = 1.0
+CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
+RETRY = ".retry"
+"""Folder of the rows that are scored again, until they take the place of the old ones."""
+CHUNK_SECONDS = 0.5
 """Work a chunk grows or shrinks towards: often enough to commit, seldom enough to cost nothing."""
+Row = Mapping[str, Any]
 
 
 @dataclass
@@ -32,8 +39,7 @@ class Progress:
     tally: Tally
     rows: int = 0
     """Input rows done in this session."""
-    in_flight: deque[tuple[Chunk, float]] = field(default_factory=deque)
-    """Chunks being scored and when they were handed out (monotonic seconds), oldest first."""
+    in_flight: InFlight = field(default_factory=dict)
 
 
 def score_file(
@@ -53,9 +59,9 @@ def score_file(
     Args:
         path: The input; "-" is stdin.
         plan: What is scored, and how.
-        out: The folder; made if absent.
+        out: The folder; made if absent. While a run is unfinished it holds no summary.
         jobs: Worker processes; 1 scores in this one. The result does not depend on it.
-        limit: Only the first so many rows.
+        limit: Only the rows up to this one; a prompt that begins there is finished.
         restart: Forget what the folder holds.
         retry_errors: First score the rows again whose candidates could not be scored.
         watch: Called once, with what is then updated in place.
@@ -65,69 +71,144 @@ def score_file(
         UsageError: the file can't be read, or the folder is in use, was made under another plan, or from other rows.
         VerikitError: a file of the folder can't be written; what was committed stays.
     """
-    scorer, config = Scorer(plan), plan.config()
-    source = Input(path, plan, limit)
-    with Folder(out, FILES, restart=restart) as folder, closing(IdIndex()) as ids:
-        if (old := folder.read_json("config.json")) is not None:
-            check_same(old, config, out)
-        commit = folder.recover()
-        folder.write_json("config.json", config)
-        progress = Progress(Tally(plan, scorer.verifier))
+    if retry_errors and path == "-":
+        raise UsageError("--retry-errors reads the input twice, which stdin can't be", hint="give a file")
+    scorer = Scorer(plan)
+    source, progress = Input(path, plan, limit), Progress(scorer.tally())
+    with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
+        commit = _begin(folder, plan.config(scorer.verifier, scorer.by), restart)
+        source.skip(commit)
+        folder.delete(SUMMARY)
+        if environment := _environment(scorer):
+            folder.write_json(ENVIRONMENT, environment)
+        commit = _fold(folder, commit)
         watch(progress)
         if retry_errors and commit.line:
-            commit = _retry(Input(path, plan, limit), scorer, jobs, folder, commit, progress)
-        reload(out, progress.tally, ids)
-        for chunk, result in score_chunks(source.chunks(commit.line, commit.id), scorer, jobs, progress.in_flight):
-            result = _without_repeats(chunk, result, scorer, ids)
-            last_id = result.ids[-1][0] if result.ids and result.ids[-1][1] == chunk.last_line else ""
-            folder.append(result.written, chunk.last_line, last_id)
-            progress.tally.merge(result.tally)
-            progress.rows += len(chunk.rows)
-            source.pace(len(chunk.rows), result.seconds, CHUNK_SECONDS)
-        for text in source.notes:
-            note(text)
+            commit = _retry(Input(path, plan), scorer, jobs, folder, commit, progress)
+        for id, line in progress.tally.read(*(read_rows(out / name) for name in (SCORES, SELECTED, ERRORS))):
+            ids.add(id, line)
+        if limit is not None and limit < commit.line:
+            note(f"{out} holds rows up to line {commit.line} from earlier; they are kept beyond --limit {limit}")
+        notes = _Notes(source, note)
+        with closing(score_chunks(source.chunks(), scorer, jobs, progress.in_flight)) as results:
+            for chunk, result in results:
+                result = _without_repeats(result, scorer, ids)
+                folder.append(result.written, chunk.last_line, source.checksum(chunk.last_line))
+                progress.tally.merge(result.tally)
+                progress.rows += len(chunk.rows)
+                source.pace(len(chunk.rows), result.seconds, CHUNK_SECONDS)
+                notes.tell()
+        notes.tell()
         folder.finish()
         summary = progress.tally.summary()
-        folder.write_json("summary.json", summary)
+        folder.write_json(SUMMARY, summary)
     return summary
 
 
+def _environment(scorer: Scorer) -> dict[str, Any]:
+    """What of this machine the scores rest on, from every verifier in use."""
+    found: dict[str, Any] = {}
+    for verifier in filter(None, (scorer.verifier, scorer.by)):
+        for part in walk(verifier):
+            found |= part.environment()
+    return found
+
+
+class _Notes:
+    """Passes on what the reader notes, each once."""
+
+    def __init__(self, source: Input, note: Callable[[str], None]) -> None:
+        self._source, self._note, self._told = source, note, 0
+
+    def tell(self) -> None:
+        for text in self._source.notes[self._told :]:
+            self._note(text)
+        self._told = len(self._source.notes)
+
+
+def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
+    """Open a folder for a plan. One that holds no score yet may change its plan, and is begun anew.
+
+    Raises:
+        UsageError: it holds scores of another plan.
+    """
+    if restart:
+        shutil.rmtree(folder.path / RETRY, ignore_errors=True)
+        folder.clear()
+        folder.delete(CONFIG, ENVIRONMENT, SUMMARY)
+    commit = folder.recover()
+    if folder.size(SCORES):
+        check_same(folder.read_json(CONFIG), config, folder.path)
+    elif commit.line:
+        folder.clear()
+        commit = folder.recover()
+    folder.write_json(CONFIG, config)
+    return commit
+
+
 def _retry(source: Input, scorer: Scorer, jobs: int, folder: Folder, commit: Commit, progress: Progress) -> Commit:
-    """Score the rows again that have an unscored candidate, and put the new scores in the place of the old."""
-    failed = {row["line"] for row in read_rows(folder.path / SCORES) if _failed(row) or _failed(row.get("by", {}))}
-    fresh: dict[str, dict[int, list[bytes]]] = {SCORES: {}, SELECTED: {}}
-    for chunk, result in score_chunks(source.chunks(only=failed), scorer, jobs, progress.in_flight):
-        for name, lines in fresh.items():
-            for row in result.written[name].splitlines(keepends=True):
-                lines.setdefault(json.loads(row)["line"], []).append(row)
-        progress.rows += len(chunk.rows)
-    return folder.rewrite({name: _spliced(folder.path / name, lines) for name, lines in fresh.items()}, commit)
+    """Score the rows again that have an unscored candidate; an interrupt keeps what came out so far."""
+    chunks = source.chosen(_failed(folder.path))
+    with (
+        Folder(folder.path / RETRY, (SELECTED, SCORES)) as spool,
+        closing(score_chunks(chunks, scorer, jobs, progress.in_flight)) as results,
+    ):
+        spool.recover()
+        for chunk, result in results:
+            spool.append({name: result.written[name] for name in spool.files}, chunk.last_line)
+            progress.tally.merge(result.tally)
+            progress.rows += len(chunk.rows)
+            source.pace(len(chunk.rows), result.seconds, CHUNK_SECONDS)
+    progress.tally = scorer.tally()
+    return _fold(folder, commit)
 
 
-def _failed(row: Mapping[str, Any]) -> bool:
-    return row.get("status") in ("error", "timeout")
+def _fold(folder: Folder, commit: Commit) -> Commit:
+    """Put the rows that were scored again in the place of the old ones."""
+    retried = folder.path / RETRY
+    if retried.is_dir():
+        with Folder(retried, (SELECTED, SCORES)) as spool:
+            spool.recover()
+            contents = {name: _spliced(folder.path / name, retried / name) for name in spool.files}
+            commit = folder.rewrite(contents, commit)
+        shutil.rmtree(retried)
+    return commit
 
 
-def _spliced(old: Path, fresh: Mapping[int, Sequence[bytes]]) -> Iterator[bytes]:
-    """The rows of a file, with fresh ones in the place of those of their line."""
-    for line, rows in groupby(read_rows(old), key=lambda row: int(row["line"])):
-        yield from fresh.get(line) or map(to_line, rows)
+def _failed(out: Path) -> Iterator[int]:
+    """Lines, ascending, of the groups with a candidate that could not be scored or with no selection."""
+    scores = (row["line"] for row in read_rows(out / SCORES) if _is_lost(row) or _is_lost(row.get("by", {})))
+    return merge(scores, (row["line"] for row in read_rows(out / SELECTED) if row["selected"] is None))
 
 
-def _without_repeats(chunk: Chunk, result: Result, scorer: Scorer, ids: IdIndex) -> Result:
-    """Score a chunk again without the rows whose id occurred before; they are errors."""
-    repeats = {line: seen for id, line in result.ids if (seen := ids.add(id, line))}
-    return scorer(chunk, repeats) if repeats else result
+def _is_lost(row: Row) -> bool:
+    return row.get("status") in LOST
 
 
-def reload(out: Path, tally: Tally, ids: IdIndex) -> None:
-    """Count what a folder already holds."""
-    selections = read_rows(out / SELECTED)
-    for id, rows in groupby(read_rows(out / SCORES), key=lambda row: str(row["id"])):
-        group = list(rows)
-        ids.add(id, group[0]["line"])
-        ranking = [from_row(row["by"]) for row in group] if "by" in group[0] else None
-        selected = next(selections)["selected"] if tally.selects else None
-        tally.add([from_row(row) for row in group], ranking, selected)
-    for _ in read_rows(out / ERRORS):
-        tally.bad_row()
+def _spliced(old: Path, fresh: Path) -> Iterator[bytes]:
+    """The rows of a file, with fresh ones in the place of those of their line; both ascend by line."""
+    anew = groupby(read_rows(fresh), key=_line)
+    line, rows = next(anew, (0, iter(())))
+    for at, kept in groupby(read_rows(old), key=_line):
+        yield from map(to_line, rows if at == line else kept)
+        if at == line:
+            line, rows = next(anew, (0, iter(())))
+
+
+def _line(row: Row) -> int:
+    return int(row["line"])
+
+
+def _without_repeats(result: Result, scorer: Scorer, ids: IdIndex) -> Result:
+    """Take the groups out whose id occurred before; they become errors."""
+    repeats = {line: repeated(id, seen) for id, line in result.ids if (seen := ids.add(id, line))}
+    if not repeats:
+        return result
+    rows = {name: list(map(json.loads, data.splitlines())) for name, data in result.written.items()}
+    kept = {name: [row for row in rows[name] if row["line"] not in repeats] for name in (SCORES, SELECTED)}
+    errors = [*rows[ERRORS], *(error_row(placed(error, "", line)) for line, error in repeats.items())]
+    kept[ERRORS] = sorted(errors, key=_line)
+    tally = scorer.tally().part()
+    for _ in tally.read(kept[SCORES], kept[SELECTED], kept[ERRORS]):
+        pass
+    return Result(tally, {name: b"".join(map(to_line, kept[name])) for name in kept}, seconds=result.seconds)

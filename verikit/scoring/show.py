@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+import click
+
+from verikit.terminal import printable, table
 
 _COLUMNS = {
     "pass": "pass@k: any of k candidates is right",
@@ -17,31 +17,27 @@ _COLUMNS = {
 }
 
 
-def show(summary: Mapping[str, Any], config: Mapping[str, Any], console: Console) -> None:
-    """Print counts, then the metrics over k in percent, each with its 95 % interval, and what they mean."""
+def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a summary: counts, then the metrics over k, each with its 95 % interval, and what they mean.
+
+    Metrics are in percent; where one leaves the range of 0 to 1, it is printed as it is.
+    """
     metrics = summary["metrics"]
-    console.print(
-        f"[bold]{escape(config['verifier'])}[/]: {summary['prompts']:,} prompts, {summary['candidates']:,} candidates: "
-        + ", ".join(f"{count:,} {name}" for name, count in _counts(summary).items()),
-        highlight=False,
-    )
+    counts = ", ".join(f"{count:,} {name}" for name, count in _counts(summary).items())
+    head = click.style(config["verifier"], bold=True)
+    yield f"{head}: {summary['prompts']:,} prompts, {summary['candidates']:,} candidates: {counts}"
     for reason, count in summary["unscored_reasons"].items():
-        console.print(f"  [yellow]{count:,} unscored:[/] {escape(reason)}", highlight=False)
+        yield f"  {click.style(f'{count:,} unscored:', fg='yellow')} {printable(reason)}"
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
-            console.print(f"  {label}: {_percent(metrics[name])}", highlight=False)
+            yield f"  {label}: {_percent(metrics[name])}"
     ks = sorted({int(name.partition("@")[2]) for name in metrics if "@" in name} - {1})
     columns = [metric for metric in _COLUMNS if any(f"{metric}@{k}" in metrics for k in ks)]
-    if ks:
-        table = Table(box=None, header_style="bold")
-        table.add_column("k", justify="right", no_wrap=True)
-        for metric in columns:
-            table.add_column(f"{metric}@k", justify="right", no_wrap=True)
-        for k in ks:
-            table.add_row(str(k), *(_percent(metrics.get(f"{metric}@{k}")) for metric in columns))
-        console.print(table)
-        for metric in columns:
-            console.print("  " + escape(_COLUMNS[metric].format(by=config["by"])), style="dim", highlight=False)
+    rows = [[str(k), *(_percent(metrics.get(f"{metric}@{k}")) for metric in columns)] for k in ks]
+    if rows:
+        yield from ("  " + line for line in table(["k", *(f"{metric}@k" for metric in columns)], rows))
+    for metric in columns:
+        yield click.style("  " + _COLUMNS[metric].format(by=config["by"]), dim=True)
 
 
 def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
@@ -53,5 +49,9 @@ def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
 def _percent(estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return "-"
-    value, low, high = (100 * estimate[key] for key in ("value", "low", "high"))
-    return f"{value:.1f} \\[{low:.1f}, {high:.1f}]"
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if low < 0 or high > 1:
+        return f"{value:.4g} [{low:.4g}, {high:.4g}]"
+    value, low, high = 100 * value, 100 * low, 100 * high
+    digits = 0 if high - low >= 5 else 1  # a wide interval's tenths say nothing, and four columns have to fit
+    return f"{value:.1f} [{low:.{digits}f}, {high:.{digits}f}]"

@@ -2,57 +2,102 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
+from verikit.errors import UsageError
 from verikit.scoring.plan import Plan
+from verikit.scoring.rows import from_row
 from verikit.select import clusters
 from verikit.stats import Estimate, Mean, Summary
 from verikit.types import STATUSES, Score
 from verikit.verifier import Verifier
 
+MAX_REASONS = 1000
+"""Different reasons a whole run counts: the first that occur."""
+REASON_CHARS = 300
+LOST = ("error", "timeout")
+"""What leaves a candidate without a score by our fault or the data's."""
+Row = Mapping[str, Any]
+
 
 class Tally:
     """What a summary is made of."""
 
-    def __init__(self, plan: Plan, verifier: Verifier) -> None:
+    def __init__(self, plan: Plan, verifier: Verifier, max_reasons: float = MAX_REASONS) -> None:
         self._verifier = verifier
-        self.selects = plan.select is not None
+        self._plan = plan
+        self._max_reasons = max_reasons
         self._estimates = Summary(plan.ks, seed=plan.seed)
         self._selected = Mean()
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
-        """Why candidates are unscored, most frequent first."""
+        """Why candidates are unscored, in order of appearance."""
+
+    def part(self) -> Tally:
+        """An empty tally of one chunk, to be merged; it keeps every reason, so that the cut of chunks doesn't show."""
+        return Tally(self._plan, self._verifier, math.inf)
 
     def add(self, truth: Sequence[Score], ranking: Sequence[Score] | None, selected: int | None) -> None:
         """Count one group: the truth of its candidates, their ranking scores, and which was selected."""
         self.counts["prompts"] += 1
         self.counts["candidates"] += len(truth)
-        for score in truth:
-            self.counts[score.status] += 1
-            if score.value is None:
-                self._reason(score.reason)
+        self.counts.update([score.status for score in truth])
+        self.counts.update([f"by {rank.status}" for rank in ranking or ()])
+        for score, rank in zip(truth, ranking or truth, strict=True):
+            if score.value is None or rank.value is None:
+                self._unscored(score, rank)
         answers = [score.answer for score in truth]
         voted = clusters(answers, self._verifier.equal) if any(answer is not None for answer in answers) else None
         self._estimates.add(truth, ranking, voted)
         if selected is not None and (value := truth[selected].value) is not None:
             self._selected.add(value)
 
-    def _reason(self, reason: str) -> None:
-        if reason in self.reasons or len(self.reasons) < 1000:
-            self.reasons[reason] += 1
+    def _unscored(self, score: Score, rank: Score) -> None:
+        told = {one.reason[:REASON_CHARS].encode(errors="replace").decode() for one in (score, rank) if not one.scored}
+        for reason in sorted(told):
+            self._count(reason, 1)
+        self.counts["unscored"] += score.status in LOST or rank.status in LOST
+
+    def _count(self, reason: str, count: int) -> None:
+        if reason in self.reasons or len(self.reasons) < self._max_reasons:
+            self.reasons[reason] += count
+
+    def read(
+        self, scores: Iterable[Row], selections: Iterable[Row], errors: Iterable[Row]
+    ) -> Iterator[tuple[str, int]]:
+        """Count what the files of a run hold; yields the id and line of each group once it is counted.
+
+        Raises:
+            UsageError: these are not the rows of one run.
+        """
+        chosen = iter(selections)
+        try:
+            for line, rows in groupby(scores, key=lambda row: int(row["line"])):
+                group = list(rows)
+                ranking = [from_row(row["by"]) for row in group] if self._plan.by is not None else None
+                selected = next(chosen)["selected"] if self._plan.select is not None else None
+                self.add([from_row(row) for row in group], ranking, selected)
+                yield str(group[0]["id"]), line
+        except (KeyError, TypeError, ValueError, StopIteration) as error:
+            raise UsageError(
+                f"the scores of an earlier run can't be read back: {error!r}", hint="--restart scores everything anew"
+            ) from None
+        for _ in errors:
+            self.bad_row()
 
     def bad_row(self) -> None:
         """Count a row that could not be read."""
         self.counts["bad_rows"] += 1
 
     def merge(self, other: Tally) -> None:
-        """Take over what another tally counted; the result has no order."""
+        """Take over what another tally counted of the rows that follow."""
         self.counts.update(other.counts)
         for reason, count in other.reasons.items():
-            if reason in self.reasons or len(self.reasons) < 1000:
-                self.reasons[reason] += count
+            self._count(reason, count)
         self._estimates.merge(other._estimates)
         self._selected.merge(other._selected)
 
@@ -63,13 +108,15 @@ class Tally:
     @property
     def unscored(self) -> int:
         """Candidates that should have a score but have none, and rows that could not be read."""
-        return self.counts["error"] + self.counts["timeout"] + self.counts["bad_rows"]
+        return self.counts["unscored"] + self.counts["bad_rows"]
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json."""
         summary: dict[str, Any] = {key: self.counts[key] for key in ("prompts", "candidates")}
         summary["status"] = {status: self.counts[status] for status in STATUSES}
-        summary["bad_rows"] = self.counts["bad_rows"]
+        if self._plan.by is not None:
+            summary["by_status"] = {status: self.counts[f"by {status}"] for status in STATUSES}
+        summary["unscored"], summary["bad_rows"] = self.counts["unscored"], self.counts["bad_rows"]
         summary["unscored_reasons"] = dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))[:5])
         estimates = self._estimates.estimates()
         if self._selected.n:

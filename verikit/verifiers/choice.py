@@ -7,27 +7,38 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from verikit.errors import UsageError
 from verikit.text import accepted, boxes
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
 
-_LETTER = r"[\s:*$\"'`]*(?:\\?[({\[]|\\text\{|\\mathrm\{|\\mathbf\{|\\textbf\{)*\s*([A-Z])(?![A-Za-z0-9'’])"
-_STATED = re.compile(r"\b(?i:answer|option|choice)\s*(?i:is|:|=)" + _LETTER)
-_ALONE = re.compile(r"(?<![A-Za-z0-9'’\\])([A-Z])(?![A-Za-z0-9'’])")
+# Every repetition is bounded, so that no text makes them backtrack far.
+_LETTER = r"([A-Z])(?![A-Za-z0-9'’_^]|-\w)"
+_LEAD = r"(?:\\(?:text|textbf|mathrm|mathbf)\s?\{|[\s:*$\"'`(\[{\\]){0,12}"
+_STATED = re.compile(
+    r"\b(?i:answer\s{0,3}(?:is|:|=)|(?:option|choice)\s{1,3}is)(?i:\s{0,3}(?:option|choice)\b)?" + _LEAD + _LETTER
+)
+_BARE = re.compile(r"(?i:option|choice)?" + _LEAD + _LETTER + r"[\s)\]}.:*$\"'`]{0,12}")
+_SHORT = 200
+_LED = re.compile(_LEAD + _LETTER + r"[)\]}*]{0,4}[.:)\]}*]\s*\S")
 
 
 @dataclass(frozen=True)
 class Choice(Verifier):
     """1.0 if the option letter the completion settles on is the gold's.
 
-    Looked for in this order: the last box, the last "answer is X" (or "Answer: X"), a lone letter on a short last line.
-    Nothing found is 0.0, never a guess. The letters on offer are those of the sample's `options` (else A to `last`);
-    the gold is a letter.
+    Looked for in this order: the last box, the last "answer is X" (or "Answer: X"), a last line that is nothing but a
+    letter, a completion of one short line that begins with "X." or "(X)". Nothing found is 0.0, never a guess. The
+    letters on offer are those of the sample's `options` (else A to `last`); the gold is a letter.
     """
 
     last: str = "J"
     """Last letter on offer where the sample does not list its options."""
     name = "choice"
+
+    def __post_init__(self) -> None:
+        if len(self.last) != 1 or self.last not in string.ascii_uppercase:
+            raise UsageError(f"last must be one letter from A to Z, not {self.last!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
@@ -35,8 +46,8 @@ class Choice(Verifier):
 
     def _one(self, sample: Sample) -> Score:
         options = sample.meta.get("options")
-        count = len(options) if isinstance(options, Sequence) and options else ord(self.last) - ord("A") + 1
-        letters = string.ascii_uppercase[:count]
+        listed = isinstance(options, (list, tuple, dict)) and len(options)
+        letters = string.ascii_uppercase[: listed or ord(self.last) - ord("A") + 1]
         golds = [gold.strip().strip("().").upper() for gold in accepted(sample.answer)]
         if not golds or not all(len(gold) == 1 and gold in letters for gold in golds):
             return Score.error(f"the gold {str(sample.answer)[:40]!r} is none of the option letters {letters}")
@@ -48,22 +59,16 @@ class Choice(Verifier):
 
 def chosen_letter(text: str, letters: str) -> tuple[str | None, str]:
     """The option letter a text settles on and the rule that found it; (None, why) where it settles on none."""
-    found = boxes(text)
-    if found and (match := _last(_ALONE, found[-1], letters)):
-        return match, "last box"
-    if match := _last(_STATED, text, letters):
-        return match, "stated answer"
-    lines = text.strip().splitlines()
-    if lines:
-        alone = {m[1] for m in _ALONE.finditer(lines[-1]) if m[1] in letters}
-        if len(alone) == 1 and len(lines[-1].split()) <= 4:
-            return alone.pop(), "lone letter on the last line"
+    for box in boxes(text)[-1:]:
+        if (match := _BARE.fullmatch(box) or _LED.match(box)) and match[1] in letters:
+            return match[1], "last box"
+    stated = [match[1] for match in _STATED.finditer(text) if match[1] in letters]
+    if stated:
+        return stated[-1], "last stated answer"
+    *before, line = text.strip().rsplit("\n", 2)[-2:]
+    in_list = before and _LED.match(before[0])  # a list of options that was cut off after its last letter
+    if not in_list and (match := _BARE.fullmatch(line)) and match[1] in letters:
+        return match[1], "a letter alone on the last line"
+    if not before and len(line) <= _SHORT and (match := _LED.match(line)) and match[1] in letters:
+        return match[1], "a short line that begins with a letter"
     return None, "no option letter found"
-
-
-def _last(pattern: re.Pattern[str], text: str, letters: str) -> str | None:
-    last = None
-    for match in pattern.finditer(text):
-        if match[1] in letters:
-            last = match[1]
-    return last

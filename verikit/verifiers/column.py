@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from verikit.errors import UsageError
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
 
@@ -17,6 +18,10 @@ class Column(Verifier):
     """Name of the key; `a.b` looks into objects where there is no key of that very name."""
     name = "column"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, str) or not self.key:
+            raise UsageError(f"column needs the name of a key, not {self.key!r}")
+
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Read the key of each sample; a missing or non-numeric one has no score."""
         return [self._one(sample) for sample in samples]
@@ -24,7 +29,7 @@ class Column(Verifier):
     def _one(self, sample: Sample) -> Score:
         value: object = sample.meta
         for part in [self.key] if self.key in sample.meta else self.key.split("."):
-            if not isinstance(value, dict) or part not in value:
+            if not isinstance(value, Mapping) or part not in value:
                 return Score.error(f"no key {self.key!r}; the keys are {', '.join(sample.meta) or 'none'}")
             value = value[part]
         if value is None:

@@ -1,46 +1,66 @@
-"""Is the text JSON of the right shape?"""
+"""Is the text JSON of the right shape?
+
+The library checks with `re` and compares items pair by pair, both of which a text can make take for ever. So what a
+text can slow down is replaced here (patterns, uniqueness), and every keyword looks at the clock.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
 
 _FENCE = re.compile(r"\A\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL | re.IGNORECASE)
+_DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 
 @dataclass(frozen=True)
 class JsonSchema(Verifier):
     """1.0 if the completion (a code fence around it is allowed) is JSON that a JSON Schema accepts."""
 
-    schema: str | Mapping[str, Any] = field(default_factory=dict)
-    """The schema, or the path of a JSON file that holds it; {} accepts any JSON."""
+    schema: str | Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The schema, or the path of a JSON file that holds it; {} accepts any JSON. `$ref` stays within the schema."""
     max_chars: int = 1_000_000
     """A longer completion is 0.0 unread."""
     timeout_s: float = 1.0
-    """Time for each `pattern` of the schema on one text; running it out counts as not matching."""
+    """Time for checking one text; one that runs it out is the candidate's fault, who wrote it: 0.0."""
     name = "json_schema"
 
     def __post_init__(self) -> None:
-        from jsonschema import Draft202012Validator, SchemaError
+        from jsonschema import SchemaError
+        from referencing.exceptions import Unresolvable
 
-        if isinstance(self.schema, str):
-            try:
-                object.__setattr__(self, "schema", json.loads(Path(self.schema).read_text(encoding="utf-8")))
-            except (OSError, ValueError) as error:
-                raise UsageError(f"can't read the JSON schema {self.schema!r}: {error}") from None
+        if not (self.max_chars >= 0 and self.timeout_s > 0):
+            raise UsageError("json_schema needs max_chars >= 0 and timeout_s > 0")
         try:
-            Draft202012Validator.check_schema(cast(Mapping[str, Any], self.schema))
+            text = Path(self.schema).read_text("utf-8") if isinstance(self.schema, str) else json.dumps(self.schema)
+            object.__setattr__(self, "schema", json.loads(text))
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"can't read the JSON schema {str(self.schema)[:80]!r}: {error}") from None
+        if not isinstance(self.schema, dict):
+            raise UsageError(f"a JSON schema is an object, not {text[:80]}")
+        if '"patternProperties"' in text and '"unevaluatedProperties"' in text:
+            raise UsageError("patternProperties beside unevaluatedProperties can't be held to a time limit")
+        try:
+            validator = _validator(json.dumps(self.schema))
+            validator.check_schema(self.schema, format_checker=validator.FORMAT_CHECKER)
+            _DEADLINE.set(time.monotonic() + self.timeout_s)
+            for document in ("null", "[]", "{}"):
+                validator.is_valid(json.loads(document))
         except SchemaError as error:
-            raise UsageError(f"bad JSON schema: {error.message} at {error.json_path}") from None
+            raise UsageError(f"bad JSON schema: {error.message[:200]} at {error.json_path}") from None
+        except (RecursionError, Unresolvable) as error:
+            raise UsageError(f"the JSON schema has a $ref that leads nowhere: {str(error)[:200]}") from None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
@@ -52,33 +72,102 @@ class JsonSchema(Verifier):
         if len(text) > self.max_chars:
             return Score(0.0, reason=f"{len(text)} characters, over the cap of {self.max_chars}")
         fenced = _FENCE.match(text)
-        validator = _validator(json.dumps(self.schema), self.timeout_s)
         body = (fenced[1] if fenced else text).strip()
         try:
             document = json.loads(body, parse_constant=_no_constant)
-            problem = best_match(validator.iter_errors(document))
         except (ValueError, RecursionError) as error:
             return Score(0.0, reason=f"not JSON: {str(error)[:80]}")
+        _DEADLINE.set(time.monotonic() + self.timeout_s)
+        try:
+            problem = best_match(_validator(json.dumps(self.schema)).iter_errors(document))
+        except TimeoutError:
+            return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
+        except (RecursionError, ArithmeticError) as error:
+            return Score(0.0, answer=body, reason=f"nested too deeply, or a number out of range: {str(error)[:80]}")
         if problem is not None:
             return Score(0.0, answer=body, reason=f"{problem.json_path[:80]}: {problem.message[:120]}")
         return Score(1.0, answer=body, reason="the schema accepts it")
 
 
 @lru_cache(maxsize=16)
-def _validator(schema: str, timeout_s: float) -> Any:
-    """The library's validator with a time limit on `pattern`: its own `re.search` can be made to hang by a text."""
-    import regex
-    from jsonschema import Draft202012Validator, ValidationError, validators
+def _validator(schema: str) -> Any:
+    """The library's validator for a schema, with the keywords below and no way to the network."""
+    from jsonschema import Draft202012Validator, validators
+    from referencing.jsonschema import EMPTY_REGISTRY
 
-    def pattern(validator: Any, wanted: str, instance: Any, schema: Any) -> Iterator[Any]:
-        try:
-            if isinstance(instance, str) and not regex.search(wanted, instance, timeout=timeout_s):
-                yield ValidationError(f"does not match {wanted!r}")
-        except TimeoutError:
-            yield ValidationError(f"ran out of time on {wanted!r}")
-
+    loaded = json.loads(schema)
+    base: Any = validators.validator_for(loaded, default=Draft202012Validator)
+    own = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+    }
+    keywords = {name: _timed(own.get(name, check)) for name, check in base.VALIDATORS.items()}
     extend: Any = validators.extend
-    return extend(Draft202012Validator, {"pattern": pattern})(json.loads(schema))
+    return extend(base, keywords)(loaded, registry=EMPTY_REGISTRY)
+
+
+def _timed(check: Any) -> Any:
+    def keyword(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
+        if time.monotonic() > _DEADLINE.get():
+            raise TimeoutError
+        return check(validator, wanted, instance, schema)
+
+    return keyword
+
+
+def _matches(pattern: str, text: str) -> bool:
+    import regex
+
+    return regex.search(pattern, text, timeout=max(_DEADLINE.get() - time.monotonic(), 0.001)) is not None
+
+
+def _pattern(validator: Any, wanted: str, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if isinstance(instance, str) and not _matches(wanted, instance):
+        yield ValidationError(f"does not match {wanted!r}")
+
+
+def _pattern_properties(validator: Any, wanted: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(instance, dict):
+        for pattern, subschema in wanted.items():
+            for key, value in instance.items():
+                if _matches(pattern, key):
+                    yield from validator.descend(value, subschema, path=key, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if isinstance(instance, dict):
+        patterns = schema.get("patternProperties", {})
+        for key in instance.keys() - schema.get("properties", {}).keys():
+            if any(_matches(pattern, key) for pattern in patterns):
+                continue
+            if wanted is False:
+                yield ValidationError(f"has a key that is not allowed: {key[:80]!r}")
+            else:
+                yield from validator.descend(instance[key], wanted, path=key)
+
+
+def _unique_items(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if wanted and isinstance(instance, list):
+        distinct = {json.dumps(_canonical(item), sort_keys=True) for item in instance}
+        if len(distinct) < len(instance):
+            yield ValidationError("has equal items")
+
+
+def _canonical(value: Any) -> Any:
+    """The same JSON value written one way: 1.0 is 1."""
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _no_constant(name: str) -> Any:

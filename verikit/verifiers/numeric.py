@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
+from typing import get_args
 
 from verikit.errors import UsageError
 from verikit.text import Extract, accepted, extract
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
+from verikit.verifiers.gold import check_choice
 
+# A sign belongs to the number unless something stands right before it: "x=-5" is negative, "10-20" a range.
 _NUMBER = re.compile(
-    r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,400})(?:\.\d{1,400})?(?:[eE][-+]?\d{1,3})?|[-+]?\.\d{1,400}"
+    r"(?:(?<![\w)\]}])[-+−])?"
+    r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?<!\d)\.\d+)(?:[eE][-+−]?\d+)?(?:/\d+)?"
 )
+_MAX_DIGITS = 400
+_MAX_EXPONENT = 999
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Numeric(Verifier):
     name = "numeric"
 
     def __post_init__(self) -> None:
+        check_choice("extract", self.extract, get_args(Extract))
         if not (0 <= self.rel_tol < 1 and 0 <= self.abs_tol < float("inf")):
             raise UsageError("tolerances are at least 0, and rel_tol is below 1")
 
@@ -41,27 +48,47 @@ class Numeric(Verifier):
         golds = [last_number(gold) for gold in accepted(sample.answer)]
         known = [gold[1] for gold in golds if gold is not None]
         if not known:
-            return Score.error(f"the gold answer {str(sample.answer)[:40]!r} holds no number")
+            return Score.error(f"the gold answer {str(sample.answer)[:40]!r} holds no readable number")
         found = last_number(extract(sample.completion, self.extract) or "")
         if found is None:
-            return Score(0.0, reason="no number found")
+            return Score(0.0, reason="no number found, or the last one is over the caps")
         text, value = found
         near = any(self._near(value, gold) for gold in known)
         return Score(float(near), answer=text, reason=f"last number {'equals' if near else 'differs from'} the gold")
 
-    def _near(self, value: Decimal, gold: Decimal) -> bool:
-        distance = abs(value - gold)
-        return distance <= max(Decimal(str(self.abs_tol)), Decimal(str(self.rel_tol)) * abs(gold))
+    def _near(self, value: Fraction, gold: Fraction) -> bool:
+        # As written, not as stored: 0.1 is a tenth.
+        rel_tol, abs_tol = Fraction(str(self.rel_tol)), Fraction(str(self.abs_tol))
+        return abs(value - gold) <= max(abs_tol, rel_tol * abs(gold))
 
     def equal(self, a: str, b: str) -> bool:
-        """Whether two answers are the same number, exactly."""
-        x, y = last_number(a), last_number(b)
-        return a == b or (x is not None and y is not None and x[1] == y[1])
+        """Whether two answers are the same number, exactly; what is more than a number equals only itself."""
+        if a == b:
+            return True
+        if not (_NUMBER.fullmatch(a.strip()) and _NUMBER.fullmatch(b.strip())):
+            return False
+        x = _value(a.strip())
+        return x is not None and x == _value(b.strip())
 
 
-def last_number(text: str) -> tuple[str, Decimal] | None:
-    """The last number written in digits (thousands commas and exponents are read) and its value, or None."""
+def last_number(text: str) -> tuple[str, Fraction] | None:
+    """The last number written in digits and its exact value, or None.
+
+    Thousands commas, exponents and fractions (`3/4`) are read. Where the last number is over the caps (400 digits,
+    exponents of 999) there is none: a piece of it, or the number before it, is not what the text says.
+    """
     last = None
     for last in _NUMBER.finditer(text):  # noqa: B007 - the last match is what is wanted
         pass
-    return (last[0], Decimal(last[0].replace(",", ""))) if last else None
+    value = _value(last[0]) if last else None
+    return (last[0], value) if last and value is not None else None
+
+
+def _value(number: str) -> Fraction | None:
+    """The exact value of what `_NUMBER` matched; None over the caps or for a zero denominator."""
+    if len(number) > _MAX_DIGITS:
+        return None
+    top, _, bottom = number.replace(",", "").replace("−", "-").lower().partition("/")
+    if abs(int(top.partition("e")[2] or 0)) > _MAX_EXPONENT or (bottom and not int(bottom)):
+        return None
+    return Fraction(top) / int(bottom or 1)

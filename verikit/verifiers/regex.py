@@ -28,6 +28,8 @@ class Regex(Verifier):
     def __post_init__(self) -> None:
         import regex
 
+        if not self.timeout_s > 0:
+            raise UsageError(f"timeout_s must be above 0, not {self.timeout_s!r}")
         try:
             regex.compile(self.pattern)
         except regex.error as error:

@@ -1,0 +1,42 @@
+import pytest
+
+from verikit.answers import Policy, verify
+
+SAME = [
+    ("paris", "Paris"), ("the Unification Church", "Unification Church"), ("8 January 1891", "January 8, 1891"),
+    ("Kevin Kuranyi", "Kevin Kurányi"), ("190,000", "190,000 employees"), ("twelve", "12 members"),
+    ("Edward II", "King Edward II"), ("Gerald Ford", "Gerald R. Ford"), ("Noel M. Smith", "Noel Mason Smith"),
+    ("BBC", "British Broadcasting Corporation (BBC)"), ("Cyndi Lauper", 'Cynthia Ann Stephanie "Cyndi" Lauper'),
+    ("Bergen County", "Bergen"), ("Nairobi", "Nairobi, Kenya"), ("1520", "from around 1520"), ('"Macbeth"', "Macbeth"),
+    ("circle and line segment", "line segment, circle"), (r"\text{odd}", "odd"), ("USS Monitor", 'USS "Monitor"'),
+    ("The capital of France is Paris", "capital of france is paris"), (r"\textbf{Evelyn}", r"\text{Evelyn}"),
+]  # fmt: skip
+OTHER = [
+    ("London", "Paris"), ("not Paris", "Paris"), ("yes", "no"), ("May 2011", "2011"), ("3 June 2016", "3 December"),
+    ("23 January 1348", "24 January 1348"), ("-Yes", "Yes"), ("Quebec City", "Quebec"), ("Anne Smith", "Ann Smith"),
+    ("64 pages", "128 pages"), ("Mac OS X Snow Leopard", "Mac OS X 10.3"), ("Paris or London", "Paris"), ("", "Paris"),
+    ("George W. Bush", "George Bush Intercontinental"), ("5 million", "5"), ("the correct answer", "Paris"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "gold"), SAME)
+def test_texts_that_say_the_same_match(answer, gold):
+    assert verify(answer, gold).equal
+
+
+@pytest.mark.parametrize(("answer", "gold"), OTHER)
+def test_texts_that_say_something_else_do_not(answer, gold):
+    assert not verify(answer, gold).equal
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("Boise, Idaho", "Boise", True), ("Sergei Prokofiev's Montagues and Capulets", "Montagues and Capulets", True),
+        ("southern California", "California", True), ("not California", "California", False),
+        ("1348", "23 January 1348", False),
+        ("Pippa and Piper", "Piper", False), ("London", "Paris", False),
+    ],
+)  # fmt: skip
+def test_lenient_texts_may_contain_one_another(answer, gold, same):
+    assert verify(answer, gold, policy=Policy(strictness="lenient")).equal is same

@@ -1,0 +1,175 @@
+"""Inside the cage: plant what must stay untouched, run one hostile program through verikit, look at what is left.
+
+    stage.py < job.json > findings.json
+
+Every program is held to the same list: no file outside is read, made, changed or removed; nothing is heard on the
+network; no other process is hurt; none is left; the caller lives, stays small and is done in time; no secret comes out.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cage
+
+CANARY = "CANARY-" + os.urandom(4).hex()
+FIELD = "/srv/field"
+
+
+def worker() -> None:
+    """The caller of verikit: one program, one result on standard output."""
+    job = json.load(sys.stdin)
+    if job["deny_namespaces"]:
+        cage.deny_namespaces()
+    print(json.dumps(run(job["program"])), flush=True)
+
+
+def run(program: dict) -> dict:
+    from verikit.sandbox import Limits, LocalSandbox, same
+
+    science = any(name in program["code"] for name in ("sympy", "numpy"))
+    limits = Limits(wall_s=4 if science else 2)
+    call = tuple(program["call"]) if "call" in program else None
+    with LocalSandbox() as box:
+        start = time.monotonic()
+        result = box.run(program["code"], stdin=program.get("stdin", ""), call=call, limits=limits)
+        seen = {"status": result.status, "text": result.stdout + result.stderr + str(result.error)}
+        seen["seconds"] = time.monotonic() - start - limits.wall_s
+        if "expected" in program:
+            seen["verdict"] = result.status == "ok" and same(result.value, ast.literal_eval(program["expected"]))
+        if "then" in program:
+            seen["then"] = box.run(program["then"], limits=limits).stdout
+    return seen
+
+
+def plant(uid: int) -> dict[str, tuple]:
+    os.makedirs(FIELD + "/home/.ssh")
+    for name in ("precious", "home/.ssh/id_rsa", "home/notes"):
+        with open(f"{FIELD}/{name}", "w") as file:
+            file.write(CANARY)
+    for where, _, files in os.walk(FIELD):
+        os.chmod(where, 0o777)
+        os.chown(where, uid, uid)
+        for name in files:
+            os.chmod(f"{where}/{name}", 0o666)
+            os.chown(f"{where}/{name}", uid, uid)
+    return picture()
+
+
+def picture() -> dict[str, tuple]:
+    """Everything in the field: size, mode, owner and time of change of content."""
+    found = {}
+    for where, names, files in os.walk(FIELD):
+        for name in [*names, *files]:
+            st = os.lstat(f"{where}/{name}")
+            size = st.st_size if name in files else 0
+            found[f"{where}/{name}"] = (size, st.st_mode, st.st_uid, st.st_mtime_ns if name in files else 0)
+    return found
+
+
+def listeners() -> list[socket.socket]:
+    made = [socket.socket(), socket.socket(type=socket.SOCK_DGRAM)]
+    made += [
+        socket.socket(socket.AF_UNIX),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+        socket.socket(socket.AF_UNIX),
+    ]
+    made[0].bind(("127.0.0.1", 4711))
+    made[1].bind(("127.0.0.1", 4711))
+    for one, address in zip(made[2:], (FIELD + ".stream", FIELD + ".dgram", "\0verikit-abstract"), strict=True):
+        one.bind(address)
+    for path in (FIELD + ".stream", FIELD + ".dgram"):
+        os.chmod(path, 0o777)
+    for one in made:
+        one.setblocking(False)
+        if one.type == socket.SOCK_STREAM:
+            one.listen()
+    return made
+
+
+def heard(one: socket.socket) -> bool:
+    try:
+        one.accept() if one.type == socket.SOCK_STREAM else one.recv(1)
+    except OSError:
+        return False
+    return True
+
+
+def processes() -> dict[int, tuple[str, int]]:
+    """State and peak MB of each process but this one."""
+    found = {}
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"):
+        try:
+            with open(f"/proc/{pid}/status") as file:
+                lines = dict(line.split(":", 1) for line in file)
+        except OSError:
+            continue
+        found[pid] = (lines["State"].strip()[0], int(lines.get("VmHWM", "0 kB").split()[0]) >> 10)
+    return found
+
+
+def main() -> None:
+    job = json.load(sys.stdin)
+    cage.enter(job["keep"])
+    uid = job["user"]
+    before = plant(uid)
+    ears = listeners()
+    who = {"user": uid, "group": uid, "extra_groups": []} if uid else {}
+    victim = subprocess.Popen(["sleep", "100"], env={"CANARY": CANARY}, **who)
+    secret = os.open(FIELD + "/home/notes", os.O_RDONLY)
+    text = json.dumps(job["program"]).replace("VICTIM", str(victim.pid)).replace("FIELD", FIELD)
+    env = {"PATH": "/usr/bin:/bin", "HOME": FIELD + "/home", "CANARY": CANARY, "PYTHONDONTWRITEBYTECODE": "1"}
+    env["PYTHONPATH"] = job["pythonpath"]
+    caller = subprocess.Popen(
+        [sys.executable, __file__, "worker", CANARY],
+        env=env,
+        cwd="/tmp",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=[secret],
+        start_new_session=True,
+        text=True,
+        **who,
+    )
+    failures, seen, largest = [], {}, 0
+    try:
+        out, err = caller.communicate(json.dumps(job | {"program": json.loads(text)}), timeout=40)
+        seen = json.loads(out.rsplit("\n", 2)[-2]) if caller.returncode == 0 else {"text": err[-800:]}
+        failures += ["the caller died"] if caller.returncode else []
+    except subprocess.TimeoutExpired:
+        failures.append("the caller hung")
+    for _ in range(40):
+        now = processes()
+        left = [pid for pid, (state, _) in now.items() if state not in "ZX" and pid not in (victim.pid, caller.pid)]
+        largest = max([largest, *(mb for _, mb in now.values())])
+        if not left:
+            break
+        time.sleep(0.05)
+    failures += [f"left behind: {left}"] if left else []
+    failures += ["the victim is hurt"] if now.get(victim.pid, ("X",))[0] in "ZXT" else []
+    failures += ["heard on the network"] if any(map(heard, ears)) else []
+    failures += ["a secret came out"] if CANARY in seen.get("text", "") else []
+    failures += ["files outside changed"] if picture() != before else []
+    failures += ["too late"] if seen.get("seconds", 0) > 1 else []
+    failures += [f"litter: {found}"] if (found := os.listdir("/tmp") + os.listdir("/dev/shm")) else []
+    print(json.dumps(seen | {"failures": failures, "text": seen.get("text", "")[-600:]}), flush=True)
+    os.kill(-1, signal.SIGKILL)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    try:
+        worker() if sys.argv[1:2] == ["worker"] else main()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)

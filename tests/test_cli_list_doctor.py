@@ -1,0 +1,120 @@
+import json
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+
+import pytest
+from click.testing import CliRunner
+
+from verikit.cli import COMMANDS, cli, doctor
+from verikit.errors import SpecError, VerikitError
+from verikit.registry import registered
+
+
+def run(*args):
+    return subprocess.run([sys.executable, "-m", "verikit", *args], capture_output=True, text=True, check=False)
+
+
+def test_help_lists_every_command_of_the_table():
+    done = run("--help")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("args", [("nope",), ("list", "nope"), ("list", "--nope"), ("doctor", "x")])
+def test_a_wrong_command_line_exits_with_2_and_says_so_on_stderr(args):
+    done = run(*args)
+    assert done.returncode == 2
+    assert not done.stdout
+    assert "Error:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_version_is_the_packages():
+    assert run("--version").stdout.startswith("verikit, version ")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(SpecError("wrong", hint="do"), 2), (VerikitError("broke", hint="do"), 1), (KeyboardInterrupt(), 1)],
+)
+def test_errors_become_a_line_a_hint_and_an_exit_code(error, code, monkeypatch, capsys):
+    import verikit.cli as module
+
+    def main(**options):
+        raise error
+
+    monkeypatch.setattr(module.click.Command, "invoke", lambda self, ctx: main())
+    monkeypatch.setattr(sys, "argv", ["verikit", "doctor"])
+    with pytest.raises(SystemExit) as caught:
+        module.main()
+    assert caught.value.code == code
+    written = capsys.readouterr().err.strip()
+    assert written.startswith("Interrupted" if isinstance(error, KeyboardInterrupt) else "Error: ")
+    assert isinstance(error, KeyboardInterrupt) or "Hint: do" in written
+
+
+def test_a_reader_that_stops_reading_ends_the_command_quietly():
+    command = f"{sys.executable} -m verikit list | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout == "v"
+    assert "Traceback" not in done.stderr
+
+
+def test_list_shows_each_name_with_its_options_and_one_line_of_help():
+    table = json.loads(CliRunner().invoke(cli, ["list", "--json"]).output)
+    assert set(table) == {"verifiers", "selectors"}
+    for kind, entries in table.items():
+        assert list(entries) == list(registered(kind))
+        for name, entry in entries.items():
+            assert entry["call"].startswith(f"{name}(")
+            assert name == "answer" or len(entry["help"]) > 10
+            assert "\n" not in entry["help"]
+            assert "object at 0x" not in entry["call"]
+    assert table["verifiers"]["numeric"]["call"] == "numeric(rel_tol=0.0, abs_tol=0.0, extract='whole')"
+    assert table["verifiers"]["tags"]["call"] == "tags(*names, strict=True)"
+    text = CliRunner().invoke(cli, ["list"]).output
+    assert all(entry["call"] in text and entry["help"] in text for e in table.values() for entry in e.values())
+
+
+def test_list_of_one_kind_shows_only_that():
+    assert "numeric" not in CliRunner().invoke(cli, ["list", "selectors"]).output
+    assert "numeric" in CliRunner().invoke(cli, ["list", "verifiers"]).output
+
+
+def test_another_packages_broken_entry_does_not_break_the_list(monkeypatch):
+    from importlib.metadata import EntryPoint
+
+    import verikit.cli.list as module
+
+    broken = {"theirs": EntryPoint("theirs", "no_such_package:Thing", "verikit.verifiers")}
+    monkeypatch.setattr(module, "registered", lambda kind: broken if kind == "verifiers" else {})
+    monkeypatch.setattr("verikit.registry.registered", lambda kind: broken)
+    done = CliRunner().invoke(cli, ["list"])
+    assert done.exit_code == 0
+    assert "can't be imported" in done.output
+
+
+def test_doctor_tells_versions_and_what_each_extra_has():
+    found = json.loads(CliRunner().invoke(cli, ["doctor", "--json"]).output)
+    assert found["python"] == sys.version.split()[0]
+    assert {"click", "pydantic", "sympy"} <= set(found["extras"][""]["have"])
+    assert not found["extras"][""]["missing"]
+    assert "pytest" in found["extras"]["dev"]["have"]
+    assert "core" in CliRunner().invoke(cli, ["doctor"]).output
+
+
+def test_doctor_gives_the_line_that_adds_what_is_missing(monkeypatch):
+    real = doctor.version
+
+    def version(name):
+        if name in ("pyarrow", "sympy"):
+            raise PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(doctor, "version", version)
+    found = doctor.examine()["extras"]
+    assert found["parquet"] == {"have": {}, "missing": ["pyarrow"], "fix": "pip install 'verikit[parquet]'"}
+    assert (found[""]["missing"], found[""]["fix"]) == (["sympy"], "pip install verikit")
+    text = CliRunner().invoke(cli, ["doctor"]).output
+    assert "missing pyarrow: pip install 'verikit[parquet]'" in text

@@ -1,0 +1,71 @@
+"""The README's examples are run as they stand, the first output compared, and the examples folder is all used."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+SHELL = [text for language, text in BLOCKS if language == "sh"]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A folder with the examples, as a reader of the README has it."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "samples.jsonl").write_text('{"problem": "1+1?", "candidates": ["\\\\boxed{2}"], "gold": "2"}\n')
+    return tmp_path
+
+
+def run(command: str, folder: Path) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euc", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_the_first_command_prints_what_the_readme_shows(copy):
+    command = SHELL[0].split("&&")[-1].replace(".venv/bin/", "")
+    shown = next(text for language, text in BLOCKS if language == "text")
+    printed = [line.rstrip() for line in run(command, copy).splitlines()]
+    assert printed == shown.splitlines()
+
+
+@pytest.mark.parametrize("command", SHELL[2:], ids=lambda text: text.splitlines()[0][:60])
+def test_each_shell_example_runs(command, copy):
+    run(command, copy)
+
+
+@pytest.mark.parametrize("code", PYTHON, ids=lambda text: text.splitlines()[0][:60])
+def test_each_python_example_runs_and_prints(code, copy):
+    (copy / "example.py").write_text(code)
+    assert run(f"{sys.executable} example.py", copy).strip()
+
+
+def test_each_toml_example_holds_specs_that_load():
+    from verikit.spec import load
+
+    for language, text in BLOCKS:
+        if language == "toml":
+            for name in tomllib.loads(text)["verifiers"]:
+                assert load(f"{ROOT / 'examples/verifiers.toml'}#{name}").name
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(((?!http)[^)#]+)", README):
+        assert (ROOT / target).exists(), target

@@ -1,0 +1,318 @@
+import pickle
+import sys
+import threading
+import warnings
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from verikit import Verifier
+from verikit.combine import by, clip, gate, mean
+from verikit.errors import SpecError, UsageError
+from verikit.registry import registered
+from verikit.spec import load, load_selector
+from verikit.verifiers.column import Column
+from verikit.verifiers.exact import Exact
+from verikit.verifiers.json_schema import JsonSchema
+from verikit.verifiers.length import Length
+from verikit.verifiers.regex import Regex
+from verikit.verifiers.tags import Tags
+
+SAME = {
+    "exact": Exact(),
+    " exact ": Exact(),
+    "exact('squad', extract='boxed')": Exact("squad", "boxed"),
+    "0.9*exact + 0.1*tags('think', 'answer')": 0.9 * Exact() + 0.1 * Tags("think", "answer"),
+    "-1*length(max=5) + exact*2": -1 * Length(max=5) + Exact() * 2,
+    "-exact": Exact() * -1,
+    "2*0.5*exact": 1.0 * Exact(),
+    "gate(exact, then=0.5, otherwise=-0.5)": gate(Exact(), 0.5, -0.5),
+    "by('task', {'a': exact, 'b': column('rm')}, default=0)": by("task", {"a": Exact(), "b": Column("rm")}, 0),
+    "mean(exact, clip(column('rm'), -1, 1))": mean(Exact(), clip(Column("rm"), -1, 1)),
+    r"regex('\d+', match_answer=True)": Regex(r"\d+", True),
+    "json_schema({'type': 'object', 'required': ['a'], 'minProperties': 1})": JsonSchema(
+        {"type": "object", "required": ["a"], "minProperties": 1}
+    ),
+    "length(max=None)": Length(max=None),
+}
+
+
+@pytest.mark.parametrize("spec", SAME)
+def test_a_spec_is_the_same_verifier_as_its_python(spec):
+    assert load(spec) == SAME[spec]
+    assert load(spec).fingerprint == SAME[spec].fingerprint
+
+
+def test_a_verifier_is_its_own_spec():
+    exact = Exact()
+    assert load(exact) is exact
+
+
+@pytest.mark.parametrize("text", ["5", "'exact'", "None", "[exact]", "{'a': exact}", "-1", "2*3"])
+def test_a_literal_is_no_verifier(text):
+    with pytest.raises(SpecError, match="not a verifier"):
+        load(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "exact.__class__",
+        "exact.score",
+        "(lambda: 1)()",
+        "[exact for x in 'ab']",
+        "exact if 1 else exact",
+        "exact - exact",
+        "exact / 2",
+        "exact ** 2",
+        "exact @ exact",
+        "exact | exact",
+        "not exact",
+        "exact[0]",
+        "f'{exact}'",
+        "(x := exact)",
+        "exact(*['squad'])",
+        "exact(**{'normalizer': 'squad'})",
+        "{**{'a': exact}}",
+        "open('/etc/passwd')",
+        "eval('1')",
+        "print",
+        "exact; exact",
+        "exact = 1",
+        "import os",
+        "'a' * 100000000",
+        "[1] * 100000000",
+        "1j * exact",
+        "b'x'",
+        "...",
+        "exact + 1",
+        "exact * exact",
+        "yield exact",
+    ],
+)
+def test_only_the_whitelist_is_read(text):
+    with pytest.raises(UsageError):
+        load(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "exact(",
+        "exact)",
+        "exact +",
+        "exactt",
+        "exact(normalizer='nope')",
+        "exact(nope=1)",
+        "exact('squad', normalizer='squad')",
+        "exact('squad', 'whole', 'x', 'y')",
+        "length(min='a')",
+        "length(5, 2)",
+        "choice(last=5)",
+        "choice(last='JK')",
+        "choice(last='j')",
+        "column()",
+        "column(5)",
+        "regex('(')",
+        "regex(5)",
+        "regex('a', timeout_s='x')",
+        "regex('a', timeout_s=0)",
+        "json_schema(5)",
+        "json_schema({}, max_chars='x')",
+        "json_schema('no such file.json')",
+        "numeric(rel_tol='x')",
+        "numeric(extract='nope')",
+        "tags()",
+        "tags(5)",
+        "tags('a b')",
+        "cached(exact, 'x')",
+        "cached(exact, -1)",
+        "cached('exact')",
+        "length_guard(exact, 'x')",
+        "by('task', 5)",
+        "by('task', {'a': 'exact'})",
+        "mean()",
+        "1e999*exact",
+        "9" * 400 + "*exact",
+        "9" * 5000 + "*exact",
+        "(" * 5000 + "exact" + ")" * 5000,
+        "-" * 5000 + "exact",
+        "exact" + "+exact" * 1600,
+        "x" * 20_000,
+        "\0",
+        "exact\0",
+        "\ud800",
+        "nope:attr",
+        "..:attr",
+        ".x:attr",
+        "\0:a",
+        "verikit:nope",
+        "verikit.types:Score",
+        "verikit.types:Sample",
+        "verikit.verifiers.regex:Regex",
+        "verikit.types:PASS_MARK",
+        "nope.py:attr",
+        "\0.py:attr",
+        "~nosuchuser/x.py:attr",
+        "nope.toml#x",
+        "\0.toml#x",
+    ],
+)
+def test_what_cannot_be_read_or_made_is_a_usage_error(text):
+    with pytest.raises(UsageError):
+        load(text)
+
+
+pieces = st.sampled_from(
+    [
+        *registered("verifiers"),
+        *"()[]{},:=*+-'\"#.0123456789 \n\\",
+        "0.5*",
+        "'a'",
+        "**",
+        ".py:x",
+        ".toml#x",
+        "None",
+        "=1",
+    ]
+)
+
+
+@given(st.text() | st.lists(pieces, max_size=12).map("".join))
+@example("regex(regex)")
+@example("by(by, {by: by})")
+@example("tags(tags)")
+def test_arbitrary_text_gives_a_verifier_or_a_usage_error(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with suppress(UsageError):
+            assert isinstance(load(text), Verifier)
+
+
+@given(st.text(max_size=30))
+def test_arbitrary_text_gives_a_selector_or_a_usage_error(text):
+    with pytest.raises(UsageError):
+        load_selector(text)
+
+
+def test_the_error_shows_the_place_and_what_is_near():
+    with pytest.raises(SpecError, match="exac") as caught:
+        load("0.5*exac + length")
+    assert "exact" in caught.value.hint
+    with pytest.raises(SpecError, match=r"length - 1"):
+        load("exact + (length - 1)")
+
+
+MODULE = """
+from dataclasses import dataclass
+from verikit import Score, Verifier, verifier
+
+@verifier
+def decorated(sample):
+    return 0.25
+
+def plain(sample):
+    return sample.completion == "yes"
+
+class Mine(Verifier):
+    name = "mine"
+    def score(self, samples):
+        return [Score(0.75)] * len(samples)
+
+class Space:
+    inner = Mine()
+
+def wrong():
+    pass
+number = 5
+"""
+
+
+def test_objects_of_a_file_can_be_a_verifier_its_class_or_a_function(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(MODULE)
+    assert load(f"{file}:decorated")("x").value == 0.25
+    assert load(f"{file}:plain")("yes").value == 1.0
+    assert load(f"{file}:Mine")("x").value == 0.75
+    assert load(f"{file}:Space.inner")("x").value == 0.75
+    assert load(f"{file}:plain").name == "plain"
+    with pytest.raises(SpecError, match="not a verifier"):
+        load(f"{file}:number")
+    with pytest.raises(SpecError, match="nope"):
+        load(f"{file}:nope")
+
+
+def test_a_file_cannot_shadow_an_installed_module(tmp_path):
+    file = tmp_path / "json.py"
+    file.write_text(MODULE)
+    load(f"{file}:plain")
+    import json
+
+    assert sys.modules["json"] is json
+    assert hasattr(json, "loads")
+
+
+def test_a_file_that_fails_shows_its_own_error_each_time(tmp_path):
+    file = tmp_path / "broken.py"
+    file.write_text("1/0")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            load(f"{file}:x")
+
+
+def test_threads_that_load_one_file_get_one_complete_module(tmp_path):
+    file = tmp_path / "slow.py"
+    file.write_text("import time\ntime.sleep(0.2)\n" + MODULE)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(load(f"{file}:Space.inner"))) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 5
+    assert len(set(map(id, found))) == 1
+
+
+def test_a_module_on_the_path_loads_and_pickles(tmp_path, monkeypatch):
+    (tmp_path / "a_reward_module.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    for attr in ("decorated", "plain", "Mine"):
+        v = load(f"a_reward_module:{attr}")
+        assert pickle.loads(pickle.dumps(v))("yes").value == v("yes").value
+
+
+def test_a_toml_file_names_specs_that_may_use_each_other(tmp_path):
+    file = tmp_path / "rewards.toml"
+    file.write_text(
+        "[verifiers]\n"
+        "format = \"tags('think', 'answer')\"\n"
+        'reward = "0.9*exact + 0.1*format"\n'
+        'exact = "2*exact"\n'
+        'a = "b"\nb = "a"\nself = "self"\nnumber = 5\n'
+    )
+    assert load(f"{file}#format") == Tags("think", "answer")
+    assert load(f"{file}#reward") == 1.8 * Exact() + 0.1 * Tags("think", "answer")
+    assert load(f"{file}#exact") == 2 * Exact()
+    for circular in ("a", "self", "number", "nope"):
+        with pytest.raises(SpecError):
+            load(f"{file}#{circular}")
+
+
+@pytest.mark.parametrize(
+    "content", [b"[verifiers", b"verifiers = 5", b"verifiers = ['a']", b"\xff", b"", b"[other]\na='exact'"]
+)
+def test_a_bad_toml_file_is_a_spec_error(tmp_path, content):
+    file = tmp_path / "bad.toml"
+    file.write_bytes(content)
+    with pytest.raises(SpecError):
+        load(f"{file}#a")
+
+
+def test_a_pattern_in_a_spec_warns_of_nothing(recwarn):
+    load(r"regex('\d+\s')")
+    assert not recwarn.list

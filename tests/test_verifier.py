@@ -1,0 +1,235 @@
+import pickle
+import threading
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verikit import Sample, Score, Verifier, score_all, verifier
+from verikit.errors import EngineError, UsageError
+from verikit.verifier import FunctionVerifier, describe, unique_names
+
+
+@verifier
+def has_digit(sample):
+    """1.0 if there is a digit."""
+    return any(c.isdigit() for c in sample.completion)
+
+
+@verifier(name="style")
+def _style(sample):
+    return None if not sample.completion else 0.25
+
+
+class Fails(Verifier):
+    """Raises on the batches that hold a bad sample, and counts its calls."""
+
+    name = "fails"
+
+    def __init__(self, bad):
+        self.bad = bad
+        self._calls = 0
+
+    def score(self, samples):
+        self._calls += 1
+        if any(s.completion in self.bad for s in samples):
+            raise RuntimeError("bad row")
+        return [Score(1.0, answer=s.completion) for s in samples]
+
+
+class Returns(Verifier):
+    name = "returns"
+
+    def __init__(self, make):
+        self.make = make
+
+    def score(self, samples):
+        return self.make(samples)
+
+
+def samples(*texts):
+    return [Sample(completion=t) for t in texts]
+
+
+@given(st.integers(0, 40), st.sets(st.integers(0, 39)))
+def test_a_bad_row_gets_an_error_and_every_other_row_keeps_its_score(n, bad):
+    scores = score_all(Fails({str(i) for i in bad}), samples(*map(str, range(n))))
+    assert len(scores) == n
+    for i, score in enumerate(scores):
+        assert score.status == ("error" if i in bad else "ok")
+        assert score.scored is (i not in bad)
+        assert score.answer == (None if i in bad else str(i))
+
+
+def test_one_bad_row_among_a_thousand_costs_few_more_calls():
+    failing = Fails({"617"})
+    score_all(failing, samples(*map(str, range(1024))))
+    assert failing._calls <= 2 * 10 + 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda samples: [],
+        lambda samples: None,
+        lambda samples: [Score(1.0)] * (len(samples) + 1),
+        lambda samples: [1.0] * len(samples),
+        lambda samples: (s for s in ()),
+        lambda samples: [Score(float("nan"))] * len(samples),
+        lambda samples: 5,
+    ],
+)
+def test_what_is_not_one_score_per_sample_is_an_error_for_each(make):
+    scores = score_all(Returns(make), samples("a", "b", "c"))
+    assert [s.status for s in scores] == ["error"] * 3
+    assert all("returns" in s.reason for s in scores)
+
+
+def test_scores_may_come_as_any_sequence_even_where_the_batch_must_be_halved():
+    def make(samples):
+        if any(s.completion == "bad" for s in samples):
+            raise RuntimeError("no")
+        return tuple(Score(1.0) for _ in samples)
+
+    scores = score_all(Returns(make), samples("a", "bad", "c", "d"))
+    assert type(scores) is list
+    assert [s.status for s in scores] == ["ok", "error", "ok", "ok"]
+
+
+def test_a_fault_of_the_call_is_raised_and_not_hidden_in_a_row():
+    def make(samples):
+        raise UsageError("no such option")
+
+    with pytest.raises(UsageError):
+        score_all(Returns(make), samples("a", "b"))
+
+
+def test_the_boundary_does_not_swallow_the_users_interrupt():
+    def interrupted(sample):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score_all(FunctionVerifier(interrupted), [Sample()])
+
+
+def test_a_verifier_that_exits_does_not_end_the_program():
+    def leaves(sample):
+        raise SystemExit(0)
+
+    assert score_all(FunctionVerifier(leaves), [Sample()])[0].reason.endswith("SystemExit: 0")
+
+
+def test_an_error_that_can_not_be_printed_is_data_like_any_other():
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    def raises(sample):
+        raise Mute
+
+    assert score_all(FunctionVerifier(raises), [Sample()])[0].status == "error"
+
+
+def test_the_reason_is_one_short_line_with_the_hint():
+    line = describe(EngineError("down\nat  noon" + "x" * 1000, hint="wait"))
+    assert len(line) <= 500
+    assert "\n" not in line
+    assert describe(EngineError("down", hint="wait")) == "EngineError: down (wait)"
+
+
+def test_none_abstains_a_bool_is_a_value_and_a_score_is_kept():
+    assert has_digit("a1").value == 1.0
+    assert has_digit("a").value == 0.0
+    assert _style("").status == "abstained"
+    assert _style("x").value == 0.25
+    own = Score(0.3, reason="mine", seconds=9.0)
+    assert FunctionVerifier(lambda sample: own)("x") == own
+    assert FunctionVerifier(lambda sample: Score(0.3))("x").seconds is not None
+
+
+def test_a_function_that_raises_or_returns_nonsense_gives_an_error():
+    assert FunctionVerifier(lambda sample: 1 / 0)("x").status == "error"
+    assert FunctionVerifier(lambda sample: "yes")("x").status == "error"
+    assert FunctionVerifier(lambda sample: float("inf"))("x").status == "error"
+
+
+def test_the_decorator_keeps_name_and_documentation():
+    assert has_digit.name == has_digit.__name__ == "has_digit"
+    assert has_digit.__doc__ == "1.0 if there is a digit."
+    assert _style.name == "style"
+
+
+def test_decorated_functions_pickle_by_name():
+    assert pickle.loads(pickle.dumps(has_digit)) is has_digit
+    assert pickle.loads(pickle.dumps(_style)) is _style
+
+
+def longer(than):
+    def check(sample):
+        return len(sample.completion) > than
+
+    return FunctionVerifier(check)
+
+
+def test_functions_that_score_differently_have_different_fingerprints():
+    one, other = FunctionVerifier(lambda s: 1.0), FunctionVerifier(lambda s: 0.0)
+    made = [longer(1), longer(2), has_digit, _style, one, other]
+    made += [FunctionVerifier(partial(int, base=b), "int") for b in (2, 3)]
+    assert len({v.fingerprint for v in made}) == len(made)
+    assert longer(1).fingerprint == longer(1).fingerprint
+
+
+def test_two_defaults_are_two_fingerprints():
+    def function(sample, mark=1):
+        return mark
+
+    before = FunctionVerifier(function).fingerprint
+    function.__defaults__ = (2,)
+    assert FunctionVerifier(function).fingerprint != before
+
+
+def test_a_plain_class_has_a_fingerprint_that_shows_its_options_and_no_address():
+    assert Fails({"a"}).fingerprint == Fails({"a"}).fingerprint
+    assert Fails({"a"}).fingerprint != Fails({"b"}).fingerprint
+    assert "0x" not in repr(Fails(set()))
+
+
+def test_a_call_makes_one_sample_of_its_arguments():
+    seen = []
+    FunctionVerifier(lambda s: seen.append(s) or 1.0)("text", ["a", "b"], prompt="p", rm=3)
+    assert seen == [Sample("p", "text", ["a", "b"], meta={"rm": 3})]
+
+
+@given(st.lists(st.sampled_from(["a", "a_2", "b", "a_2_2", ""])))
+def test_names_are_never_lost_nor_doubled(names):
+    unique = unique_names(names)
+    assert len(unique) == len(set(unique)) == len(names)
+    assert all(given == made or made.startswith(f"{given}_") for given, made in zip(names, unique, strict=True))
+
+
+def test_many_equal_names_are_named_in_linear_work(linear):
+    linear(lambda text: unique_names(text), "a")
+
+
+def test_one_verifier_serves_many_threads():
+    results = {}
+
+    def run(k):
+        results[k] = score_all(has_digit, samples(*[str(i) if i % k else "x" for i in range(300)]))
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in (1, 2, 3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, scores in results.items():
+        assert [s.value for s in scores] == [float(bool(i % k)) for i in range(300)]
+
+
+def test_only_the_three_operators_are_overloaded():
+    for broken in (lambda: has_digit - has_digit, lambda: has_digit / 2, lambda: has_digit**2, lambda: has_digit + 1):
+        with pytest.raises(TypeError):
+            broken()
+    with pytest.raises(TypeError):
+        has_digit * "x"

@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verikit.errors import SandboxUnavailable, UsageError
+from verikit.sandbox import default_sandbox
+from verikit.types import Sample, Score
+from verikit.verifier import score_all
+from verikit.verifiers.code import Code, extract
+from verikit.verifiers.code_compare import close
+from verikit.verifiers.code_tests import Called, Driven, Piped, read
+
+if sys.platform != "linux":
+    pytest.skip("the local sandbox needs Linux", allow_module_level=True)
+
+ROOT = Path(__file__).parents[2]
+SQUARE = "def f(x): return x * x"
+ASSERTS = ["assert f(3) == 9", "assert f(4) == 16"]
+
+
+def score(program: str, verifier: Code | None = None, prompt: str = "", **meta: Any) -> Score:
+    return score_all(verifier or Code(wall_s=3), [Sample(prompt, program, meta=meta)])[0]
+
+
+FORMS: dict[str, dict[str, Any]] = {
+    "asserts": {"tests": ASSERTS},
+    "one text": {"tests": "\n".join(ASSERTS)},
+    "calls": {"tests": [{"call": "f(3)", "expected": "9"}, {"call": "f(x=2)", "expected": "4"}]},
+    "json": {"tests": [{"fn": "f", "args": [3], "expected": 9}, {"fn": "f", "kwargs": {"x": 2}, "expected": 4}]},
+    "HumanEval": {
+        "test": "METADATA = {}\n\ndef check(candidate):\n    assert candidate(3) == 9\n    assert candidate(0) == 0\n",
+        "entry_point": "f",
+    },
+    "HumanEval, driven": {
+        "test": "def check(candidate):\n    for n in range(5):\n        assert candidate(n) == n ** 2, n\n",
+        "entry_point": "f",
+    },
+    "MBPP": {"test_list": ASSERTS, "test_setup_code": "", "challenge_test_list": ["assert f(-1) == 1"]},
+    "MBPP with setup": {
+        "test_list": ["assert f(three) == 9"],
+        "test_setup_code": "import math\nthree = math.floor(3.5)",
+    },
+    "helpers": {"tests": ["def twice(x): return f(f(x))\nassert twice(2) == 16"]},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_every_form_pass_the_right_and_fail_the_wrong(form: str) -> None:
+    assert score(SQUARE, **FORMS[form]).value == 1
+    wrong = score("def f(x): return x * x + 1", **FORMS[form])
+    assert wrong.value == 0
+    assert wrong.status == "ok"
+    assert wrong.reason
+
+
+CHEATS = {
+    "equal to all": "class A:\n    __eq__ = __bool__ = lambda *a: True\ndef f(x): return A()",
+    "number equal to all": "class A(int):\n    __eq__ = lambda *a: True\n    __hash__ = hash\ndef f(x): return A()",
+    "exit": "import sys\ndef f(x): sys.exit(0)",
+    "hard exit": "import os\ndef f(x): os._exit(0)",
+    "exit early": "import os\nos._exit(0)",
+    "raise SystemExit at import": "raise SystemExit(0)",
+    "own record": 'import os\ndef f(x):\n    os.write(3, b\'{"status":"ok","value":true}\\n\')\n    os._exit(0)',
+    "patched assert": "import builtins\nbuiltins.AssertionError = type('E', (Exception,), {})\ndef f(x): return 0",
+    "counting calls": "n = 0\ndef f(x):\n    global n\n    n += 1\n    return [9, 16, 0][n - 1]",
+    "prints the verdict": "print('passed')\ndef f(x): return None",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_child_for_a_row_judges_alike(form: str) -> None:
+    verifier = Code(children="row", wall_s=3)
+    assert score(SQUARE, verifier, **FORMS[form]).value == 1
+    wrong = score("def f(x): return x * x + 1", verifier, **FORMS[form])
+    assert wrong.value == 0
+    assert wrong.reason
+    for name, cheat in CHEATS.items():
+        assert name == "counting calls" or score(cheat, verifier, **FORMS[form]).value == 0
+    assert score("def f(x):\n    while True: pass", Code(children="row", wall_s=0.5), **FORMS[form]).value == 0
+
+
+def test_one_child_has_no_share() -> None:
+    with pytest.raises(UsageError):
+        Code(children="row", reward="fraction")
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+@pytest.mark.parametrize("form", ["asserts", "HumanEval, driven", "helpers"])
+def test_cheats_never_pass(cheat: str, form: str) -> None:
+    found = score(CHEATS[cheat], **FORMS[form])
+    assert (found.value, found.status) == (0, "ok"), found
+
+
+def test_in_process_tests_are_forgeable_and_say_so() -> None:
+    found = score(CHEATS["equal to all"], Code(in_process=True), tests=ASSERTS)
+    assert found.value == 1
+    assert "forgeable" in found.reason
+    assert score("def f(x): return 0", Code(in_process=True), tests=ASSERTS).value == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("def f(x):\n    while True: pass", "timeout"),
+        ("def f(x): return bytearray(1 << 34)", "memory"),
+        ("def g(x): return 1", "defines no 'f'"),
+        ("def f(x) return 1", "SyntaxError"),
+        ("", "no program"),
+        ("def f(x): print('x' * (1 << 25)); return 9", "output"),
+    ],
+)
+def test_what_the_program_does_is_its_own_zero(program: str, reason: str) -> None:
+    found = score(program, Code(wall_s=1), tests=ASSERTS)
+    assert found.value == 0
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {},
+        {"tests": []},
+        {"tests": ["assert f(1) =="]},
+        {"tests": [{"call": "f(y)", "expected": "1"}]},
+        {"tests": [3]},
+        {"private_test_cases": "eJxr"},
+        {"test": "x = 1", "entry_point": "f"},
+        {"tests": ["import no_such_module\nassert f(3) == 9"]},
+        {"tests": {"inputs": ["1"], "outputs": []}},
+    ],
+)
+def test_a_row_that_can_not_be_read_is_unscored(meta: dict[str, Any]) -> None:
+    found = score(SQUARE, **meta)
+    assert found.value is None
+    assert found.status == "error"
+    assert "test" in found.reason
+
+
+def test_a_sandbox_that_fails_is_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
+    box = default_sandbox()
+    monkeypatch.setattr("verikit.sandbox.client._BOOT", "/nowhere.py")
+    monkeypatch.setattr("verikit.verifiers.code.default_sandbox", lambda require: _fresh())
+    assert score(SQUARE, tests=ASSERTS).status == "error"
+    monkeypatch.setattr("verikit.verifiers.code.default_sandbox", _refuse)
+    assert score(SQUARE, tests=ASSERTS).status == "error"
+    assert box.run("1").status == "ok"
+
+
+def _fresh() -> Any:
+    from verikit.sandbox import LocalSandbox
+
+    return LocalSandbox(workers=1)
+
+
+def _refuse(require: object) -> Any:
+    raise SandboxUnavailable("no", hint="yes")
+
+
+def test_standard_output_is_compared_whole() -> None:
+    tests = [{"input": "2\n", "output": "1\n2\n"}]
+    count = "for i in range(int(input())): print(i + 1)"
+    assert score(count, tests=tests).value == 1
+    assert score("print(1)", tests=tests).value == 0
+    assert score(count + "\nprint(3)", tests=tests).value == 0
+    assert score("print('1  \\n2\\n\\n')", tests=tests).value == 1
+
+
+def test_tolerance_compares_numbers_word_by_word() -> None:
+    tests = [{"input": "", "output": "0.333333 done"}]
+    assert score("print(1 / 3, 'done')", tests=tests).value == 0
+    assert score("print(1 / 3, 'done')", Code(tolerance=1e-5), tests=tests).value == 1
+    assert score("print(1 / 3, 'gone')", Code(tolerance=1e-5), tests=tests).value == 0
+
+
+def test_livecodebench_rows_call_the_solution() -> None:
+    cases = json.dumps([{"input": "[1, 2]\n3", "output": "[3, 1, 2]", "testtype": "functional"}])
+    meta = {"public_test_cases": cases, "metadata": json.dumps({"func_name": "put"})}
+    assert score("class Solution:\n    def put(self, a, b): return (b, *a)", **meta).value == 1
+    assert score("def put(a, b): return [b] + a", **meta).value == 1
+    assert score("class Solution:\n    def put(self, a, b): return a", **meta).value == 0
+
+
+def test_a_completion_that_goes_on_with_the_prompt_is_joined_to_it() -> None:
+    assert score("    return x * x\n", prompt="def f(x):\n", **FORMS["HumanEval"]).value == 1
+
+
+@pytest.mark.parametrize(
+    ("test", "program", "right"),
+    [
+        ("assert abs(f(1) - 0.333) < 1e-3", "def f(x): return 1 / 3", 1),
+        ("assert f(1)", "def f(x): return [0]", 1),
+        ("assert not f(1)", "def f(x): return []", 1),
+        ("assert f(1) is True", "def f(x): return 1", 0),
+        ("assert f(1) == 1", "def f(x): return True", 1),
+        ("assert (2,) == f(1)", "def f(x): return [2]", 0),
+        ("assert f(1) == 2", "import numpy\ndef f(x): return numpy.int64(2)", 1),
+        ("assert f(1) == 2", "import sympy\ndef f(x): return sympy.sqrt(4)", 1),
+    ],
+)
+def test_asserts_mean_what_they_mean_in_python(test: str, program: str, right: int) -> None:
+    assert isinstance(read({"tests": [test]})[0], Called)
+    assert score(program, tests=[test]).value == right
+
+
+def test_driven_tests_see_numpy_values_and_no_value_escapes_judgement() -> None:
+    meta = {
+        "tests": ["import numpy\nfor n in range(2):\n    assert numpy.allclose(f(n), [n, n])\n    assert f(n)[0] == n"]
+    }
+    assert score("import numpy\ndef f(n): return numpy.full(2, n)", **meta).value == 1
+    assert score("import numpy\ndef f(n): return numpy.full(3, n)", **meta).value == 0
+    grows = 'import os\ndef f(n):\n    data = b\'{"status":"ok","value":"\' + b\'\\xc3\\xa9\' * 400_000 + b\'"}\\n\'\n'
+    grows += "    while data: data = data[os.write(3, data):]\n    os._exit(0)"
+    found = score(grows, **meta)
+    assert (found.value, found.status) == (0, "ok")
+    assert "bytes" in found.reason
+
+
+def test_equality_can_be_chosen() -> None:
+    tests = [{"call": "f()", "expected": "[1]"}]
+    assert score("def f(): return (1,)", tests=tests).value == 0
+    assert score("def f(): return (1.0,)", Code(equality="json"), tests=tests).value == 1
+    assert score("def f(): return [1.0]", tests=tests).value == 0
+    assert score("def f(): return [1.0]", Code(equality="python"), tests=tests).value == 1
+
+
+def test_the_share_of_tests_passed_is_on_offer() -> None:
+    found = score("def f(x): return 9", Code(reward="fraction"), tests=ASSERTS)
+    assert found.value == 0.5
+    assert "1 of 2" in found.reason
+    assert score("def f(x): return 9", tests=ASSERTS).value == 0
+
+
+def test_only_literal_asserts_are_lifted() -> None:
+    kinds = [
+        type(c)
+        for c in read({"tests": [ASSERTS[0], "assert f(g()) == 1", "x = 1\nassert f(x) == 1", "assert len(f(1)) == 1"]})
+    ]
+    assert kinds == [Called, Driven, Driven, Driven]
+    assert [type(c) for c in read({"tests": [{"input": "1", "output": "1"}]})] == [Piped]
+    driven = read({"tests": ["import math\nassert math.floor(f(1)) == g(2)"]})[0]
+    assert isinstance(driven, Driven)
+    assert driven.functions == ("f", "g")
+
+
+@pytest.mark.parametrize(
+    ("completion", "program"),
+    [
+        ("x = 1", "x = 1"),
+        ("a\n```python\nx\n```\nb\n```py\ny\n```\n```text\nz\n```", "y"),
+        ("```\nx\n```", "x"),
+        ("```python\nx", "x"),
+        ("```json\n{}\n```", "```json\n{}\n```"),
+    ],
+)
+def test_the_last_python_block_is_the_program(completion: str, program: str) -> None:
+    assert extract(completion) == program
+
+
+def test_extraction_is_linear() -> None:
+    extract("```" * 200_000 + "\n```python\n" * 100_000)
+
+
+def test_close_holds_at_the_edges() -> None:
+    assert close([1.0, (2,)], (1, [2.0000001]), 1e-6)
+    assert not close([1], [1, 2], 1)
+    assert not close("a", 1, 9)
+    assert close(10**400, 10**400, 1e-6)
+    assert not close(10**400, 1.0, 1e-6)
+    assert close(float("inf"), float("inf"), 0.1)
+
+
+def test_samples_keep_their_order_and_the_verifier_pickles() -> None:
+    verifier = pickle.loads(pickle.dumps(Code(wall_s=3)))
+    samples = [Sample(completion=f"def f(x): return {n}", meta={"tests": ["assert f(0) == 2"]}) for n in range(5)]
+    assert [s.value for s in verifier.score(samples)] == [0, 0, 1, 0, 0]
+    assert "in_process=False" in repr(verifier)
+
+
+def test_the_examples_score_as_their_kinds_say() -> None:
+    rows = [json.loads(line) for line in (ROOT / "examples/code/problems.jsonl").read_text().splitlines()]
+    samples = [Sample(row["prompt"], c["text"], meta=row["meta"]) for row in rows for c in row["completions"]]
+    scores = Code(wall_s=1.5).score(samples)
+    kinds = [c["kind"] for row in rows for c in row["completions"]]
+    assert [(kind, score.value) for kind, score in zip(kinds, scores, strict=True)] == [
+        (kind, float(kind == "right")) for kind in kinds
+    ]
+    assert len(rows) >= 5
+    assert set(kinds) == {"right", "wrong", "cheating", "looping"}

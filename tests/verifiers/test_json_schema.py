@@ -1,0 +1,171 @@
+import json
+import pickle
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verikit import Sample, score_all
+from verikit.errors import UsageError
+from verikit.verifiers.json_schema import JsonSchema
+
+PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"age": 5}', 1),
+        ('```json\n{"age": 5}\n```', 1),
+        ('```\n{"age": 5}\n```  ', 1),
+        ('{"age": "5"}', 0),
+        ("{}", 0),
+        ('Here: {"age": 5}', 0),
+        ('{"age": NaN}', 0),
+        ("", 0),
+        ("[" * 100_000, 0),
+        ("9" * 5000, 0),
+        ('{"age": 5} {"age": 6}', 0),
+    ],
+)
+def test_the_whole_completion_is_json_that_the_schema_accepts(text, value):
+    score = JsonSchema(PERSON)(text)
+    assert (score.value, score.status) == (value, "ok")
+
+
+def test_the_reason_names_the_place():
+    assert JsonSchema(PERSON)('{"age": "5"}').reason.startswith("$.age")
+    assert JsonSchema(max_chars=3)("[1, 2]").reason == "6 characters, over the cap of 3"
+
+
+@pytest.mark.parametrize(
+    ("schema", "document"),
+    [
+        ({"items": {"pattern": "^(a|a)+$"}}, ["a" * 40 + "!"] * 50),
+        ({"patternProperties": {"^(a|a)+$": {}}}, {"a" * 40 + "!": 1}),
+        ({"patternProperties": {"^(a|a)+$": {}}, "additionalProperties": False}, {"a" * 40 + "!": 1}),
+        ({"additionalProperties": {"pattern": "^(a|a)+$"}}, {"k": "a" * 40 + "!"}),
+        ({"propertyNames": {"pattern": "^(a|a)+$"}}, {"a" * 40 + "!": 1}),
+        ({"items": {"anyOf": [{"type": "string"}] * 40}}, [1] * 200_000),
+    ],
+)
+def test_no_text_holds_the_check_beyond_its_time(schema, document):
+    v = JsonSchema(schema, timeout_s=0.2)
+    text = json.dumps(document)
+    start = time.monotonic()
+    score = v(text)
+    assert time.monotonic() - start < 20  # unbounded it is years; a busy machine may take its time
+    assert (score.value, score.status) == (0.0, "ok")
+    assert "ran out of 0.2 s" in score.reason
+
+
+def test_uniqueness_is_checked_in_linear_work(linear):
+    v = JsonSchema({"uniqueItems": True}, max_chars=10**7, timeout_s=60)
+    linear(lambda text: v(json.dumps([{"a": i} for i in range(len(text) // 10)])), "x")
+    linear(lambda text: v(json.dumps([i * (2**61 - 1) for i in range(len(text) // 20)])), "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[1, 2]", 1),
+        ("[1, 1.0]", 0),
+        ("[1, true]", 1),
+        ('[{"a":1,"b":2},{"b":2,"a":1}]', 0),
+        ("[[1],[1.0]]", 0),
+        ("5", 1),
+    ],
+)
+def test_uniqueness_means_json_values(text, value):
+    assert JsonSchema({"uniqueItems": True})(text).value == value
+
+
+@given(st.dictionaries(st.sampled_from(["a", "ab", "b", "x"]), st.integers() | st.text(max_size=2)))
+def test_the_replaced_keywords_decide_as_the_library_does(document):
+    from jsonschema import Draft202012Validator
+
+    for schema in (
+        {"properties": {"a": {"type": "integer"}}, "patternProperties": {"^a": {"type": "integer"}}},
+        {"properties": {"x": {}}, "patternProperties": {"^a": {}}, "additionalProperties": False},
+        {"patternProperties": {"b$": {}}, "additionalProperties": {"type": "string", "pattern": "^.?$"}},
+        {"additionalProperties": True},
+    ):
+        assert JsonSchema(schema)(json.dumps(document)).passed == Draft202012Validator(schema).is_valid(document)
+
+
+@pytest.mark.parametrize("text", ["1e400", "9" * 4000, "-1e400"])
+def test_a_number_out_of_range_is_the_candidates_fault_and_not_an_escape(text):
+    score = JsonSchema({"multipleOf": 0.5})(text)
+    assert (score.value, score.status) == (0.0, "ok")
+
+
+def test_a_text_nested_as_deep_as_json_goes_is_no_escape():
+    score = JsonSchema({"type": "array", "items": {"$ref": "#"}})("[" * 800 + "]" * 800)
+    assert score.status == "ok"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nope"},
+        {"pattern": "("},
+        {"patternProperties": {"(": {}}},
+        {"$ref": "#"},
+        {"$ref": "#/nope"},
+        {"$ref": "https://example.com/schema"},
+        {"const": {1}},
+        {"patternProperties": {"a": {}}, "unevaluatedProperties": False},
+        "no such file.json",
+        5,
+    ],
+)
+def test_a_schema_that_is_at_fault_is_refused_and_no_candidate_pays(schema):
+    with pytest.raises(UsageError):
+        JsonSchema(schema)
+
+
+def test_a_file_counts_by_what_it_holds(tmp_path):
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps(PERSON))
+    v = JsonSchema(str(file))
+    assert v == JsonSchema(PERSON)
+    file.write_text("{}")
+    assert JsonSchema(str(file)).fingerprint != v.fingerprint
+    assert v("{}").value == 0.0
+
+
+def test_a_schema_changed_by_its_owner_changes_no_verifier():
+    schema = {"type": "object"}
+    v = JsonSchema(schema)
+    schema["type"] = "array"
+    assert v("{}").value == 1.0
+
+
+def test_the_schemas_own_draft_is_kept():
+    draft7 = {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]}
+    assert JsonSchema(draft7)("[1]").value == 0.0
+
+
+def test_it_pickles_after_use_and_serves_many_threads():
+    v = JsonSchema({"items": {"pattern": "^a"}})
+    results = []
+
+    def run(text, value):
+        results.append([s.value for s in score_all(v, [Sample(completion=text)] * 50)] == [value] * 50)
+
+    threads = [threading.Thread(target=run, args=a) for a in [('["a"]', 1), ('["b"]', 0), ("x", 0), ("[]", 1)]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 4
+    assert pickle.loads(pickle.dumps(v)) == v
+
+
+def test_hostile_fences_cost_linear_work(linear):
+    v = JsonSchema(max_chars=10**7)
+    for hostile in ("```\n", "\n```", "```json", "\n", " ", "\n``` ", "[1,", '{"a":'):
+        linear(lambda text: v.score([Sample(completion=text)]), hostile)
+        linear(lambda text: v.score([Sample(completion="```\n" + text + "x")]), hostile)

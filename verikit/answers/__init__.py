@@ -1,0 +1,9 @@
+"""Typed answer verification: a parser, exact and modular equality, extraction, and a sympy tail for the rest.
+
+`verify` is the one function to call; `verikit.verifiers.answer` makes a verifier of it.
+"""
+
+from verikit.answers.policy import Policy
+from verikit.answers.verdict import Verdict, check_gold, verify
+
+__all__ = ["Policy", "Verdict", "check_gold", "verify"]

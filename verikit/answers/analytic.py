@@ -1,0 +1,274 @@
+"""Numeric evaluation at real sample points: floats first, many digits (mpmath) to confirm.
+
+A field tracks the largest term of any sum, so a difference counts only beyond what rounding could make or hide; what
+floats can't be trusted with (huge arguments of periodic functions) is left to `ManyDigits`. Principal values, except
+that odd roots of negative numbers are real.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import threading
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from verikit.answers.evaluate import Field, Opaque, Overflow, Undefined
+from verikit.answers.tree import Node, Number
+
+DIGITS = 60
+
+
+def _reciprocal(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: 1 / f(x)
+
+
+def _table(lib: Any) -> dict[str, Callable[[Any], Any]]:
+    names = {"sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "ln": "log",
+             "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
+             "arctanh": "atanh"}  # fmt: skip
+    table = {name: getattr(lib, function) for name, function in names.items()}
+    for name, of in {"sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"}.items():
+        table[name] = _reciprocal(table[of])
+    for name, of in {"arcsec": "arccos", "arccsc": "arcsin"}.items():
+        table[name] = lambda x, f=table[of]: f(1 / x)
+    return table
+
+
+_REAL = _table(math)
+_COMPLEX = _table(cmath)
+_PERIODIC = frozenset("sin cos tan sec csc cot".split())
+
+
+class AnalyticField(Field):
+    """What floats and many digits share; `point` maps symbol names to exact sample values."""
+
+    def __init__(self, point: Mapping[str, Fraction], log_base: str = "e") -> None:
+        super().__init__()
+        self.point = point
+        self.log_base = log_base
+        self.scale: Any = 0
+        """The largest term of any sum, and the largest argument of a periodic function."""
+        self.widest: Any = 0
+        """The largest number met, which says how many digits to look at."""
+        self.is_complex = False
+        self.huge_argument = False
+
+    def multiply(self, a: Any, b: Any) -> Any:
+        """Product."""
+        return self.note(a * b)
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """Quotient; a divisor within rounding of zero has none."""
+        if not b or abs(b) <= self.tiny * self.scale:
+            raise Undefined("a division by zero")
+        return self.note(a / b)
+
+    def add(self, values: list[Any]) -> Any:
+        """Sum; the largest term bounds what rounding can hide."""
+        for value in values:
+            if abs(value) > self.scale:
+                self.scale = abs(value)
+        return self.note(sum(values))
+
+    tiny: Any = 1e-14
+    largest: Any = 1e300
+
+    def note(self, value: Any) -> Any:
+        """A result that is no number, or out of a float's range, is undefined."""
+        size = abs(value)
+        if not size < self.largest or 0 < size < 1 / self.largest:
+            raise Overflow("a number out of a float's range")
+        if size > self.widest:
+            self.widest = size
+        return value
+
+    def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
+        """Real powers where they are real, odd roots of negative numbers included."""
+        e = self.exact(exponent)
+        value = self.number(e) if e is not None else self.value(exponent)
+        try:
+            if base == 0:
+                if (value.real if self.complex_value(value) else value) <= 0 and value != 0:
+                    raise Undefined("a division by zero")
+                return self.number(1 if value == 0 else 0)
+            if not self.complex_value(base) and base < 0 and type(e) is Fraction and e.denominator % 2:
+                return self.note((-1) ** e.numerator * (-base) ** value)
+            return self.note(self.raise_to(base, e if type(e) is int and abs(e) < 10_000 else value))
+        except (OverflowError, ZeroDivisionError, ValueError):
+            raise Overflow("a number out of a float's range") from None
+
+    def raise_to(self, base: Any, exponent: Any) -> Any:
+        """Base ** exponent."""
+        return base**exponent
+
+    def complex_value(self, value: Any) -> bool:
+        """Whether a value has an imaginary part."""
+        raise NotImplementedError
+
+    def opaque(self, node: Node) -> Any:
+        """No value."""
+        raise Opaque(node.op)
+
+    def function(self, name: str, values: list[Any], free: bool) -> Any:
+        """A function's principal value; a free one is some smooth function fixed by its name."""
+        x = values[0]
+        if free:
+            return self.note(self._free(name, values))
+        if name in _PERIODIC:
+            self.scale = max(self.scale, abs(x))
+            self.huge_argument |= abs(x) > 1e6
+        if name in ("log", "lg"):
+            value = self.apply("ln", x)
+            return value / self.apply("ln", self.number(10)) if name == "lg" or self.log_base == "10" else value
+        if name == "factorial":
+            return self.note(self.gamma(x + 1))
+        if name in ("abs", "max", "min", "floor", "ceil", "sgn", "mod"):
+            return self._stepwise(name, values)
+        if name == "cis":
+            return self.note(self.apply("cos", x) + self.number(1) * 1j * self.apply("sin", x))
+        if name in ("arccot",):
+            return self.note(self.apply("arctan", 1 / x) if x else self.leaf("const", "pi") / 2)
+        return self.note(self.apply(name, x))
+
+    def _stepwise(self, name: str, values: list[Any]) -> Any:
+        x = values[0]
+        if name == "abs":
+            return abs(x)
+        if any(self.complex_value(v) for v in values):
+            raise Undefined(f"{name} of a complex number")
+        if name in ("max", "min"):
+            return max(values) if name == "max" else min(values)
+        if name == "sgn":
+            return self.number((x > 0) - (x < 0))
+        if name == "mod":
+            if not values[1]:
+                raise Undefined("a remainder modulo zero")
+            return x - values[1] * math.floor(x / values[1])
+        return self.number(math.floor(x) if name == "floor" else math.ceil(x))
+
+    def _free(self, name: str, values: list[Any]) -> Any:
+        total = self.number(sum(map(ord, name)) % 97)
+        for place, value in enumerate(values, 2):
+            total = total + value * value / place + self.number(place) * value
+        return total
+
+    def apply(self, name: str, x: Any) -> Any:
+        """A named function of one value."""
+        raise NotImplementedError
+
+    def gamma(self, x: Any) -> Any:
+        """The gamma function of a real value."""
+        raise NotImplementedError
+
+
+class FloatField(AnalyticField):
+    """Python floats and complex numbers."""
+
+    def number(self, value: Number) -> float:
+        """Nearest float."""
+        try:
+            return float(value)
+        except OverflowError:
+            raise Overflow("a number out of a float's range") from None
+
+    def leaf(self, op: str, name: str) -> Any:
+        """A constant, or the sample value of a symbol."""
+        if op == "const" and name in _FLOAT_CONSTANTS:
+            if name == "i":
+                self.is_complex = True
+            return _FLOAT_CONSTANTS[name]
+        if name not in self.point:
+            raise Opaque(name)
+        return float(self.point[name])
+
+    def complex_value(self, value: Any) -> bool:
+        """Whether Python made it complex."""
+        return type(value) is complex
+
+    def apply(self, name: str, x: Any) -> Any:
+        """The real function where it is defined, else the complex one."""
+        try:
+            if type(x) is not complex:
+                try:
+                    return _REAL[name](x)
+                except ValueError:
+                    pass
+            return _COMPLEX[name](x)
+        except (ValueError, ZeroDivisionError):
+            raise Undefined(f"{name} has no value there") from None
+        except OverflowError:
+            raise Overflow("a number out of a float's range") from None
+        except KeyError:
+            raise Opaque(name) from None
+
+    def gamma(self, x: Any) -> Any:
+        """math.gamma."""
+        if type(x) is complex:
+            raise Opaque("factorial")
+        try:
+            return math.gamma(x)
+        except (ValueError, OverflowError):
+            raise Overflow("a number out of a float's range") from None
+
+
+_FLOAT_CONSTANTS: dict[str, Any] = {"pi": math.pi, "e": math.e, "i": 1j}
+
+
+class ManyDigits(AnalyticField):
+    """mpmath numbers in a context of the thread's own, so threads don't share a precision."""
+
+    def __init__(self, point: Mapping[str, Fraction], log_base: str = "e", digits: int = DIGITS) -> None:
+        super().__init__(point, log_base)
+        self.context, self.table = _mpmath()
+        self.context.dps = self.digits = digits
+        self.tiny = self.context.mpf(10) ** (8 - digits)
+        self.largest = self.context.mpf(10) ** 4_000
+
+    def number(self, value: Number) -> Any:
+        """Correctly rounded quotient."""
+        top, bottom = value.numerator, value.denominator
+        self.widest = max(self.widest, abs(top), bottom)
+        return self.context.mpf(top) / bottom
+
+    def leaf(self, op: str, name: str) -> Any:
+        """A constant, or the sample value of a symbol."""
+        if op == "const" and name in ("pi", "e", "i"):
+            return {"pi": +self.context.pi, "e": +self.context.e, "i": self.context.mpc(0, 1)}[name]
+        if name not in self.point:
+            raise Opaque(name)
+        return self.number(self.point[name])
+
+    def complex_value(self, value: Any) -> bool:
+        """Whether mpmath made it complex."""
+        return isinstance(value, self.context.mpc)
+
+    def apply(self, name: str, x: Any) -> Any:
+        """Mpmath's function."""
+        if name not in self.table:
+            raise Opaque(name)
+        try:
+            return self.table[name](x)
+        except (ValueError, ZeroDivisionError):
+            raise Undefined(f"{name} has no value there") from None
+
+    def gamma(self, x: Any) -> Any:
+        """Mpmath's gamma."""
+        try:
+            return self.context.gamma(x)
+        except ValueError:
+            raise Undefined("a pole") from None
+
+
+_thread = threading.local()
+
+
+def _mpmath() -> tuple[Any, dict[str, Callable[[Any], Any]]]:
+    """The thread's mpmath context and its functions."""
+    if not hasattr(_thread, "context"):
+        from mpmath import MPContext
+
+        _thread.context = MPContext()
+        _thread.table = _table(_thread.context)
+    return _thread.context, _thread.table

@@ -1,0 +1,400 @@
+"""Two trees under a policy, typed by the gold: scalars, relations, collections, matrices and real sets.
+
+Both trees come in `normal` form (plus-minus expanded, arithmetic on matrices and tuples carried out); `compare`
+dispatches on what the gold is.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+from verikit.answers.evaluate import substitute
+from verikit.answers.identity import identical
+from verikit.answers.matrices import fold
+from verikit.answers.policy import Match, Policy, all_of, different, equal, undecided
+from verikit.answers.scalar import compare_scalars
+from verikit.answers.sets import compare_pieces, infinite, to_pieces
+from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, num, operators, symbols
+
+_CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
+_REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
+MAX_ITEMS = 64
+"""Items of a list that are matched with one another in any order."""
+
+
+def compare(gold: Node, answer: Node, policy: Policy) -> Match:
+    """Compare an answer's tree with a gold's, both in normal form.
+
+    Raises:
+        TooBig: over a budget.
+    """
+    if gold == answer:
+        return equal("same answer", "same tree")
+    if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, policy)) is not None:
+        return broken
+    return _typed(gold, answer, policy)
+
+
+def normal(node: Node) -> Node:
+    """The normal form: matrices computed, plus-minus written out as a list of its values."""
+    found = operators(node)
+    if "matrix" in found or node.op in ("mul", "neg", "div"):
+        node = fold(node)
+    if "pm" not in found:
+        return node
+    if node.op in ("list", "set"):
+        parts: list[Node] = []
+        for arg in node.args:
+            parts.extend(variants(arg))
+        return Node(node.op, tuple(parts))
+    values = variants(node)
+    return values[0] if len(values) == 1 else Node("list", tuple(values))
+
+
+def variants(node: Node) -> list[Node]:
+    """The values of a tree with plus-minus signs: all upper or all lower in a scalar, free in a tuple's entries.
+
+    Raises:
+        TooBig: more than `MAX_ITEMS`.
+    """
+    if "pm" not in operators(node):
+        return [node]
+    if node.op == "tuple":
+        entries = [variants(arg) for arg in node.args]
+        size = 1
+        for entry in entries:
+            size *= len(entry)
+        if size > MAX_ITEMS:
+            raise TooBig("too many plus-minus signs")
+        return [Node("tuple", combination) for combination in product(*entries)]
+    return [_signed(node, True), _signed(node, False)]
+
+
+def _signed(node: Node, plus: bool) -> Node:
+    if node.op == "pm":
+        left, right = _signed(node.args[0], plus), _signed(node.args[1], plus)
+        right = right if plus else Node("neg", (right,))
+        return right if left == ZERO else Node("add", (left, right))
+    return Node(node.op, tuple(_signed(a, plus) if type(a) is Node else a for a in node.args))
+
+
+def contradiction(node: Node, policy: Policy) -> Match | None:
+    """A chain of equalities between constants that are not equal is no answer at all."""
+    if node.op in ("list", "set", "tuple"):
+        return next((found for arg in node.args if (found := contradiction(arg, policy)) is not None), None)
+    if node.op != "rel" or set(node.args[0]) != {"="}:
+        return None
+    constants = [a for a in node.args[1:] if not symbols(a) and a.op not in COLLECTIONS]
+    for left, right in pairwise(constants):
+        if (
+            compare_scalars(left, right, policy).outcome == "different"
+            and compare_scalars(right, left, policy).outcome == "different"
+        ):
+            return different("a chain of contradicting equalities")
+    return None
+
+
+def is_label(node: Node) -> bool:
+    """Whether the left side of an equality only names what the right side gives: x, f(n), AB, (p, q), A : B."""
+    if node.op in ("sym", "apply") or (node.op == "const" and node.args[0] not in ("pi", "inf")):
+        return True
+    if node.op == "fn":
+        return str(node.args[0]).endswith(":")
+    if node.op in ("tuple", "ratio", "mul", "div"):
+        return len(node.args) <= 8 and all(is_label(a) for a in node.args)
+    if node.op == "pow":
+        base, exponent = node.args
+        return base.op == "sym" and exponent.op == "num" and str(base.args[0])[0].isupper()
+    if node.op == "fact" or node.op == "prime":
+        return is_label(node.args[0])
+    return False
+
+
+def assigned(node: Node) -> Node | None:
+    """What a chain of equalities assigns: its last value, or its first if only that is one."""
+    if node.op != "rel" or set(node.args[0]) != {"="}:
+        return None
+    operands: tuple[Node, ...] = node.args[1:]
+    if is_label(operands[0]) or all(not symbols(a) for a in operands):
+        return operands[-1]
+    if len(operands) == 2 and is_label(operands[-1]):
+        return operands[0]
+    return None
+
+
+def _typed(gold: Node, answer: Node, policy: Policy) -> Match:
+    if gold.op == "rel" or answer.op == "rel":
+        return _with_relation(gold, answer, policy)
+    if gold.op in _REAL_SETS or answer.op in _REAL_SETS:
+        return _real_sets(gold, answer, policy)
+    if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in (
+        "list",
+        "set",
+        "tuple",
+        "matrix",
+        "ratio",
+    ):
+        return _collections(gold, answer, policy)
+    if infinite(gold) or infinite(answer):
+        same = infinite(gold) == infinite(answer)
+        return equal("infinity") if same else different("one is infinite")
+    return compare_scalars(gold, answer, policy)
+
+
+def _with_relation(gold: Node, answer: Node, policy: Policy) -> Match:
+    if gold.op == answer.op == "rel":
+        return compare_relations(gold, answer, policy)
+    relation, other = (gold, answer) if gold.op == "rel" else (answer, gold)
+    value = assigned(relation)
+    if value is not None:
+        if not policy.assignment:
+            return different("an assignment against a bare value")
+        return _typed(value, answer, policy) if relation is gold else _typed(gold, value, policy)
+    if relation.args[0] == ("in",) and other.op in _REAL_SETS | {"set", "const"}:
+        inner = relation.args[2]
+        return _typed(inner, answer, policy) if relation is gold else _typed(gold, inner, policy)
+    pieces, others = to_pieces(relation), to_pieces(other)
+    if pieces is not None and others is not None and other.op != "const":
+        return compare_pieces(*((pieces, others) if relation is gold else (others, pieces)), policy)
+    if other.op in ("list", "set") and len(other.args) > 1:
+        return _collections(gold, answer, policy)
+    if relation is gold and policy.assignment and other.op not in COLLECTIONS and _solves(relation, other):
+        return equal("solves the gold's equation")
+    return different("an equation or inequality against something else")
+
+
+def _solves(equation: Node, value: Node) -> bool:
+    """Whether a value is the solution of an equation for a variable it is linear in."""
+    if equation.args[0] != ("=",) or {equation.args[1].op, equation.args[2].op} & COLLECTIONS:
+        return False
+    gap = Node("add", (equation.args[1], Node("neg", (equation.args[2],))))
+    names = symbols(equation)
+    for name in sorted(names - symbols(value)) if symbols(value) < names else ():
+        at = [substitute(gap, name, num(k)) for k in (0, 1, 2)]
+        linear = identical(Node("add", (at[0], at[2])), Node("mul", (num(2), at[1])))[0]
+        if linear and not identical(at[0], at[1])[0] and identical(substitute(gap, name, value), ZERO)[0]:
+            return True
+    return False
+
+
+def compare_relations(gold: Node, answer: Node, policy: Policy) -> Match:
+    """Two relations: the same values assigned, the same solution set, or the same up to scaling."""
+    operators, others = gold.args[0], answer.args[0]
+    if set(operators) == set(others) == {"="}:
+        match = _assignments(gold, answer, policy)
+        if match is not None:
+            return match
+    if "in" in operators and "in" in others:
+        return _typed(gold.args[-1], answer.args[-1], policy)
+    pieces, other_pieces = to_pieces(gold), to_pieces(answer)
+    if pieces is not None and other_pieces is not None and symbols(gold) == symbols(answer):
+        return compare_pieces(pieces, other_pieces, policy)
+    if len(operators) == len(others) == 1:
+        return _scaled(gold, answer)
+    if operators == others:
+        matches = [_typed(g, a, policy) for g, a in zip(gold.args[1:], answer.args[1:], strict=True)]
+        return all_of(matches, "same chain of relations")
+    return different("another relation")
+
+
+def _assignments(gold: Node, answer: Node, policy: Policy) -> Match | None:
+    """Y = f(x) against y = g(x), also with the function's argument renamed; None if they are no such pair."""
+    value, other = assigned(gold), assigned(answer)
+    if value is None or other is None:
+        return None
+    name, other_name = _named(gold), _named(answer)
+    if name.op == other_name.op == "apply" and len(name.args) == len(other_name.args):
+        for old, new in zip(other_name.args[1:], name.args[1:], strict=True):
+            if old.op == new.op == "sym" and old != new and new.args[0] not in symbols(other):
+                other = substitute(other, old.args[0], new)
+            elif old != new and not compare_scalars(new, old, policy):
+                return different("values at different places")
+        return _typed(value, other, policy)
+    if name == other_name or _bare(name, other_name):
+        return _typed(value, other, policy)
+    if not symbols(value) and not symbols(other) and value.op not in COLLECTIONS:
+        return different("values of different names")
+    return None
+
+
+def _bare(name: Node, other: Node) -> bool:
+    """Whether one name is the other without its subscript."""
+    if name.op != "sym" or other.op != "sym":
+        return False
+    stem, _, subscript = name.args[0].partition("_")
+    other_stem, _, other_subscript = other.args[0].partition("_")
+    return stem == other_stem and not (subscript and other_subscript)
+
+
+def _named(relation: Node) -> Node:
+    operands: list[Node] = list(relation.args[1:])
+    return operands[0] if is_label(operands[0]) else operands[-1]
+
+
+def _scaled(gold: Node, answer: Node) -> Match:
+    """F < g and F < G are the same if f - g is a constant multiple of F - G, positive unless it is = or !=.
+
+    The constant is found without solving: f(x) F(y) = F(x) f(y) for all x and y.
+    """
+    operator, left = _one_sided(gold)
+    other_operator, right = _one_sided(answer)
+    if operator != other_operator or left is None or right is None:
+        return different("another relation")
+    names = symbols(gold)
+    if names != symbols(answer):
+        return different("relations between other variables")
+    moved, other_moved = left, right
+    for name in sorted(names):
+        fresh = Node("sym", (name + " elsewhere",))
+        moved, other_moved = substitute(moved, name, fresh), substitute(other_moved, name, fresh)
+    if identical(left, ZERO)[0] or identical(right, ZERO)[0]:
+        return equal("both always hold") if identical(left, right)[0] else different("a relation that always holds")
+    verdict, stage = identical(Node("mul", (left, other_moved)), Node("mul", (right, moved)))
+    if verdict is None:
+        return undecided("could not be shown to be multiples", stage)
+    if not verdict:
+        return different("not a multiple of the gold's relation", stage)
+    if operator in ("=", "!="):
+        return equal("same equation up to scaling", stage)
+    same_sign = identical(Node("fn", ("sgn", left)), Node("fn", ("sgn", right)))[0]
+    return equal("same inequality up to scaling", stage) if same_sign else different("the inequality turned around")
+
+
+def _one_sided(relation: Node) -> tuple[str, Node | None]:
+    operator, left, right = relation.args[0][0], relation.args[1], relation.args[2]
+    if operator not in ("=", "!=", "<", "<=", ">", ">=") or {left.op, right.op} & COLLECTIONS:
+        return operator, None
+    if operator in (">", ">="):
+        operator, left, right = operator.replace(">", "<"), right, left
+    return operator, Node("add", (left, Node("neg", (right,))))
+
+
+def _real_sets(gold: Node, answer: Node, policy: Policy) -> Match:
+    if gold.op == answer.op == "builder" and gold.args[0] != answer.args[0] and gold.args[0].op == "sym":
+        renamed = tuple(substitute(c, answer.args[0].args[0], gold.args[0]) for c in answer.args[1])
+        answer = Node("builder", (gold.args[0], renamed))
+    if gold.op == "list" and answer.op == "list":
+        return _collections(gold, answer, policy)
+    pieces, others = to_pieces(gold), to_pieces(answer)
+    if pieces is None or others is None:
+        if gold.op == answer.op and len(gold.args) == len(answer.args):
+            matches = [_typed(g, a, policy) for g, a in zip(children(gold), children(answer), strict=False)]
+            return all_of(matches, "same set") if matches else different("another set")
+        return different("a set of numbers against something else")
+    return compare_pieces(pieces, others, policy)
+
+
+def _collections(gold: Node, answer: Node, policy: Policy) -> Match:
+    if gold.op == "ratio" or answer.op == "ratio":
+        return _ratios(gold, answer, policy)
+    if gold.op == "matrix" or answer.op == "matrix":
+        return _matrices(gold, answer, policy)
+    pieces = to_pieces(gold) if gold.op == "list" else None
+    others = to_pieces(answer) if answer.op == "list" else None
+    if pieces is not None and others is not None and any(a.args[0] != ("=",) for a in gold.args if a.op == "rel"):
+        return compare_pieces(pieces, others, policy)
+    items, other_items = _flat(gold), _flat(answer)
+    if len(items) != len(other_items) and "set" in (gold.op, answer.op):
+        items, other_items = _distinct(items, policy), _distinct(other_items, policy)
+    if len(items) != len(other_items):
+        return different(f"{len(other_items)} values against {len(items)}")
+    if len(items) == 1:
+        return _typed(items[0], other_items[0], policy)
+    if (names := _root_names(items)) and names == _root_names(other_items):
+        items, other_items = [i.args[2] for i in items], [i.args[2] for i in other_items]
+    ordered = "tuple" in (gold.op, answer.op) if policy.order == "typed" else policy.order == "ordered"
+    if ordered or items == other_items:
+        return all_of([_typed(g, a, policy) for g, a in zip(items, other_items, strict=True)], "same values in order")
+    return _any_order(items, other_items, policy)
+
+
+def _flat(node: Node) -> list[Node]:
+    if node.op not in ("list", "set", "tuple"):
+        return [node]
+    items: list[Node] = []
+    for arg in node.args:
+        value = assigned(arg) if node.op == "list" and arg.op == "rel" else None
+        items.extend(_flat(value) if value is not None and value.op in ("list", "set") else [arg])
+    return items
+
+
+def _root_names(items: list[Node]) -> list[str]:
+    """The names of x_1 = 2, x_2 = 3, sorted: the numbering of roots carries no information."""
+    names = [i.args[1].args[0] for i in items if i.op == "rel" and i.args[0] == ("=",) and i.args[1].op == "sym"]
+    return sorted(names) if len(names) == len(items) and all(n.startswith("x_") for n in names) else []
+
+
+def _distinct(items: list[Node], policy: Policy) -> list[Node]:
+    if len(items) > MAX_ITEMS:
+        raise TooBig("too many values")
+    kept: list[Node] = []
+    for item in items:
+        if not any(_typed(k, item, policy) for k in kept):
+            kept.append(item)
+    return kept
+
+
+def _any_order(items: list[Node], others: list[Node], policy: Policy) -> Match:
+    """Match the values one to one, whatever their order."""
+    if all(a.op == "num" for a in (*items, *others)):
+        same = sorted(a.args[0] for a in items) == sorted(a.args[0] for a in others)
+        return equal("same numbers in any order", "exact numbers") if same else different("other numbers")
+    if len(items) > MAX_ITEMS:
+        raise TooBig("too many values")
+    left = list(others)
+    doubt: Match | None = None
+    for item in items:
+        for other in left:
+            match = _typed(item, other, policy)
+            if match:
+                left.remove(other)
+                break
+            if match.outcome == "undecided":
+                doubt = match
+        else:
+            return doubt or different("a value without its like")
+    return equal("same values in any order")
+
+
+def _ratios(gold: Node, answer: Node, policy: Policy) -> Match:
+    if gold.op == answer.op == "ratio":
+        if len(gold.args) != len(answer.args):
+            return different("ratios of different length")
+        first, other = gold.args[0], answer.args[0]
+        matches = [
+            compare_scalars(Node("mul", (g, other)), Node("mul", (a, first)), policy)
+            for g, a in zip(gold.args[1:], answer.args[1:], strict=True)
+        ]
+        return all_of(matches, "same ratio")
+    ratio, other = (gold, answer) if gold.op == "ratio" else (answer, gold)
+    if len(ratio.args) == 2 and other.op not in COLLECTIONS:
+        quotient = Node("div", ratio.args)
+        return compare_scalars(*((quotient, other) if ratio is gold else (other, quotient)), policy)
+    return different("a ratio against something else")
+
+
+def _matrices(gold: Node, answer: Node, policy: Policy) -> Match:
+    """Matrices entry by entry; a row or column also matches a tuple."""
+    rows, others = _rows(gold), _rows(answer)
+    if rows is None or others is None:
+        return different("a matrix against something else")
+    if gold.op != answer.op:
+        rows, others = _as_row(rows), _as_row(others)
+    if [len(r) for r in rows] != [len(r) for r in others]:
+        return different("matrices of different shape")
+    entries = [pair for r, o in zip(rows, others, strict=True) for pair in zip(r, o, strict=True)]
+    return all_of([_typed(g, a, policy) for g, a in entries], "same entries")
+
+
+def _rows(node: Node) -> list[list[Node]] | None:
+    if node.op == "matrix":
+        return [list(row) for row in node.args]
+    if node.op in ("tuple", "list"):
+        return [list(node.args)]
+    if node.op == "set" and len(node.args) == 1:
+        return _rows(node.args[0])
+    return None
+
+
+def _as_row(rows: list[list[Node]]) -> list[list[Node]]:
+    return [[row[0] for row in rows]] if all(len(row) == 1 for row in rows) else rows

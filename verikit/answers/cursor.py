@@ -1,0 +1,104 @@
+"""Where the parser stands in the tokens, and what the parts of the parser ask of one another."""
+
+from __future__ import annotations
+
+from verikit.answers.lexer import END, Token
+from verikit.answers.tree import MAX_DEPTH, Node, NotMath, TooBig
+
+_MARKS = frozenset(("op", "cmd", "sep"))
+
+
+class Cursor:
+    """A position in a list of tokens, with the depth of nesting counted."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = [*tokens, END, END, END]
+        self.last = len(tokens)
+        self.index = 0
+        self.token = self.tokens[0]
+        """The token to be read next."""
+        self.depth = 0
+        self.bars = 0
+        self.reversed = False
+        """Whether a bracket that opens with ] is being read, which [ may close."""
+        self.integral = -1
+        """Depth at which an integrand is being read, -1 outside of integrals."""
+
+    def ahead(self, offset: int = 1) -> Token:
+        """The token `offset` (at most 2) places further."""
+        return self.tokens[self.index + offset]
+
+    def take(self) -> Token:
+        """Read one token."""
+        token = self.token
+        self.seek(self.index + 1)
+        return token
+
+    def seek(self, index: int) -> None:
+        """Go on reading at another token."""
+        self.index = index if index < self.last else self.last
+        self.token = self.tokens[self.index]
+
+    def at(self, *texts: str) -> bool:
+        """Whether the next token is an operator, command or separator with one of these texts."""
+        token = self.token
+        return token.text in texts and token.kind in _MARKS
+
+    def accept(self, *texts: str) -> str:
+        """Read the next token if it is one of these; return its text or ''."""
+        if self.at(*texts):
+            return self.take().text
+        return ""
+
+    def expect(self, *texts: str) -> str:
+        """Read one of these tokens.
+
+        Raises:
+            NotMath: something else stands here.
+        """
+        found = self.accept(*texts)
+        if not found:
+            raise NotMath(f"expected {' or '.join(texts)}, not {self.token.text or 'the end'!r}")
+        return found
+
+    def enter(self) -> None:
+        """Count one level of nesting; `leave` ends it.
+
+        Raises:
+            TooBig: deeper than `MAX_DEPTH`.
+        """
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise TooBig("the answer nests too deep")
+
+    def leave(self) -> None:
+        """End one level of nesting."""
+        self.depth -= 1
+
+    def expression(self) -> Node:
+        """Read a sum, or sets joined by set operators."""
+        raise NotImplementedError
+
+    def product(self) -> Node:
+        """Read a product; what a sum, product or limit sign reaches over."""
+        raise NotImplementedError
+
+    def atom(self) -> Node:
+        """Read one operand."""
+        raise NotImplementedError
+
+    def argument(self) -> Node:
+        """Read a LaTeX argument."""
+        raise NotImplementedError
+
+    def power(self) -> Node:
+        """Read an atom with its postfixes and exponent."""
+        raise NotImplementedError
+
+    def relation(self) -> Node:
+        """Read an expression or a chain of relations."""
+        raise NotImplementedError
+
+    def items(self, *closers: str) -> tuple[list[Node], str]:
+        """Read elements up to one of `closers`, which is read too."""
+        raise NotImplementedError

@@ -1,0 +1,323 @@
+"""Evaluates a tree over a field: exact fractions, integers modulo a prime, floats, or many digits.
+
+One walk serves all fields; `verikit.answers.modular` and `verikit.answers.analytic` hold the inexact ones. Every node
+costs one step of a budget and finite sums are unrolled within it, so the work is bounded whatever the tree says.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from math import comb, gcd, isqrt, lcm
+from typing import Any
+
+from verikit.answers.tree import MAX_BITS, Node, Number, TooBig, num
+
+MAX_STEPS = 6_000
+"""Nodes visited in one evaluation."""
+MAX_TERMS = 1_000
+"""Terms of a finite sum or product."""
+
+
+class Undefined(Exception):
+    """The value does not exist here: a division by zero, an overflow, a point outside of the domain."""
+
+
+class Overflow(Undefined):
+    """The value exists, but is too large or too small for a float."""
+
+
+class Opaque(Exception):
+    """The tree holds something this field can't evaluate (an integral, a limit, an endless sum)."""
+
+
+class Field(ABC):
+    """Arithmetic on one kind of value; subclasses say what numbers, symbols and functions are."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.known: dict[int, tuple[Node, Number | None]] = {}
+        """Exact values found so far by the node's identity; the node is kept so that its identity stays its own."""
+
+    @abstractmethod
+    def number(self, value: Number) -> Any:
+        """An exact number as a value."""
+
+    @abstractmethod
+    def leaf(self, op: str, name: str) -> Any:
+        """A symbol or constant."""
+
+    @abstractmethod
+    def multiply(self, a: Any, b: Any) -> Any:
+        """Product."""
+
+    @abstractmethod
+    def divide(self, a: Any, b: Any) -> Any:
+        """Quotient; raises `Undefined` at zero."""
+
+    @abstractmethod
+    def add(self, values: list[Any]) -> Any:
+        """Sum."""
+
+    @abstractmethod
+    def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
+        """A power; the exponent's tree tells integers and roots apart."""
+
+    @abstractmethod
+    def function(self, name: str, values: list[Any], free: bool) -> Any:
+        """A named function; `free` means nothing is known of it but its name."""
+
+    @abstractmethod
+    def opaque(self, node: Node) -> Any:
+        """What can't be computed; a field may stand a token of its structure in for it."""
+
+    def exact(self, node: Node) -> Number | None:
+        """The rational value of a tree, None if it has none or is too large; each node is tried once."""
+        if node.op == "num":
+            value: Number = node.args[0]
+            return value
+        if node.op in ("sym", "const"):
+            return None
+        if id(node) not in self.known:
+            field = ExactField()
+            field.known = self.known
+            try:
+                found = field.value(node)
+            except (Undefined, Opaque, TooBig):
+                found = None
+            self.known[id(node)] = (node, found)
+        return self.known[id(node)][1]
+
+    def value(self, node: Node) -> Any:
+        """Evaluate a scalar tree.
+
+        Raises:
+            Undefined: no value at this point.
+            Opaque: the field can't evaluate some part.
+            TooBig: over the budget.
+        """
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooBig("too much work")
+        op, args = node
+        if op == "num":
+            return self.number(args[0])
+        if op == "sym" or op == "const":
+            return self.leaf(op, args[0])
+        if op == "add":
+            return self.add([self.value(a) for a in args])
+        if op == "mul":
+            result = self.value(args[0])
+            for arg in args[1:]:
+                result = self.multiply(result, self.value(arg))
+            return result
+        if op == "div":
+            return self.divide(self.value(args[0]), self.value(args[1]))
+        if op == "neg":
+            return self.multiply(self.number(-1), self.value(args[0]))
+        if op == "pow":
+            return self.power(self.value(args[0]), args[1], args[0])
+        return self._rare(op, args, node)
+
+    def _rare(self, op: str, args: tuple[Any, ...], node: Node) -> Any:
+        if op == "fn":
+            return self._function(args[0], args[1:])
+        if op == "pct":
+            return self.divide(self.value(args[0]), self.number(100))
+        if op in ("deg", "prime"):
+            parts = 180 if op == "deg" else 180 * 60 ** args[1]
+            return self.divide(self.multiply(self.value(args[0]), self.leaf("const", "pi")), self.number(parts))
+        if op == "fact":
+            return self._factorial(args[0])
+        if op == "based":
+            return self.number(args[0])
+        if op == "apply":
+            return self.function(f"{args[0].args[0]}()", [self.value(a) for a in args[1:]], True)
+        if op == "qty":
+            unit = args[1]
+            result = self.multiply(self.value(args[0]), self.number(unit.scale))
+            for base, exponent in unit.dimension:
+                result = self.multiply(result, self.power(self.leaf("sym", f"unit {base}"), num(exponent), node))
+            return result
+        if op in ("sum", "prod"):
+            return self._big(op, *args)
+        return self.opaque(node)
+
+    def _function(self, name: str, args: tuple[Node, ...]) -> Any:
+        if name in _EXACT:
+            known = [self.exact(a) for a in args]
+            if all(k is not None for k in known):
+                return self.number(_EXACT[name](*known))
+        if name == "binom":
+            top, bottom = args
+            n, k = self.exact(top), self.exact(bottom)
+            if n is not None and k is not None:
+                return self.number(_binomial(n, k))
+            below = Node("mul", (Node("fact", (bottom,)), Node("fact", (_minus(top, bottom),))))
+            return self.value(Node("div", (Node("fact", (top,)), below)))
+        return self.function(name, [self.value(a) for a in args], name.endswith(":") or name == "residue")
+
+    def _factorial(self, arg: Node) -> Any:
+        n = self.exact(arg)
+        if isinstance(n, int) and 0 <= n <= 2500:
+            product = 1
+            for k in range(2, n + 1):
+                product *= k
+            return self.number(product)
+        if isinstance(n, int) and n < 0:
+            raise Undefined("the factorial of a negative number")
+        return self.function("factorial", [self.value(arg)], False)
+
+    def _big(self, op: str, variable: Node, low: Node, high: Node, body: Node) -> Any:
+        first, last = self.exact(low), self.exact(high)
+        if not (isinstance(first, int) and isinstance(last, int)):
+            return self.opaque(Node(op, (variable, low, high, body)))
+        if last - first >= MAX_TERMS:
+            raise TooBig("a sum of too many terms")
+        values = [self.value(substitute(body, variable.args[0], num(k))) for k in range(first, last + 1)]
+        if op == "sum":
+            return self.add(values) if values else self.number(0)
+        result = self.number(1)
+        for value in values:
+            result = self.multiply(result, value)
+        return result
+
+
+def _minus(a: Node, b: Node) -> Node:
+    return Node("add", (a, Node("neg", (b,))))
+
+
+def _binomial(n: Number, k: Number) -> int:
+    if not isinstance(n, int) or not isinstance(k, int) or k < 0 or n < 0:
+        raise Undefined("a binomial of other than natural numbers")
+    if min(k, n - k) > 1_000:
+        raise TooBig("a binomial too large to compute")
+    return comb(n, k)
+
+
+def _gcd(*values: Number) -> Number:
+    fractions = [Fraction(v) for v in values]
+    bottom = lcm(*(f.denominator for f in fractions))
+    return _tidy(Fraction(gcd(*(int(f * bottom) for f in fractions)), bottom))
+
+
+def _lcm(*values: Number) -> Number:
+    fractions = [Fraction(v) for v in values]
+    bottom = lcm(*(f.denominator for f in fractions))
+    return _tidy(Fraction(lcm(*(int(f * bottom) for f in fractions)), bottom))
+
+
+def _mod(a: Number, b: Number) -> Number:
+    if not b:
+        raise Undefined("a remainder modulo zero")
+    return _tidy(Fraction(a) % Fraction(b))
+
+
+_EXACT: dict[str, Any] = {
+    "gcd": _gcd, "lcm": _lcm, "max": lambda *a: max(a), "min": lambda *a: min(a), "mod": _mod, "abs": abs,
+    "floor": lambda a: a // 1, "ceil": lambda a: -(-a // 1), "sgn": lambda a: (a > 0) - (a < 0),
+}  # fmt: skip
+
+
+def substitute(node: Node, name: str, value: Node) -> Node:
+    """The tree with a symbol (also one read as a constant, like i) replaced."""
+    if node.op in ("sym", "const"):
+        return value if node.args[0] == name else node
+    if node.op in ("num", "based"):
+        return node
+    if node.op in ("sum", "prod", "int", "lim") and node.args[0].args[0] == name:
+        return node
+    return Node(node.op, tuple(
+        substitute(a, name, value) if type(a) is Node
+        else tuple(substitute(b, name, value) if type(b) is Node else b for b in a) if type(a) is tuple else a
+        for a in node.args
+    ))  # fmt: skip
+
+
+def _tidy(value: Number) -> Number:
+    return value.numerator if type(value) is Fraction and value.denominator == 1 else value
+
+
+def _bits(value: Number) -> int:
+    return (
+        value.bit_length() if type(value) is int else max(value.numerator.bit_length(), value.denominator.bit_length())
+    )
+
+
+class ExactField(Field):
+    """Fractions; whatever is no fraction is `Opaque`."""
+
+    def number(self, value: Number) -> Number:
+        """The number itself, below the cap on bits."""
+        if _bits(value) > MAX_BITS:
+            raise TooBig("a number too large to compute")
+        return value
+
+    def leaf(self, op: str, name: str) -> Number:
+        """No symbol is exact."""
+        raise Opaque(name)
+
+    def multiply(self, a: Number, b: Number) -> Number:
+        """Product, within the cap."""
+        return self.number(_tidy(a * b))
+
+    def divide(self, a: Number, b: Number) -> Number:
+        """Quotient as a fraction."""
+        if not b:
+            raise Undefined("a division by zero")
+        return _tidy(Fraction(a) / b)
+
+    def add(self, values: list[Number]) -> Number:
+        """Sum, within the cap."""
+        return self.number(_tidy(sum(values)))
+
+    def power(self, base: Number, exponent: Node, base_node: Node) -> Number:
+        """Integer powers within the cap, and roots that come out even."""
+        e = self.value(exponent)
+        if isinstance(e, int):
+            if not base and e < 0:
+                raise Undefined("a division by zero")
+            if abs(base) != 1 and base and _bits(base) * abs(e) > MAX_BITS:
+                raise TooBig("a power too large to compute")
+            if abs(e) > MAX_BITS:
+                e = e % 2 + 2 if base in (1, -1) else 1 if base == 0 else e
+            return _tidy(Fraction(base) ** e)
+        root = exact_root(base, e.denominator)
+        if root is None or abs(e.numerator) > 1_000:
+            raise Opaque("an irrational root")
+        return self.power(root, num(e.numerator), base_node)
+
+    def function(self, name: str, values: list[Any], free: bool) -> Number:
+        """No function of a fraction is known to be one, but those computed exactly before."""
+        raise Opaque(name)
+
+    def opaque(self, node: Node) -> Number:
+        """Never exact."""
+        raise Opaque(node.op)
+
+
+def exact(node: Node) -> Number | None:
+    """The rational value of a tree, None if it is not known to have one or is too large."""
+    return ExactField().exact(node)
+
+
+def exact_root(base: Number, degree: int) -> Number | None:
+    """The rational root, if there is one; real roots of negative numbers for odd degrees."""
+    if base < 0:
+        if degree % 2 == 0:
+            return None
+        root = exact_root(-base, degree)
+        return None if root is None else -root
+    if type(base) is Fraction:
+        top, bottom = exact_root(base.numerator, degree), exact_root(base.denominator, degree)
+        return None if top is None or bottom is None else _tidy(Fraction(top) / bottom)
+    assert isinstance(base, int)
+    if base < 2:
+        return base
+    if degree == 2:
+        root_2 = isqrt(base)
+        return root_2 if root_2 * root_2 == base else None
+    if degree > 64 or base.bit_length() > 900:
+        return None
+    guess: int = round(base ** (1 / degree))
+    return next((root for root in (guess - 1, guess, guess + 1) if root**degree == base), None)

@@ -1,0 +1,181 @@
+"""Are two scalar trees equal everywhere? Exact first, then modulo primes, then at sample points.
+
+Equal images modulo two primes prove equality; unequal ones prove difference unless something had no image. Then real
+sample points of both signs decide: one clear difference is a difference; agreement is believed only when 60 digits
+confirm it. Points where either side is undefined or leaves the reals say nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from verikit.answers.analytic import AnalyticField, FloatField, ManyDigits
+from verikit.answers.evaluate import Opaque, Overflow, Undefined
+from verikit.answers.modular import PRIMES, ModularField
+from verikit.answers.tree import Node, TooBig, symbols
+
+TRIALS = 8
+NEEDED = 3
+"""Sample points that have to agree, where there are symbols at all."""
+_LOG = frozenset(("log",))
+_STEPPED = frozenset(("floor", "ceil", "mod", "sgn", "max", "min"))
+_WHOLE = frozenset("nmkjl")
+_DIFFERENT = 1e-7
+_SAME = 1e-11
+
+
+def identical(a: Node, b: Node) -> tuple[bool | None, str]:
+    """Whether two scalars are the same function of their symbols, and the stage that decided.
+
+    None: undecided (no common domain found, or something only a computer algebra system can judge).
+
+    Raises:
+        TooBig: over a budget.
+    """
+    if a == b:
+        return True, "same tree"
+    if a.op == "num" and b.op == "num":
+        return a.args[0] == b.args[0], "exact numbers"
+    verdict, stage = _identical(a, b, "e")
+    if not verdict and (_calls(a, _LOG) or _calls(b, _LOG)):
+        other, other_stage = _identical(a, b, "10")
+        if other or verdict is None:
+            return other, other_stage
+    return verdict, stage
+
+
+def _calls(node: Node, names: frozenset[str]) -> bool:
+    """Whether a tree applies one of these functions."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if top.op == "fn" and top.args[0] in names:
+            return True
+        stack.extend(arg for arg in top.args if type(arg) is Node)
+    return False
+
+
+def _identical(a: Node, b: Node, log_base: str) -> tuple[bool | None, str]:
+    verdict = _modular(a, b, log_base)
+    if verdict is not None:
+        return verdict, "modular"
+    return _numeric(a, b, log_base), "numeric"
+
+
+def _modular(a: Node, b: Node, log_base: str) -> bool | None:
+    """Equality of images modulo each prime; None where unequal images prove nothing."""
+    for seed, prime in enumerate(PRIMES):
+        field = ModularField(prime, seed, log_base)
+        try:
+            left = field.value(a)
+        except Undefined:
+            left = None
+        try:
+            right = field.value(b)
+        except Undefined:
+            right = None
+        if left is None or right is None:
+            return None if (left is None and right is None) or field.opaque_seen else False
+        if left != right:
+            return None if field.opaque_seen else False
+    return True
+
+
+def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
+    names = sorted(symbols(a) | symbols(b))
+    stepped = bool(names) and (_calls(a, _STEPPED) or _calls(b, _STEPPED))
+    needed = TRIALS if stepped else NEEDED
+    agreed: dict[str, Fraction] | None = None
+    count = 0
+    for point in _points(tuple(names), 41 if stepped else 1):
+        outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
+        if outcome == "different":
+            return False
+        if outcome == "unsure":
+            outcome = _compare_at(point, a, b, log_base, ManyDigits(point, log_base))
+            if outcome in ("different", "unsure"):
+                return False if outcome == "different" else None
+        if outcome == "same":
+            agreed = point
+            count += 1
+            if count >= (needed if names else 1):
+                break
+    if agreed is None and names and _WHOLE.issuperset(names):
+        return _at_whole_numbers(names, a, b, log_base)
+    if agreed is None or (names and count < 2):
+        return None
+    confirmed = _compare_at(agreed, a, b, log_base, ManyDigits(agreed, log_base))
+    return {"same": True, "different": False}.get(confirmed)
+
+
+def _at_whole_numbers(names: list[str], a: Node, b: Node, log_base: str) -> bool | None:
+    """Functions of n, k, m that have no value between the integers, like (-1)**n."""
+    for trial in range(6):
+        point = {name: Fraction(trial * (index + 1) % 7 + 1) for index, name in enumerate(names)}
+        outcome = _compare_at(point, a, b, log_base, ManyDigits(point, log_base))
+        if outcome != "same":
+            return False if outcome == "different" else None
+    return True
+
+
+def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, field: AnalyticField) -> str:
+    """'same', 'different', 'unsure' (rounding could hide either) or 'skip' (no value there)."""
+    try:
+        left, right = field.value(a), field.value(b)
+    except Overflow as error:
+        if point:
+            return "skip"
+        if isinstance(field, FloatField):
+            return "unsure"
+        raise TooBig(str(error)) from None
+    except (Undefined, Opaque):
+        return "skip"
+    if point and not field.is_complex and (field.complex_value(left) or field.complex_value(right)):
+        return "skip"
+    gap: Any = abs(left - right)
+    size: Any = max(abs(left), abs(right), field.scale)
+    if isinstance(field, ManyDigits):
+        widest = max(field.scale, field.widest)
+        if widest > 10 ** (field.digits // 4) and field.digits < 700:
+            more = 60 + 3 * len(str(int(widest)))
+            return _compare_at(point, a, b, log_base, ManyDigits(point, log_base, max(more, field.digits * 2)))
+        same = field.context.mpf(10) ** -(field.digits * 2 // 3)
+        if gap <= same * size:
+            return "same"
+        return "different" if gap > same * size * 10**6 else "unsure"
+    if field.huge_argument:
+        return "unsure"
+    if gap > _DIFFERENT * size:
+        return "different"
+    return "same" if gap <= _SAME * size else "unsure"
+
+
+@lru_cache(maxsize=512)
+def _sample(name: str, trial: int) -> Fraction:
+    digest = hashlib.blake2b(f"{name} {trial}".encode(), digest_size=4).digest()
+    return Fraction(int.from_bytes(digest, "big") % 9_973 + 401, 4_001)
+
+
+def _points(names: tuple[str, ...], spread: int) -> Iterator[dict[str, Fraction]]:
+    """Sample points: one for constants; else positive, mixed, negative, small, large ones in turn, `spread` apart."""
+    if not names:
+        yield {}
+        return
+    for trial in range(TRIALS):
+        point: dict[str, Fraction] = {}
+        for index, name in enumerate(names):
+            value = _sample(name, trial)
+            if trial in (1, 5):
+                value = value if (index + trial) % 2 else -value
+            elif trial in (2, 6):
+                value = -value
+            elif trial == 3:
+                value = value / 4
+            elif trial == 4:
+                value = value * 7 + 3
+            point[name] = value * spread
+        yield point

@@ -1,0 +1,237 @@
+"""Two scalars under a policy: units, percent and money peeled off, decimals rounded where the gold asks for it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from verikit.answers.evaluate import Opaque, Undefined, exact
+from verikit.answers.identity import identical
+from verikit.answers.policy import Match, Policy, different, equal, undecided
+from verikit.answers.tree import Node, TooBig, children, num, symbols
+from verikit.answers.units import Unit
+
+_MARKS = frozenset(("pct", "deg", "qty"))
+_HUNDRED = num(100)
+_LONG_DECIMAL = 10
+"""Significant digits from which a decimal stands for the exact number it rounds."""
+
+
+class Peeled(NamedTuple):
+    """A value without its outermost mark, and the mark: '' or 'pct', 'deg', 'qty' with its unit."""
+
+    value: Node
+    mark: str
+    unit: Unit | None
+
+
+def peel(node: Node) -> Peeled:
+    """Take a leading sign inside and the outermost percent sign, degree sign or unit off."""
+    if node.op == "neg" and node.args[0].op in _MARKS:
+        inner = peel(node.args[0])
+        return Peeled(Node("neg", (inner.value,)), inner.mark, inner.unit)
+    if node.op in ("pct", "deg"):
+        return Peeled(node.args[0], node.op, None)
+    if node.op == "qty":
+        if node.args[0].op in ("deg", "pct"):
+            return peel(node.args[0])
+        return Peeled(node.args[0], "qty", node.args[1])
+    marked = [arg for arg in node.args if _is_marked(arg)] if node.op == "mul" else []
+    if len(marked) == 1 and all(arg is marked[0] or not symbols(arg) for arg in node.args):
+        inner = peel(marked[0])
+        if inner.mark:
+            args = tuple(inner.value if arg is marked[0] else arg for arg in node.args)
+            return Peeled(Node("mul", args), inner.mark, inner.unit)
+    return Peeled(node, "", None)
+
+
+def _is_marked(node: Node) -> bool:
+    return node.op in _MARKS or (node.op == "neg" and node.args[0].op in _MARKS)
+
+
+def compare_scalars(gold: Node, answer: Node, policy: Policy) -> Match:
+    """Compare two scalars.
+
+    Raises:
+        TooBig: over a budget.
+    """
+    if gold == answer:
+        return equal("same expression", "same tree")
+    if gold.op == "based" or answer.op == "based":
+        match = _bases(gold, answer)
+        if match is not None:
+            return match
+    g, a = peel(gold), peel(answer)
+    if g.mark == a.mark == "":
+        return _values(gold, answer, policy)
+    if g.mark == a.mark:
+        if g.mark == "qty" and g.unit is not None and a.unit is not None and g.unit != a.unit:
+            return _two_units(g, a, policy)
+        return _values(g.value, a.value, policy)
+    if policy.units == "required" and not a.mark:
+        return different("the gold's unit is missing")
+    if g.mark and a.mark and not policy.lenient and not _counts(g) and not _counts(a):
+        return different("units that disagree")
+    match = _values(g.value, a.value, policy)
+    if match.outcome == "equal":
+        return match
+    return _other_reading(g, a, policy) or match
+
+
+def _counts(peeled: Peeled) -> bool:
+    return peeled.unit is not None and not peeled.unit.dimension
+
+
+def _other_reading(g: Peeled, a: Peeled, policy: Policy) -> Match | None:
+    """5% as 0.05, 180 degrees as pi; None if that is no match either."""
+    for mark, scale in (("pct", "percent as a fraction"), ("deg", "degrees as radians")):
+        if mark == "pct" and not policy.percent:
+            continue
+        if g.mark == mark and not a.mark:
+            value = Node("mul", (a.value, _HUNDRED)) if mark == "pct" else a.value
+            match = _values(g.value if mark == "pct" else Node("deg", (g.value,)), value, policy)
+        elif a.mark == mark and not g.mark:
+            match = _values(g.value, Node(mark, (a.value,)), policy)
+        else:
+            continue
+        if match.outcome == "equal":
+            return equal(scale, match.stage)
+    return None
+
+
+def _two_units(g: Peeled, a: Peeled, policy: Policy) -> Match:
+    assert g.unit is not None
+    assert a.unit is not None
+    if policy.units == "ignored" or _counts(g) or _counts(a):
+        return _values(g.value, a.value, policy)
+    if g.unit.dimension != a.unit.dimension:
+        return _values(g.value, a.value, policy) if policy.lenient else different("units that disagree")
+    factor = a.unit.scale / g.unit.scale
+    return _values(g.value, Node("mul", (a.value, num(factor))) if factor != 1 else a.value, policy)
+
+
+def _bases(gold: Node, answer: Node) -> Match | None:
+    """A number in another base; digits without their base are read in the gold's."""
+    if gold.op == answer.op == "based":
+        return equal("same value in its base") if gold.args[0] == answer.args[0] else different("other value")
+    based, plain = (gold, answer) if gold.op == "based" else (answer, gold)
+    if plain.op == "num" and str(plain.args[0]) == based.args[1]:
+        return equal("the base left out")
+    return None
+
+
+def _values(gold: Node, answer: Node, policy: Policy) -> Match:
+    """Compare without marks; then the roundings a policy allows."""
+    try:
+        verdict, stage = identical(gold, answer)
+    except TooBig:
+        verdict, stage = _by_structure(gold, answer), "structure"
+        if verdict is None:
+            raise
+    if verdict:
+        return equal("same number" if not symbols(gold) else "same expression", stage)
+    if policy.rounding == "gold" and _rounds(gold, answer):
+        return equal("rounds to the gold", "exact numbers")
+    if policy.tolerance and _within(gold, answer, policy.tolerance):
+        return equal(f"within {policy.tolerance:g}", "tolerance")
+    if verdict is None:
+        structural = _by_structure(gold, answer)
+        if structural is not None:
+            return equal("same structure") if structural else different("powers that differ", "structure")
+        return undecided("could not be shown equal or different", stage)
+    return different("another value" if not symbols(gold) else "another expression", stage)
+
+
+def _by_structure(a: Node, b: Node) -> bool | None:
+    """Numbers too large to compute: powers of one base compare by exponents, factorials by arguments."""
+    if a.op == b.op == "pow" and a.args[0] == b.args[0]:
+        base = exact(a.args[0])
+        if base is not None and base > 1:
+            return _maybe(a.args[1], b.args[1])
+    if a.op == b.op == "fact":
+        return _maybe(a.args[0], b.args[0])
+    if a.op == b.op == "neg":
+        return _by_structure(a.args[0], b.args[0])
+    return None
+
+
+def _maybe(a: Node, b: Node) -> bool | None:
+    try:
+        verdict = identical(a, b)[0]
+    except TooBig:
+        verdict = None
+    return _by_structure(a, b) if verdict is None else verdict
+
+
+def _decimal(node: Node) -> tuple[Fraction, int] | None:
+    """Value and places of a decimal literal, with its sign."""
+    sign = 1
+    if node.op == "neg":
+        sign, node = -1, node.args[0]
+    if node.op != "num" or node.args[1] is None:
+        return None
+    return sign * Fraction(node.args[0]), node.args[1]
+
+
+def _has_decimal(node: Node) -> bool:
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if top.op == "num":
+            if top.args[1] is not None:
+                return True
+        else:
+            stack.extend(children(top))
+    return False
+
+
+def _rounds(gold: Node, answer: Node) -> bool:
+    """Whether one is a decimal that shows enough digits and the other, exact and endless, rounds to it.
+
+    A decimal gold needs two places and three digits; a decimal answer to an exact gold needs `_LONG_DECIMAL` digits.
+    """
+    decimal, exact_side, needed = _decimal(gold), answer, 3
+    if decimal is None:
+        decimal, exact_side, needed = _decimal(answer), gold, _LONG_DECIMAL
+    if decimal is None or symbols(exact_side) or _has_decimal(exact_side):
+        return False
+    value, places = decimal
+    digits = len(str(abs(value.numerator * 10**places // value.denominator)))
+    if places < 2 or digits < needed:
+        return False
+    rational = exact(exact_side)
+    if rational is not None and _terminates(Fraction(rational)):
+        return False
+    return _near(exact_side, value, Fraction(1, 2 * 10**places))
+
+
+def _terminates(value: Fraction) -> bool:
+    bottom = value.denominator
+    for factor in (2, 5):
+        while bottom % factor == 0:
+            bottom //= factor
+    return bottom == 1
+
+
+def _near(node: Node, value: Fraction, gap: Fraction) -> bool:
+    """Whether a constant lies within `gap` of `value`."""
+    from verikit.answers.analytic import ManyDigits
+
+    rational = exact(node)
+    if rational is not None:
+        return abs(rational - value) <= gap
+    field = ManyDigits({})
+    try:
+        found = field.value(node)
+    except (Undefined, Opaque, TooBig):
+        return False
+    if field.complex_value(found):
+        return False
+    return bool(abs(found - field.number(value)) <= field.number(gap))
+
+
+def _within(gold: Node, answer: Node, tolerance: float) -> bool:
+    value = exact(gold)
+    if value is None or symbols(answer):
+        return False
+    return _near(answer, Fraction(value), abs(Fraction(value)) * Fraction(tolerance))

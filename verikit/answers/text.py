@@ -1,0 +1,234 @@
+"""Short texts: names, dates, places, phrases, compared word by word.
+
+Strict equality forgives what carries no information: case, accents, articles, quotes, honorifics, the order of a date,
+a middle initial, a counted noun, a kind word ("company", "county"), a place's surroundings when only the gold gives
+them. Lenient equality also accepts the gold inside the answer or the answer inside the gold, unless the extra words are
+numbers, dates or more answers.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from verikit.answers.policy import Match, Policy, different, equal
+
+MAX_CHARS = 2_000
+_COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+", re.UNICODE)
+_MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
+_PARTS = re.compile(r"[,;&]|\band\b")
+_ARTICLES = frozenset(("a", "an", "the"))
+_FUNCTION = frozenset(
+    "from by in on at of to as for around about approximately circa into near during since until is was were are it he "
+    "she they that this".split()
+)
+_HONORIFICS = frozenset(
+    "mr mrs ms dr sir dame lord lady king queen prince princess emperor empress pope saint st president prime minister "
+    "senator governor captain capt colonel col general gen major sergeant lieutenant lt professor prof reverend rev "
+    "duke duchess earl count countess baron baroness margrave chancellor judge justice admiral sultan tsar".split()
+)
+_KINDS = frozenset(
+    "company corporation corp inc incorporated ltd limited llc county municipality municipalities district unit units "
+    "class type band film movie novel book song album station stations".split()
+)
+_MONTHS = {m[:n]: i for i, m in enumerate(
+    "january february march april may june july august september october november december".split(), 1
+) for n in (3, len(m))} | {"sept": 9}  # fmt: skip
+_NUMBER_WORDS = {w: str(i) for i, w in enumerate(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty".split()
+)}  # fmt: skip
+_NEGATIVE = frozenset(("not", "no", "never", "neither", "nor", "none", "isn't", "wasn't", "without", "cannot"))
+_JOINING = frozenset(("or", "and", "versus", "vs"))
+_ANY = frozenset(("any", "all", "every"))
+
+
+@lru_cache(maxsize=512)
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text: lower case, without accents, articles, punctuation and LaTeX commands; numbers tidied."""
+    text = _COMMAND.sub(" ", text[:MAX_CHARS]).translate(_MARKUP)
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    found = []
+    for match in _WORD.finditer(text.lower()):
+        word = match[0].replace("’", "'")
+        if word[0].isdigit():
+            word = _number(word)
+        elif word.endswith("'s"):
+            word = word[:-2]
+        word = word.replace("'", "")
+        if word and word not in _ARTICLES:
+            found.append(_NUMBER_WORDS.get(word, word))
+    return tuple(found)
+
+
+def _number(word: str) -> str:
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
+        word = word.replace(",", "")
+    return word.rstrip(".,")
+
+
+def date(parts: tuple[str, ...]) -> tuple[int, int, int] | None:
+    """(year, month, day) of a text that is nothing but a date in words; 0 for a part left out."""
+    if not 2 <= len(parts) <= 4:
+        return None
+    month = [p for p in parts if p in _MONTHS]
+    numbers = [re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", p) for p in parts if p not in _MONTHS and p != "of"]
+    if len(month) != 1 or not all(n.isdigit() for n in numbers) or not 1 <= len(numbers) <= 2:
+        return None
+    year = [int(n) for n in numbers if len(n) >= 3]
+    day = [int(n) for n in numbers if len(n) <= 2]
+    if len(year) > 1 or len(day) > 1:
+        return None
+    return (year or [0])[0], _MONTHS[month[0]], (day or [0])[0]
+
+
+def compare_texts(gold: str, answer: str, policy: Policy) -> Match:
+    """Compare two short texts."""
+    g, a = words(gold), words(answer)
+    if not a:
+        same = gold.strip() == answer.strip() != ""
+        return equal("same text") if same else different("no words in the answer")
+    if _sign(gold) != _sign(answer):
+        return different("one has a sign before it")
+    if g == a:
+        return equal("same words")
+    if not g:
+        return different("the gold has no words")
+    if "".join(g) == "".join(a) and not any(w.isdigit() for w in (*g, *a)):
+        return equal("same letters")
+    dates = date(g), date(a)
+    if dates[0] and dates[1]:
+        return equal("same date") if dates[0] == dates[1] else different("another date")
+    if (parts := _parts(gold)) == _parts(answer) and len(parts) > 1:
+        return equal("same list of words")
+    if (rule := _loosely(gold, g, answer, a)) is not None:
+        return equal(rule)
+    if policy.lenient:
+        return _leniently(gold, g, answer, a)
+    return different("other words")
+
+
+def _parts(text: str) -> list[tuple[str, ...]]:
+    """The members of a list in words, sorted."""
+    return sorted(w for part in _PARTS.split(text[:MAX_CHARS]) if (w := words(part)))
+
+
+def _sign(text: str) -> bool:
+    return text.lstrip(" ${(").startswith(("-", "−", "¬", "~", "+", "!", "\\neg", "\\lnot"))
+
+
+def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> str | None:
+    """The strict rules beyond equal words; None if none applies."""
+    if (g_negative := _NEGATIVE & set(g)) != _NEGATIVE & set(a) and (g_negative or set(g) & set(a)):
+        return None
+    core, other = _core(g), _core(a)
+    if core == other and core:
+        return "same words but for titles and kinds"
+    if (
+        len(g) > 1
+        and g[0].isdigit()
+        and a == g[:1]
+        and all(w.isalpha() and w not in _MONTHS for w in g[1:])
+        and len(g) <= 3
+    ):
+        return "same number, the noun left out"
+    if len(a) > 1 and len(g) == 1 and g[0].isdigit() and a[0] == g[0] and len(a) == 2 and a[1].isalpha():
+        return (
+            None
+            if a[1] in _MONTHS or a[1] in ("million", "billion", "thousand", "hundred")
+            else "same number with a noun"
+        )
+    if _aliases(gold, a):
+        return "an alias the gold gives"
+    if _same_person(core, other):
+        return "same name, middle names short or left out"
+    head = words(gold.split(",", 1)[0])
+    if "," in gold and len(head) >= 1 and head == a and not any(c.isdigit() for c in gold) and not _lists(gold):
+        return "same place, its surroundings left out"
+    return None
+
+
+def _lists(text: str) -> bool:
+    return bool(_JOINING & set(words(text)))
+
+
+def _core(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Words without leading function words and titles and without a kind word at either end."""
+    found = list(parts)
+    while len(found) > 1 and (found[0] in _FUNCTION or found[0] in _HONORIFICS):
+        found.pop(0)
+    if len(found) > 1 and found[-1] in _KINDS:
+        found.pop()
+    elif len(found) > 1 and found[0] in _KINDS:
+        found.pop(0)
+        if len(found) > 1 and found[0] == "of":
+            found.pop(0)
+    return tuple(found)
+
+
+def _aliases(gold: str, a: tuple[str, ...]) -> bool:
+    """A name the gold itself offers: in brackets, or a nickname in quotes with the family name."""
+    bracket = re.search(r"^(.{2,200}?)\s*\(([^()]{2,80})\)\s*$", gold.strip())
+    if bracket and a in (words(bracket[1]), words(bracket[2])):
+        return True
+    quoted = re.search(r"[\"“]([^\"“”]{2,40})[\"”]", gold)
+    if quoted:
+        after = words(gold[quoted.end() :])
+        return bool(after) and a == words(quoted[1]) + after
+    return False
+
+
+def _same_person(g: tuple[str, ...], a: tuple[str, ...]) -> bool:
+    """First and last name agree and the middle differs only by initials, or is an initial left out."""
+    if len(g) < 2 or len(a) < 2 or g[0] != a[0] or g[-1] != a[-1] or len(g[0]) < 2:
+        return False
+    if any(w.isdigit() or w in _JOINING or w in _FUNCTION for w in (*g, *a)):
+        return False
+    short, long = sorted((g[1:-1], a[1:-1]), key=len)
+    if len(short) == len(long):
+        return bool(short) and all(
+            x == y or (1 in (len(x), len(y)) and x[0] == y[0]) for x, y in zip(short, long, strict=True)
+        )
+    return not short and all(len(w) == 1 for w in long)
+
+
+def _leniently(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> Match:
+    """One inside the other, or most words shared; never where the rest is a number, a date or another answer."""
+    if _NEGATIVE & (set(g) ^ set(a)):
+        return different("one is negated")
+    short, long = sorted((g, a), key=len)
+    if _JOINING & set(long) and not _JOINING & set(short):
+        return different("one lists more")
+    inside = _inside(short, long)
+    rest = [w for w in long if w not in short]
+    shared = len(set(g) & set(a) - _FUNCTION)
+    numbers = {w for w in g if w[0].isdigit()} ^ {w for w in a if w[0].isdigit()}
+    if numbers and (not inside or any(w in _MONTHS for w in rest) or any(w[0].isdigit() for w in short)):
+        return different("other numbers")
+    if inside:
+        if _longer_name(gold, answer):
+            return different("a longer name")
+        if len(long) > 3 * len(short) + 8:
+            return different("a small part of a long text")
+        return equal("one contains the other (lenient)")
+    if shared and 2 * shared / (len(set(g) - _FUNCTION) + len(set(a) - _FUNCTION)) >= 0.6 and len(g) > 1 and len(a) > 1:
+        return equal("most words shared (lenient)")
+    return different("other words")
+
+
+def _inside(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
+    """Whether the words of one stand together in the other; a single word only at an end."""
+    size = len(short)
+    if size == 1:
+        core = [word for word in long if word not in _FUNCTION]
+        return bool(core) and short[0] in (core[0], core[-1], long[-1])
+    return any(long[i : i + size] == short for i in range(len(long) - size + 1))
+
+
+def _longer_name(gold: str, answer: str) -> bool:
+    """Whether the answer goes on a one-word name, which makes it another name: Quebec, Quebec City."""
+    name, parts = gold.strip(), answer.split()
+    return len(parts) == 2 and parts[0] == name and parts[1][:1].isupper() and name[:1].isupper()

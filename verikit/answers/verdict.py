@@ -1,0 +1,384 @@
+"""`verify`: one answer against one or several golds, with everything `explain` shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from verikit.answers import choices, extract
+from verikit.answers.compare import compare, normal
+from verikit.answers.evaluate import ExactField, Opaque, Undefined
+from verikit.answers.extract import Found
+from verikit.answers.parser import parse
+from verikit.answers.policy import Match, Outcome, Policy, different, equal
+from verikit.answers.text import compare_texts
+from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, show, symbols
+
+Tail = Callable[[Node, Node], Match]
+"""Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
+STRICT = Policy()
+MAX_CACHED = 300
+"""Characters of a text whose tree is kept: 8,192 trees of such texts take a few tens of megabytes at most."""
+MAX_TEXT = 20_000_000
+"""Characters of a completion; beyond it nothing is read."""
+
+
+class Verdict(NamedTuple):
+    """What was decided and by what; as text, a line for each part, the trees in prefix notation."""
+
+    outcome: Outcome
+    rule: str
+    stage: str = ""
+    extracted: str | None = None
+    form: str = ""
+    """Where the answer stood: box, statement, ####, answer tag, last line…"""
+    gold: str = ""
+    gold_tree: Node | None = None
+    answer_tree: Node | None = None
+    note: str = ""
+    """What of the answer was not understood, if anything."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether the answer is right."""
+        return self.outcome == "equal"
+
+    def __str__(self) -> str:
+        lines = {
+            "outcome": self.outcome, "rule": self.rule, "stage": self.stage, "found in": self.form,
+            "answer": self.extracted, "gold": self.gold, "answer tree": show(self.answer_tree),
+            "gold tree": show(self.gold_tree), "not understood": self.note,
+        }  # fmt: skip
+        return "\n".join(f"{name}: {text}" for name, text in lines.items() if text)
+
+
+class Gold(NamedTuple):
+    """A gold read once: its kind (letter, math, text), tree, and what is wrong with it."""
+
+    text: str
+    kind: str
+    tree: Node | None = None
+    letter: str = ""
+    problem: str = ""
+
+
+class Reading(NamedTuple):
+    """A text read as mathematics: its tree, or why it has none."""
+
+    tree: Node | None
+    problem: str = ""
+    too_big: bool = False
+
+
+def read(text: str) -> Reading:
+    """The tree of a text, cached if it is short; never raises."""
+    return _read_short(text) if len(text) <= MAX_CACHED else _read(text)
+
+
+def _read(text: str) -> Reading:
+    try:
+        return Reading(normal(parse(text)))
+    except NotMath as error:
+        return Reading(None, str(error))
+    except TooBig as error:
+        return Reading(None, str(error), True)
+
+
+_read_short = lru_cache(maxsize=4096)(_read)
+
+
+def read_gold(gold: str) -> Gold:
+    """A gold with its kind, cached if it is short; a problem if it can't be compared with at all."""
+    return _gold_short(gold) if len(gold) <= MAX_CACHED else _gold(gold)
+
+
+def _gold(gold: str) -> Gold:
+    text = gold.strip()
+    if not text:
+        return Gold(gold, "text", problem="the gold is empty")
+    if len(text) > MAX_CHARS:
+        return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
+    if "boxed" in text and (found := extract.boxes(text)):
+        text = found[-1].text.strip()
+    elif read(text).tree is None and (marked := extract.marked(text)):
+        text = marked[-1].text.strip()
+    text = _trim(text)
+    letter, _ = choices.gold_letter(text)
+    if letter:
+        return Gold(text, "letter", read(text).tree, letter)
+    reading = read(text)
+    if reading.tree is None:
+        return Gold(text, "text", problem=reading.problem if reading.too_big else "")
+    return Gold(text, "math", reading.tree, problem=_undefined(reading.tree))
+
+
+_gold_short = lru_cache(maxsize=4096)(_gold)
+
+
+def _undefined(tree: Node) -> str:
+    if tree.op not in SCALARS or symbols(tree):
+        return ""
+    try:
+        ExactField().value(tree)
+    except Undefined as error:
+        return f"the gold has no value: {error}"
+    except (Opaque, TooBig):
+        return ""
+    return ""
+
+
+def check_gold(gold: str | Sequence[str] | None) -> str | None:
+    """What is wrong with a gold, None if nothing is; `verikit doctor --data` asks for every row."""
+    golds = [gold] if isinstance(gold, str) else list(gold or [])
+    if not golds:
+        return "no gold answer"
+    problems = [read_gold(str(g)).problem for g in golds]
+    return problems[0] if all(problems) else None
+
+
+def verify(
+    prediction: str,
+    gold: str | Sequence[str],
+    *,
+    question: str = "",
+    options: Sequence[str] = (),
+    policy: Policy = STRICT,
+    tail: Tail | None = None,
+    letters: bool = True,
+) -> Verdict:
+    """Extract the answer of `prediction` and compare it with the gold, or with each of several accepted golds.
+
+    Never raises on any text. `question` helps to tell an answer from a quotation, `options` are the option texts of
+    multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a
+    single capital is a symbol, not an option.
+    """
+    golds = (gold,) if isinstance(gold, str) else gold
+    if len(prediction) > MAX_TEXT:
+        return Verdict("limit", "the completion is too long")
+    part = extract.final_part(prediction)
+    found = extract.marked(part, every=policy.several != "last")
+    best: Verdict | None = None
+    for one in golds:
+        try:
+            verdict = _verify(part, found, one, question, options, policy, tail, letters)
+        except RecursionError:
+            verdict = Verdict("limit", "the caller's stack is too deep", gold=one)
+        if verdict.equal:
+            return verdict
+        if best is None or _RANK[verdict.outcome] < _RANK[best.outcome]:
+            best = verdict
+    return best or Verdict("bad gold", "no gold answer")
+
+
+_RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
+
+
+def _verify(
+    part: str,
+    found: list[Found],
+    gold_text: str,
+    question: str,
+    options: Sequence[str],
+    policy: Policy,
+    tail: Tail | None,
+    letters: bool,
+) -> Verdict:
+    if found and found[-1].form == "box" and policy.several == "last" and not found[-1].negated and gold_text:
+        text = found[-1].text
+        if text == gold_text or _same_but_spacing(text, gold_text):
+            return Verdict("equal", "same text", "text", text, "box", gold_text)
+    gold = read_gold(gold_text)
+    if gold.problem:
+        return Verdict("bad gold", gold.problem, gold=gold.text)
+    if gold.kind == "letter" and letters:
+        return _letter(part, found, gold, options, policy)
+    if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
+        return Verdict("limit", "one line too long to be an answer", gold=gold.text)
+    if len(found) > 1 and policy.several != "last" and (refused := _several(found, gold, policy)):
+        return refused
+    candidate = found[-1] if found else extract.last_line(part)
+    return _judge(candidate, gold, question, options, policy, tail)
+
+
+_SPACING = re.compile(r"\s+|\\(?:left|right)(?![a-z])|\\[,!;: ]|\$")
+_MEANT_SPACE = re.compile(r"\d\s+\d|[a-zA-Z]{2}\s+[a-zA-Z]")
+
+
+def _same_but_spacing(a: str, b: str) -> bool:
+    """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
+    if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
+        return False
+    if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
+        return False
+    return _SPACING.sub("", a.replace("dfrac", "frac")) == _SPACING.sub("", b.replace("dfrac", "frac"))
+
+
+def _several(found: list[Found], gold: Gold, policy: Policy) -> Verdict | None:
+    """Refuse a text that marks several answers that are not the same."""
+    last = found[-1]
+    for other in found[:-1]:
+        if _same(other.text, last.text, policy):
+            continue
+        rule = "several different answers" if policy.several == "reject" else "answers that are not unanimous"
+        return Verdict("different", rule, extracted=last.text, form=last.form, gold=gold.text)
+    return None
+
+
+def _same(a: str, b: str, policy: Policy) -> bool:
+    if a.strip() == b.strip():
+        return True
+    left, right = read(a).tree, read(b).tree
+    if left is None or right is None:
+        return bool(compare_texts(a, b, replace(policy, strictness="strict")))
+    try:
+        return bool(compare(left, right, policy))
+    except TooBig:
+        return False
+
+
+def _letter(part: str, found: list[Found], gold: Gold, options: Sequence[str], policy: Policy) -> Verdict:
+    """An option letter against what the text settles on."""
+    candidate = found[-1] if found else extract.last_line(part)
+    boxed = candidate.form == "box"
+    letter = choices.letter_in(candidate.text) if found else ""
+    for form, settled in (
+        (candidate.form, letter),
+        ("statement", choices.stated_letter(part[candidate.start :] if boxed else part)),
+        ("last line", "" if boxed else choices.closing_letter(part)),
+        ("option text", choices.option_letter(candidate.text, options)),
+    ):
+        if settled:
+            return _letter_verdict(settled, form, gold, candidate.negated)
+    tree = read(candidate.text).tree if len(candidate.text) < 200 else None
+    if tree is not None and tree == gold.tree:
+        return Verdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
+    _, text = choices.gold_letter(gold.text)
+    if text and compare_texts(text, candidate.text, policy):
+        return Verdict("equal", "the option's text", "text", candidate.text, candidate.form, gold.text)
+    return Verdict("different", "no option letter found", "letters", candidate.text[:200], candidate.form, gold.text)
+
+
+def _letter_verdict(letter: str, form: str, gold: Gold, negated: bool) -> Verdict:
+    if letter == gold.letter and not negated:
+        return Verdict("equal", "option letter", "letters", letter, form, gold.text)
+    rule = "the letter is negated" if negated else "another option letter"
+    return Verdict("different", rule, "letters", letter, form, gold.text)
+
+
+def _judge(
+    found: Found, gold: Gold, question: str, options: Sequence[str], policy: Policy, tail: Tail | None
+) -> Verdict:
+    """Compare one extracted answer with the gold."""
+    form = found.form
+    if found.negated:
+        return Verdict("different", "the answer is negated", "", found.text, form, gold.text)
+    text = _trim(found.text)
+    if text == gold.text or (gold.text and text and _same_but_spacing(text, gold.text)):
+        return Verdict("equal", "same text", "text", text, form, gold.text)
+    if len(text) > MAX_CHARS:
+        return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
+    if gold.tree is None:
+        match = _against_text(text, gold, question, options, policy)
+        return Verdict(match.outcome, match.rule, "text", text, form, gold.text)
+    note = ""
+    for piece in _readings(text, form):
+        reading = read(piece)
+        if reading.too_big:
+            return Verdict("limit", reading.problem, "", piece[:200], form, gold.text)
+        if reading.tree is None:
+            note = note or reading.problem
+            continue
+        match = _trees(gold, piece, reading.tree, policy, tail)
+        if match and form in ("whole text", "last line") and _quoted(found.text, question):
+            match = different("quoted from the question")
+        return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
+    match = different("")
+    if len(text) < 2 * len(gold.text) + 40:
+        match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
+    rule = match.rule if match else "the answer is no mathematics that is understood"
+    return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
+
+
+_EDGES = re.compile(r"^[\s*]+|[\s*]+$")
+_DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
+
+
+def _trim(text: str) -> str:
+    text = _EDGES.sub("", text)
+    if text.endswith(".") and not text[:-1].endswith("."):
+        text = text[:-1].rstrip()
+    match = _DOLLAR_PAIR.fullmatch(text)
+    return match[1].strip() if match else text
+
+
+def _readings(text: str, form: str) -> Iterator[str]:
+    """What of an extracted text may be the answer: all of it, all but a qualifier, its last formula or number."""
+    yield text
+    cut = _QUALIFIER.search(text)
+    if cut and cut.start() > 0:
+        yield text[: cut.start()].rstrip(" ,")
+    if form != "box" and (item := extract.last_item(text)) is not None:
+        yield item
+
+
+_QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when)\b")
+
+
+def _quoted(text: str, question: str) -> bool:
+    """Whether a sentence that no form marks as the answer stands in the question word for word."""
+    return len(text) > 8 and text.strip() in question
+
+
+def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], policy: Policy) -> Match:
+    letter = choices.letter_in(text) if options else ""
+    if letter and ord(letter) - ord("A") < len(options):
+        match = compare_texts(gold.text, str(options[ord(letter) - ord("A")]), policy)
+        if match:
+            return equal("the option the letter names")
+    match = compare_texts(gold.text, text, policy)
+    if match and policy.lenient and match.rule.endswith("(lenient)") and _quoted(text, question):
+        return different("quoted from the question")
+    return match
+
+
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
+_SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
+_LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[a-zA-Z]|[kcm]m)(?:\^\{?[23]\}?)?")
+
+
+def _alternatives(text: str) -> list[Node]:
+    """Other trees a text may stand for: a decimal comma, grouped digits or a list, a power of ten."""
+    texts: list[str] = []
+    if _DECIMAL_COMMA.fullmatch(text):
+        texts.append(text.replace(",", "."))
+    if _GROUPED.search(text):
+        texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
+        texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
+    if _SPACED_POWER.search(text):
+        texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))
+    return [tree for t in texts if t != text and (tree := read(t).tree) is not None]
+
+
+def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> Match:
+    """Compare trees; where they differ, the other readings of both texts; where undecided, the tail."""
+    assert gold.tree is not None
+    try:
+        match = compare(gold.tree, answer, policy)
+        if match:
+            return match
+        for g in (gold.tree, *_alternatives(gold.text)):
+            for a in (answer, *_alternatives(text)):
+                if (g is not gold.tree or a is not answer) and (other := compare(g, a, policy)):
+                    return Match("equal", f"{other.rule}, read otherwise", other.stage)
+        unit = _LETTER_UNIT.fullmatch(text) if gold.tree.op == "num" and policy.units != "required" else None
+        if unit and (bare := read(unit[1]).tree) is not None and (other := compare(gold.tree, bare, policy)):
+            return Match("equal", f"{other.rule}, a unit left out", other.stage)
+        if match.outcome == "undecided" and tail is not None and gold.tree.op in SCALARS and answer.op in SCALARS:
+            return tail(gold.tree, answer)
+    except TooBig as error:
+        return Match("limit", str(error))
+    return match

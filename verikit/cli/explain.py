@@ -1,0 +1,84 @@
+"""`verikit explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import click
+
+from verikit.cli.score import parse_mapping
+from verikit.errors import UsageError
+from verikit.readers import read
+from verikit.spec import load
+from verikit.types import Group, Sample, Score
+from verikit.verifier import score_all, walk
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="What scores.")
+@click.option("--id", "row", help="The row of FILE; default the first.")
+@click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Which of the row's candidates.")
+@click.option("--completion", help="The candidate itself, in place of FILE.")
+@click.option("--answer", multiple=True, help="With --completion: the gold answer; repeat it for several.")
+@click.option("--prompt", default="", help="With --completion: the prompt.")
+@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="As in score.")
+@click.option("--format", "format_", metavar="NAME", help="As in score.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain(
+    file: str | None,
+    verifier: str,
+    row: str | None,
+    index: int,
+    completion: str | None,
+    answer: tuple[str, ...],
+    prompt: str,
+    mapping: dict[str, str],
+    format_: str | None,
+    as_json: bool,
+) -> None:
+    """Say why one candidate gets its score: what was extracted, which rule decided, and every part's own score.
+
+    The candidate is one of FILE's (--id, --index) or is given by --completion and --answer.
+    """
+    if (file is None) == (completion is None):
+        raise UsageError("give either FILE or --completion")
+    if file is not None:
+        sample = _find(file, row, index, mapping, format_)
+    else:
+        sample = Sample(prompt, completion or "", answer[0] if len(answer) == 1 else (answer or None))
+    loaded = load(verifier)
+    score = score_all(loaded, [sample])[0]
+    if as_json:
+        click.echo(json.dumps(asdict(score), indent=2, ensure_ascii=False))
+        return
+    click.echo("\n".join(tree(loaded.name, score)))
+    for part in walk(loaded):
+        if more := part.explain(sample):
+            click.echo(more)
+
+
+def _find(file: str, row: str | None, index: int, mapping: dict[str, str], format_: str | None) -> Sample:
+    for item in read(file, format=format_, mapping=mapping):
+        if isinstance(item, Group) and row in (None, item.id):
+            samples = item.samples()
+            if index >= len(samples):
+                raise UsageError(f"row {item.id!r} has {len(samples)} candidates", hint="--index counts from 0")
+            return samples[index]
+        if row is None and not isinstance(item, Group):
+            raise item
+    raise UsageError(f"{file} has no row {row!r}")
+
+
+def tree(name: str, score: Score, indent: str = "") -> Iterator[str]:
+    """The lines of a score and, below it, of its parts and steps."""
+    value = score.status if score.value is None else f"{score.value:.6g}"
+    yield f"{indent}{name}: {value}" + (f"  ({score.reason})" if score.reason else "")
+    if score.answer is not None:
+        yield f"{indent}  extracted: {score.answer if len(score.answer) <= 200 else score.answer[:199] + '…'}"
+    for part, below in score.parts.items():
+        yield from tree(part, below, indent + "  ")
+    for number, step in enumerate(score.steps, 1):
+        yield from tree(f"step {number}", step, indent + "  ")

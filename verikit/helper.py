@@ -1,0 +1,294 @@
+"""A helper process that runs functions with a hard deadline and a memory cap, from anywhere.
+
+pebble's pool kills what runs too long, but it can't start in daemonic processes and its spawn runs an unguarded main
+again. So the pool lives in one exec'd process (``python -m verikit.helper``), started at the first call, again when it
+died, and anew in a forked child; calls go there over pipes, and come back as JSON. The helper ends when its stdin does,
+so also when its parent is killed; its workers die with it. Requests are pickled by us and read by us: arguments are
+data, never a model's text to be unpickled.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import json
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
+from functools import partial
+from typing import IO, Any
+
+from verikit.errors import HelperError, HelperTimeout
+
+_HEAD = struct.Struct("!I")
+GRACE_S = 30.0
+"""How much longer than its deadlines a helper may take (to start, to import) before it counts as dead."""
+
+
+class Helper:
+    """Runs functions named ``package.module:function`` in worker processes of a helper.
+
+    Thread-safe, with many calls in flight; cheap to make, nothing starts before the first `call`.
+    """
+
+    def __init__(self, workers: int = 2, memory_mb: int | None = 1024, preload: Sequence[str] = ()) -> None:
+        """Set up `workers` processes of at most `memory_mb` MiB each (None: no cap), which import `preload` first."""
+        self.workers = workers
+        self.memory_mb = memory_mb
+        self.preload = tuple(preload)
+        self._reset()
+        _helpers.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: dict[int, Future[Any]] = {}
+        self._next = 0
+
+    def call(self, target: str, *args: Any, timeout: float) -> Any:
+        """Run ``target(*args)`` for at most `timeout` seconds and return its result, as JSON makes it.
+
+        Raises:
+            HelperTimeout: the call used up its time or its memory.
+            HelperError: the function raised, or the helper could not be started or died.
+        """
+        future: Future[Any] = Future()
+        with self._lock:
+            self._ensure()
+            assert self._process is not None
+            process = self._process
+            number = self._next
+            self._next += 1
+            self._waiting[number] = future
+            limit = GRACE_S + timeout * (1 + len(self._waiting) // self.workers)
+            try:
+                _write(process.stdin, pickle.dumps((number, target, args, timeout)))
+            except OSError as error:
+                self._process = None
+                self._fail("the helper process died")
+                _end(process)
+                raise HelperError(f"the helper process died: {error}") from None
+        try:
+            reply = future.result(limit)
+        except FutureTimeout:
+            with self._lock:
+                if self._process is process:
+                    process.kill()
+            raise HelperError(f"the helper process did not answer within {limit:.0f} s") from None
+        if "value" in reply:
+            return reply["value"]
+        raise (HelperTimeout if reply.get("limit") else HelperError)(str(reply["error"]))
+
+    def close(self) -> None:
+        """End the helper process; a later call starts another."""
+        with self._lock:
+            process, self._process = self._process, None
+            self._fail("the helper was closed")
+        if process is not None:
+            _end(process)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _ensure(self) -> None:
+        """Start the process if there is none that lives; the caller holds the lock."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                return
+            _end(self._process)
+            self._process = None
+            self._fail("the helper process died")
+        options = json.dumps({"workers": self.workers, "memory_mb": self.memory_mb, "preload": self.preload})
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "verikit.helper", options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
+        except OSError as error:
+            raise HelperError(f"the helper process could not be started: {error}") from None
+        reader = threading.Thread(target=_read_replies, args=(weakref.ref(self), self._process), daemon=True)
+        reader.start()
+
+    def _fail(self, reason: str) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            future.set_result({"error": reason})
+
+    def _settle(self, process: subprocess.Popen[bytes], reply: dict[str, Any] | None) -> None:
+        """Hand a reply to its caller; None says the process ended, and the next call starts another."""
+        with self._lock:
+            if self._process is not process:
+                return
+            if reply is None:
+                self._process = None
+                self._fail("the helper process died")
+            else:
+                future = self._waiting.pop(reply["id"], None)
+        if reply is None:
+            _end(process)
+        elif future is not None:
+            future.set_result(reply)
+
+    def _after_fork(self) -> None:
+        """In a forked child: forget the parent's process and close the pipes to it, so that it sees its parent end."""
+        process = self._process
+        self._reset()
+        if process is not None:
+            process.returncode = 0
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        os.close(pipe.fileno())
+                    _abandoned.append(pipe)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Helper, (self.workers, self.memory_mb, self.preload))
+
+
+_helpers: weakref.WeakSet[Helper] = weakref.WeakSet()
+_abandoned: list[IO[bytes]] = []
+"""Pipe objects of the parent in a forked child, kept so that their finalizers don't close a descriptor used anew."""
+
+
+def _forked() -> None:
+    for helper in list(_helpers):
+        helper._after_fork()
+
+
+@atexit.register
+def _close_all() -> None:
+    for helper in list(_helpers):
+        helper.close()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Close its stdin, which ends the process, and wait for it; what does not end is killed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(2)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()
+
+
+def _read_replies(helper: weakref.ref[Helper], process: subprocess.Popen[bytes]) -> None:
+    """The parent's reader thread: one JSON reply a line, until the process ends."""
+    assert process.stdout is not None
+    with suppress(OSError, ValueError):
+        for line in process.stdout:
+            owner = helper()
+            if owner is None:
+                break
+            owner._settle(process, json.loads(line))
+            del owner
+    owner = helper()
+    if owner is None:
+        _end(process)
+    else:
+        owner._settle(process, None)
+
+
+def _write(pipe: IO[bytes] | None, data: bytes) -> None:
+    assert pipe is not None
+    pipe.write(_HEAD.pack(len(data)) + data)
+    pipe.flush()
+
+
+# What follows runs in the helper process.
+
+
+def _limit(memory_mb: int | None, private: Sequence[int]) -> None:
+    """A worker's start: cap its memory, tie its life to the helper's, let go of the helper's pipes."""
+    import resource
+
+    for descriptor in private:
+        with suppress(OSError):
+            os.close(descriptor)
+    if memory_mb is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(OSError, AttributeError):
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _run(target: str, args: tuple[Any, ...]) -> str:
+    """In a worker: find the function, call it, and make JSON of what it returns."""
+    module, _, name = target.partition(":")
+    return json.dumps(getattr(importlib.import_module(module), name)(*args))
+
+
+def _reply_of(future: Any) -> dict[str, Any]:
+    from pebble import ProcessExpired
+
+    try:
+        return {"value": json.loads(future.result())}
+    except FutureTimeout:
+        return {"error": "out of time", "limit": True}
+    except MemoryError:
+        return {"error": "out of memory", "limit": True}
+    except ProcessExpired as error:
+        return {"error": f"the worker died: {error}", "limit": True}
+    except Exception as error:  # noqa: BLE001 - a worker's main: whatever the function raised is the reply
+        return {"error": f"{type(error).__name__}: {error}"[:500]}
+
+
+def main(options: dict[str, Any]) -> None:
+    """Serve requests from stdin until it ends."""
+    import multiprocessing
+
+    from pebble import ProcessPool
+
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(null, descriptor)
+    for module in options["preload"]:
+        importlib.import_module(module)
+    lock = threading.Lock()
+
+    def answer(number: int, future: Any) -> None:
+        line = json.dumps({"id": number} | _reply_of(future)).encode() + b"\n"
+        with lock, suppress(OSError):
+            replies.write(line)
+            replies.flush()
+
+    pool = ProcessPool(
+        max_workers=options["workers"],
+        initializer=_limit,
+        initargs=(options["memory_mb"], (requests.fileno(), replies.fileno())),
+        context=multiprocessing.get_context("fork"),
+    )
+    while len(head := requests.read(_HEAD.size)) == _HEAD.size:
+        number, target, args, timeout = pickle.loads(requests.read(_HEAD.unpack(head)[0]))  # noqa: S301 - from our parent
+        future = pool.schedule(_run, args=(target, args), timeout=timeout)
+        future.add_done_callback(partial(answer, number))
+    pool.stop()  # type: ignore[no-untyped-call]
+    pool.join(5)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

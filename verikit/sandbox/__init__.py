@@ -1,0 +1,31 @@
+"""Runs programs a model wrote: fast, truthfully, and out of reach of anything.
+
+`LocalSandbox` is the default; `Sandbox` is what all backends offer.
+"""
+
+from verikit.sandbox.local import LocalSandbox, default_sandbox
+from verikit.sandbox.records import same
+from verikit.sandbox.report import ISOLATION, PROPERTIES, Report
+from verikit.sandbox.session import Session
+from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult, Sandbox, Status
+from verikit.sandbox.values import Array, Opaque, Symbolic
+
+__all__ = [
+    "ISOLATION",
+    "PROPERTIES",
+    "Array",
+    "Call",
+    "Failure",
+    "Job",
+    "Limits",
+    "LocalSandbox",
+    "Opaque",
+    "Report",
+    "RunResult",
+    "Sandbox",
+    "Session",
+    "Status",
+    "Symbolic",
+    "default_sandbox",
+    "same",
+]

@@ -1,0 +1,17 @@
+"""What the bare tier has loaded before it forks: the standard modules most programs import."""
+
+import bisect
+import collections
+import functools
+import heapq
+import itertools
+import json
+import math
+import random
+import re
+import string
+import typing
+
+__all__ = [
+    "bisect", "collections", "functools", "heapq", "itertools", "json", "math", "random", "re", "string", "typing",
+]  # fmt: skip

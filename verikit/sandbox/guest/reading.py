@@ -1,0 +1,60 @@
+"""Read text a model wrote as Python data or structure, without running it: Absolute Zero's inputs and programs."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+
+def literal(text: str) -> Any:
+    """The value of a literal; ValueError or SyntaxError for anything else."""
+    return ast.literal_eval(text.strip())
+
+
+def arguments(text: str) -> list[Any]:
+    """`[positional, keyword]` of an argument list of literals, as in `'a', [1], k=2`.
+
+    The text is parsed as the arguments of one call and must be nothing else: closing the call early gives another
+    tree, which is refused.
+    """
+    call = ast.parse(f"f(\n{text}\n)", mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ValueError("not an argument list")
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
+        raise ValueError("not an argument list of literals")
+    return [
+        [ast.literal_eval(argument) for argument in call.args],
+        {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords},
+    ]
+
+
+def pairs(texts: list[list[str]]) -> list[list[Any]]:
+    """`[arguments, output]` of each (input, output) text."""
+    return [[arguments(given), literal(result)] for given, result in texts]
+
+
+def structure(code: str) -> dict[str, Any]:
+    """What a program imports, defines and touches, by its syntax alone."""
+    tree = ast.parse(code)
+    imports: set[str] = set()
+    attributes: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imports |= {f"{node.module or ''}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes.add(f"{node.value.id}.{node.attr}")
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {
+        "imports": sorted(imports),
+        "attributes": sorted(attributes),
+        "names": sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}),
+        "functions": len(functions),
+        "has_f": any(isinstance(node, ast.FunctionDef) and node.name == "f" for node in tree.body),
+        "returns": any(
+            isinstance(inner, ast.Return) and inner.value is not None
+            for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "f"
+            for inner in ast.walk(node)
+        ),
+    }  # fmt: skip

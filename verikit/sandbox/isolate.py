@@ -1,0 +1,121 @@
+"""What a fork server's children are restricted by, and how a child puts it on itself, for good.
+
+The server prepares all that a run needs before it forks; the child only applies it: resource limits, the lower user, no
+capabilities, Landlock, the system call filter, in this order. Any failure raises: a child that is not fully restricted
+never runs anything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from verikit.sandbox import landlock, linux, seccomp
+
+_PAGE = resource.getpagesize()
+
+
+@dataclass
+class Cage:
+    """The restrictions one fork server puts on its children; found by trial when it starts."""
+
+    landlock_abi: int
+    drop_to: int | None
+    """The user and group to become; None: stay who we are."""
+    capabilities: int
+    """What is kept; only to read Python's own files where they lie in a closed folder (Landlock names them)."""
+    readable: list[int]
+    """Descriptors of what may be read, for Landlock."""
+    devices: list[int]
+    statm: int
+    """An open /proc/self/statm: limits on memory count from the server's own size."""
+    tasks: int
+    """Tasks the user has already, where the limit on threads counts them too."""
+
+
+@dataclass
+class Prepared:
+    """One run's restrictions, ready to be put on."""
+
+    limits: list[tuple[int, tuple[int, int]]]
+    drop_to: int | None
+    capabilities: int
+    rules: int | None
+
+
+def prepare(cage: Cage, order: Mapping[str, float], work: str) -> Prepared:
+    """In the server: what the child of this run must apply. `release` it after the fork."""
+    size = int(os.pread(cage.statm, 64, 0).split()[0]) * _PAGE
+    rules = None
+    if cage.landlock_abi:
+        directory = os.open(work, os.O_PATH | os.O_CLOEXEC)
+        rules = landlock.ruleset(cage.landlock_abi, cage.readable, [directory, *cage.devices])
+        os.close(directory)
+    return Prepared(resource_limits(order, size, cage.tasks), cage.drop_to, cage.capabilities, rules)
+
+
+def release(prepared: Prepared) -> None:
+    """In the server: let go of a run's rules."""
+    if prepared.rules is not None:
+        os.close(prepared.rules)
+
+
+def confine(prepared: Prepared) -> None:
+    """In the child: apply the restrictions."""
+    os.umask(0o022)
+    for kind, pair in prepared.limits:
+        resource.setrlimit(kind, pair)
+    if prepared.drop_to is not None:
+        become(prepared.drop_to)
+    linux.keep_capabilities(prepared.capabilities)
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+    linux.prctl(linux.PR_SET_DUMPABLE, 0)
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    if prepared.rules is not None:
+        landlock.restrict(prepared.rules)
+    seccomp.install(seccomp.program(os.getpid()))
+
+
+def become(uid: int) -> None:
+    """Take on a user and group for good; capabilities stay until they are dropped."""
+    linux.prctl(linux.PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def resource_limits(order: Mapping[str, float], base: int, tasks: int) -> list[tuple[int, tuple[int, int]]]:
+    """(kind, (soft, hard)) of each limit; `base` is the address space in use before the program."""
+    cpu, memory, disk = math.ceil(order["cpu"]), base + int(order["memory"]), int(order["disk"])
+    threads = tasks + int(order["threads"])
+    wanted = {
+        resource.RLIMIT_AS: (memory, memory),
+        resource.RLIMIT_CPU: (cpu, cpu + 1),
+        resource.RLIMIT_FSIZE: (disk, disk),
+        resource.RLIMIT_NOFILE: (64, 64),
+        resource.RLIMIT_NPROC: (threads, threads),
+        resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_MEMLOCK: (0, 0),
+        resource.RLIMIT_MSGQUEUE: (0, 0),
+    }
+    return [(kind, _within(pair, resource.getrlimit(kind)[1])) for kind, pair in wanted.items()]
+
+
+def _within(pair: tuple[int, int], most: int) -> tuple[int, int]:
+    return pair if most == resource.RLIM_INFINITY else (min(pair[0], most), min(pair[1], most))
+
+
+def tasks_of(uid: int) -> int:
+    """How many tasks (processes and threads) a user runs now."""
+    count = 0
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == uid:
+                count += len(os.listdir(f"/proc/{name}/task"))
+        except OSError:
+            continue
+    return count

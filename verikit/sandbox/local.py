@@ -1,0 +1,246 @@
+"""The default sandbox: fork servers with Landlock, seccomp, limits and, where allowed, namespaces.
+
+Two tiers: a bare interpreter, and one with numpy and sympy loaded, chosen by the names in the source. Each property is
+proved by probes when the sandbox starts. A fault of ours is retried once on another server and is `infra_error` then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Self
+
+from verikit.errors import SandboxError, SandboxUnavailable, UsageError
+from verikit.sandbox import probes, records
+from verikit.sandbox.client import GRACE_S, Broken, ForkServer, sealed
+from verikit.sandbox.guest import source
+from verikit.sandbox.pool import Pool
+from verikit.sandbox.report import PROPERTIES, Property, Report
+from verikit.sandbox.session import Session
+from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
+
+_SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
+
+
+class LocalSandbox:
+    """Runs hostile Python programs on this machine (Linux x86-64), a few milliseconds each.
+
+    Thread-safe; usable from asyncio (`arun`), daemonic processes and forked copies. A context manager.
+
+    Args:
+        strict: refuse to start unless every property is proved.
+        require: refuse to start unless these properties are proved.
+        limits: of each run, unless the run brings its own.
+        workers: how many programs run at a time; None: the processors this process may use.
+        paranoid: a pid and mount namespace for every run as well.
+        namespaces: False leaves them out (to test what holds without).
+
+    Raises:
+        SandboxUnavailable: a required property is not proved; names it and the remedy.
+        SandboxError: no fork server can be started.
+    """
+
+    def __init__(
+        self,
+        *,
+        strict: bool = False,
+        require: Iterable[Property] = (),
+        limits: Limits | None = None,
+        workers: int | None = None,
+        paranoid: bool = False,
+        namespaces: bool = True,
+    ) -> None:
+        wanted = frozenset(PROPERTIES) if strict else frozenset(require)
+        if unknown := wanted - set(PROPERTIES):
+            raise UsageError(f"unknown properties {sorted(unknown)}", hint=f"known: {', '.join(PROPERTIES)}")
+        if sys.platform != "linux" or platform.machine() != "x86_64":
+            raise SandboxUnavailable(
+                f"the local sandbox needs Linux on x86-64, not {sys.platform} on {platform.machine()}",
+                hint="verikit.sandbox.process.ProcessSandbox runs trusted programs anywhere, without isolation",
+            )
+        self.limits = limits or Limits()
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self._pool = Pool(self.workers, paranoid=paranoid, namespaces=namespaces)
+        self._finalizer = weakref.finalize(self, self._pool.close)
+        try:
+            self._report = probes.report(self, self._pool, paranoid=paranoid)
+            self._report.require(wanted)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def report(self) -> Report:
+        """The layers in force and the properties that were proved."""
+        return self._report
+
+    def run(
+        self,
+        code: str,
+        stdin: str | bytes = "",
+        call: Call | None = None,
+        limits: Limits | None = None,
+        files: Mapping[str, str | bytes] | None = None,
+    ) -> RunResult:
+        """Run one program; with `call`, call a function of it and return the value.
+
+        Never raises for what the program does.
+
+        Raises:
+            ValueError: an argument of the call has no typed form, or a file's name leads out.
+        """
+        return self._job(Job(code, stdin, call, limits, files or {}))
+
+    def run_calls(self, code: str, calls: Sequence[Call], limits: Limits | None = None) -> RunResult:
+        """Run one program and call it several times in the one child; the value is the list of results.
+
+        The first call that fails ends the run. Calls of one child can know of each other.
+        """
+        return self._run(Job(code, limits=limits), calls)
+
+    async def arun(self, code: str, **options: Any) -> RunResult:
+        """Run one program without blocking the event loop; the options of `run`."""
+        return await asyncio.to_thread(self.run, code, **options)
+
+    def map(self, jobs: Iterable[Job]) -> list[RunResult]:
+        """Run many programs, `workers` at a time; results keep the order."""
+        jobs = list(jobs)
+        if self.workers == 1 or len(jobs) < 2:
+            return [self._job(job) for job in jobs]
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
+            return list(threads.map(self._job, jobs))
+
+    def session(self, limits: Limits | None = None, *, science: bool = True) -> Session:
+        """A namespace that persists over the steps of one solution; a context manager.
+
+        Args:
+            limits: of each step; the memory is that of the whole session.
+            science: have numpy and sympy loaded.
+        """
+        return Session(self._pool, source("science" if science else "bare"), limits or self.limits)
+
+    def deterministic(
+        self, code: str, stdin: str | bytes = "", call: Call | None = None, limits: Limits | None = None
+    ) -> bool:
+        """Whether a program gives the same value (or output) always: 2 hash seeds x 2 children x 2 calls.
+
+        A program that fails, or whose value does not travel, is not deterministic. A clock that stands still between
+        two runs (today's date) is not noticed.
+
+        Raises:
+            SandboxError: the sandbox failed.
+        """
+        job = Job(code, stdin, call, limits)
+        seen: list[Any] = []
+        for seed in (0, 0, 1, 1):
+            result = self._run(job, [call, call] if call else [], seed=seed)
+            if result.status == "infra_error":
+                raise SandboxError(f"determinism can't be checked: {result.error}")
+            if result.status != "ok":
+                return False
+            seen += result.value if call else [result.stdout]
+            if not all(records.same(seen[0], other) for other in seen):
+                return False
+        return True
+
+    def equivalent(self, a: Any, b: Any, limits: Limits | None = None) -> bool:
+        """Whether two `Symbolic` values are equal as expressions, asked of a child without candidate code.
+
+        Raises:
+            SandboxError: the sandbox failed.
+        """
+        result = self.run(source("symbolic"), call=("equal", [a.srepr, b.srepr], {}), limits=limits)
+        if result.status == "infra_error":
+            raise SandboxError(f"equivalence can't be decided: {result.error}")
+        return result.status == "ok" and result.value is True
+
+    def _job(self, job: Job) -> RunResult:
+        result = self._run(job, [job.call] if job.call else [])
+        return replace(result, value=result.value[0]) if job.call and result.status == "ok" else result
+
+    def _run(self, job: Job, calls: Sequence[Call], *, seed: int = 0) -> RunResult:
+        payload = records.payload(job.code, calls, job.files)
+        stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
+        preload, limits = tier(job.code), job.limits or self.limits
+        problem = ""
+        start = time.monotonic()
+        with self._pool.turn():
+            for _ in range(2):
+                try:
+                    server = self._pool.take(preload, seed)
+                except (Broken, OSError) as error:
+                    problem = str(error)
+                    continue
+                try:
+                    result = _fly(server, payload, stdin, limits, len(calls))
+                except (Broken, OSError) as error:
+                    problem = str(error)
+                    self._pool.discard(server)
+                    continue
+                except BaseException:
+                    self._pool.discard(server)
+                    raise
+                self._pool.give(server)
+                return result
+        return RunResult("infra_error", error=Failure("infra", problem), seconds=time.monotonic() - start)
+
+    def close(self) -> None:
+        """End every process of the sandbox."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def tier(code: str) -> str:
+    """What the server for this source loads before it forks; a name that only looks like an import does no harm."""
+    return source("science" if any(name in code for name in _SCIENCE) else "bare")
+
+
+def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits, calls: int) -> RunResult:
+    """One run on one server."""
+    commands, given = sealed(payload), sealed(stdin)
+    try:
+        flight = server.start(limits, given, commands, wall_s=limits.wall_s)
+    finally:
+        os.close(commands)
+        os.close(given)
+    try:
+        flight.pump(time.monotonic() + limits.wall_s + GRACE_S)
+    finally:
+        flight.close()
+    if flight.ended is None:
+        raise Broken("the run has no end")
+    return records.result(flight.ended, flight.overflow, flight.data, limits.wall_s, calls)
+
+
+_default: LocalSandbox | None = None
+_default_lock = threading.Lock()
+os.register_at_fork(
+    before=_default_lock.acquire, after_in_parent=_default_lock.release, after_in_child=_default_lock.release
+)
+
+
+def default_sandbox(require: Iterable[Property] = ()) -> LocalSandbox:
+    """The sandbox this process shares; started when first asked for.
+
+    Raises:
+        SandboxUnavailable: it lacks a property that is required.
+    """
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = LocalSandbox()
+    _default.report.require(frozenset(require))
+    return _default

@@ -1,0 +1,147 @@
+"""A root of one's own: user, mount, network, ipc and host-name namespaces, built once per fork server.
+
+Inside there is a read-only view of what Python needs, five devices, and an empty /tmp on which every run gets a fresh
+memory file system; the loopback is down and nothing else of the machine has a name. Works as root and, where the kernel
+lets users make namespaces, without. Any failure raises OSError: the caller starts over without namespaces and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from typing import NoReturn
+
+from verikit.sandbox import linux
+
+NOBODY = 65534
+WORK = "/tmp"
+_ALL = linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS
+
+
+def enter(readable: Iterable[str], devices: Iterable[str]) -> None:
+    """Move this process into namespaces of its own, with a private root that shows only the given paths."""
+    _unshare_user()
+    linux.mount("none", "/", "none", linux.MS_REC | linux.MS_PRIVATE)
+    sources = {path: os.open(path, os.O_PATH) for path in _outermost(readable)}
+    nodes = {path: os.open(path, os.O_PATH) for path in devices if os.path.exists(path)}
+    linux.mount("tmpfs", WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=755")
+    for path, descriptor in sources.items():
+        _bind(descriptor, WORK + path)
+        linux.make_read_only(WORK + path)
+    for path, descriptor in nodes.items():
+        _bind(descriptor, WORK + path)
+    for link, target in _links(readable):
+        if not os.path.lexists(WORK + link):
+            os.makedirs(os.path.dirname(WORK + link), exist_ok=True)
+            os.symlink(target, WORK + link)
+    os.makedirs(WORK + WORK, exist_ok=True)
+    for descriptor in (*sources.values(), *nodes.values()):
+        os.close(descriptor)
+    os.chdir(WORK)
+    linux.pivot_root_here()
+    flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
+    linux.mount("none", "/", "none", flags)
+
+
+def fresh_work(disk_bytes: int, files: int, uid: int) -> None:
+    """Mount an empty memory file system on the work directory, over whatever is there."""
+    options = f"size={disk_bytes},nr_inodes={files},mode=700,uid={uid},gid={uid}"
+    linux.mount("tmpfs", WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
+
+
+def drop_work() -> None:
+    """Take the run's file system away with all that is in it."""
+    linux.unmount(WORK)
+
+
+def enter_own_processes() -> None:
+    """Go on in a pid and mount namespace of one's own, as process 2; the caller's process stays behind and mirrors it.
+
+    Process 1 only waits: signals to oneself behave as usual in process 2, and all die with either of the others.
+    """
+    linux.unshare(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+    first = os.fork()
+    if first:
+        number = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+        _die_of(number if number > 0 else -number)
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+    second = os.fork()
+    if second:
+        os._exit(max(0, -os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])))
+
+
+def _die_of(number: int) -> NoReturn:
+    """End as the program did: by the same signal, or in peace."""
+    if number:
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(0)
+
+
+def _unshare_user() -> None:
+    """Enter the namespaces; root keeps two ids (itself and nobody), a user only its own.
+
+    Two ids can only be mapped from outside, so a helper that stays behind writes the maps.
+    """
+    uid, gid, own = os.geteuid(), os.getegid(), os.getpid()
+    go_read, go_write = os.pipe()
+    helper = os.fork()
+    if helper == 0:
+        os.close(go_write)
+        try:
+            if os.read(go_read, 1):
+                _write_maps(own, uid, gid)
+            os._exit(0)
+        except OSError as error:
+            os._exit(error.errno or 1)
+    os.close(go_read)
+    try:
+        linux.unshare(_ALL)
+        os.write(go_write, b"1")
+    finally:
+        os.close(go_write)
+        _, status = os.waitpid(helper, 0)
+    if status:
+        number = os.waitstatus_to_exitcode(status)
+        raise OSError(number, f"user namespace made, but its ids can't be mapped: {os.strerror(number)}")
+
+
+def _write_maps(pid: int, uid: int, gid: int) -> None:
+    def put(name: str, text: str) -> None:
+        with open(f"/proc/{pid}/{name}", "w") as file:
+            file.write(text)
+
+    if uid == 0:
+        put("uid_map", f"0 0 1\n{NOBODY} {NOBODY} 1\n")
+        put("gid_map", f"0 0 1\n{NOBODY} {NOBODY} 1\n")
+    else:
+        put("setgroups", "deny")
+        put("uid_map", f"{uid} {uid} 1\n")
+        put("gid_map", f"{gid} {gid} 1\n")
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """Real paths, without those that lie below another."""
+    kept: list[str] = []
+    for path in sorted({os.path.realpath(path) for path in paths}):
+        if not kept or not path.startswith(kept[-1] + "/"):
+            kept.append(path)
+    return kept
+
+
+def _links(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """(name, real path) of those paths that lead through a symbolic link."""
+    return [(path, os.path.realpath(path)) for path in paths if os.path.realpath(path) != path]
+
+
+def _bind(descriptor: int, target: str) -> None:
+    """Show what the descriptor stands for at `target`."""
+    source = f"/proc/self/fd/{descriptor}"
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o444))
+    linux.mount(source, target, "none", linux.MS_BIND | linux.MS_REC)

@@ -1,0 +1,158 @@
+"""A fresh process for each program: the slow, portable way that the `process` and `bwrap` backends share.
+
+Output is capped and time kept from outside; the whole process group is killed at the end, whatever it did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import IO, Any, Self
+
+from verikit.sandbox import records
+from verikit.sandbox.client import RECORD_CAP, clean_environment
+from verikit.sandbox.report import Report
+from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
+
+_TICK_MS = 20
+
+
+class OneShot:
+    """Base of the backends that start a process per program."""
+
+    limits: Limits
+    workers: int
+
+    def _command(self, order: dict[str, Any], record: int, commands: int, work: str) -> tuple[list[str], Sequence[int]]:
+        """The command line, and descriptors it needs beside those of the run."""
+        raise NotImplementedError
+
+    @property
+    def report(self) -> Report:
+        """What this backend holds."""
+        raise NotImplementedError
+
+    def run(
+        self,
+        code: str,
+        stdin: str | bytes = "",
+        call: Call | None = None,
+        limits: Limits | None = None,
+        files: Mapping[str, str | bytes] | None = None,
+    ) -> RunResult:
+        """Run one program; with `call`, call a function of it and return the value.
+
+        Raises:
+            ValueError: an argument of the call has no typed form, or a file's name leads out.
+        """
+        limits = limits or self.limits
+        with (
+            tempfile.TemporaryFile() as payload,
+            tempfile.TemporaryFile() as given,
+            tempfile.TemporaryDirectory(prefix="verikit-", ignore_cleanup_errors=True) as work,
+        ):
+            payload.write(records.payload(code, [call] if call else [], files))
+            given.write(stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin)
+            for file in (payload, given):
+                file.seek(0)
+            try:
+                result = self._fly(payload, given, limits, work, 1 if call else 0)
+            except OSError as error:
+                return RunResult("infra_error", error=Failure("infra", str(error)))
+        return replace(result, value=result.value[0]) if call and result.status == "ok" else result
+
+    def map(self, jobs: Iterable[Job]) -> list[RunResult]:
+        """Run many programs, `workers` at a time; results keep the order."""
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
+            return list(threads.map(lambda j: self.run(j.code, j.stdin, j.call, j.limits, j.files), jobs))
+
+    def _fly(self, payload: IO[bytes], given: IO[bytes], limits: Limits, work: str, calls: int) -> RunResult:
+        pipes = {name: os.pipe() for name in ("stdout", "stderr", "record")}
+        order = {
+            "cpu": limits.cpu_s if limits.cpu_s is not None else limits.wall_s + 1, "memory": limits.memory_mb << 20,
+            "disk": limits.disk_mb << 20, "threads": limits.threads, "files": limits.files,
+        }  # fmt: skip
+        command, extra = self._command(order, pipes["record"][1], payload.fileno(), work)
+        start = time.monotonic()
+        try:
+            process = subprocess.Popen(
+                command, stdin=given, stdout=pipes["stdout"][1], stderr=pipes["stderr"][1], cwd=work,
+                env=clean_environment() | {"HOME": work, "TMPDIR": work}, start_new_session=True,
+                pass_fds=[pipes["record"][1], payload.fileno(), *extra],
+            )  # fmt: skip
+        except OSError:
+            for read, _ in pipes.values():
+                os.close(read)
+            raise
+        finally:
+            for descriptor in (*(write for _, write in pipes.values()), *extra):
+                os.close(descriptor)
+        reads = {read: name for name, (read, _) in pipes.items()}
+        caps = {"stdout": limits.output_kb << 10, "stderr": limits.output_kb << 10, "record": RECORD_CAP}
+        try:
+            data, why = _collect(process, reads, caps, start + limits.wall_s)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        overflow = why if why in caps else ""
+        ended = {
+            "why": why, "exit": process.returncode, "seconds": time.monotonic() - start, "disk_full": False,
+            "cpu_over": False,
+        }  # fmt: skip
+        return records.result(ended, overflow, data, limits.wall_s, calls)
+
+    def close(self) -> None:
+        """Nothing stays behind."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _collect(
+    process: subprocess.Popen[bytes], reads: dict[int, str], caps: Mapping[str, int], deadline: float
+) -> tuple[dict[str, bytearray], str]:
+    """Read until the process ends, its deadline, or a cap; say which (`exit`, `wall`, or the stream's name)."""
+    data = {name: bytearray() for name in caps}
+    waiting = select.poll()
+    for read in reads:
+        waiting.register(read, select.POLLIN)
+    why = ""
+    open_reads = dict(reads)
+    while not why:
+        ended = process.poll() is not None
+        ready = [descriptor for descriptor, _ in waiting.poll(0 if ended else _TICK_MS)]
+        for descriptor in ready:
+            name = open_reads[descriptor]
+            chunk = os.read(descriptor, 1 << 16)
+            data[name] += chunk
+            if not chunk:
+                waiting.unregister(descriptor)
+                del open_reads[descriptor]
+            elif len(data[name]) > caps[name]:
+                del data[name][caps[name] :]
+                why = name
+        if ended and not ready:
+            why = why or "exit"
+        elif time.monotonic() >= deadline:
+            why = why or "wall"
+    for read in reads:
+        os.close(read)
+    return data, why
+
+
+def command_line(base: Sequence[str], order: dict[str, Any], record: int, commands: int) -> list[str]:
+    """The interpreter's command line for `once`."""
+    return [*base, str(record), str(commands), json.dumps(order)]

@@ -1,0 +1,129 @@
+"""The fork servers of a sandbox: started when first needed, lent to one run at a time, replaced when worn or broken.
+
+A copy of the caller made by fork lets go of all of them and starts its own. Whether namespaces can be had is found by
+starting a server with them; a refusal is remembered for the process and reported, never hidden.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from verikit.sandbox.client import Broken, ForkServer, Options, Refused
+
+MAX_RUNS = 10_000
+"""After so many runs a server is replaced."""
+
+_refusal: str | None = None
+"""Why namespaces can't be had on this machine; None: not known to be refused."""
+_allowed = False
+"""Whether a server has had them; after that, going without would be a silent downgrade."""
+
+
+class Pool:
+    """Lends fork servers."""
+
+    def __init__(self, workers: int, *, paranoid: bool, namespaces: bool = True) -> None:
+        self._workers = workers
+        self._paranoid = paranoid
+        self.namespaces = namespaces
+        self._reset()
+        _pools.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._turns = threading.BoundedSemaphore(self._workers)
+        self._idle: dict[tuple[str, int], list[ForkServer]] = defaultdict(list)
+        self._lent: set[ForkServer] = set()
+        self._closed = False
+
+    @property
+    def refusal(self) -> str | None:
+        """Why there are no namespaces; None if there are."""
+        return _refusal if self.namespaces else "switched off"
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for one of the workers' places."""
+        with self._turns:
+            yield
+
+    def take(self, preload: str, seed: int) -> ForkServer:
+        """A server for one run or session; give it back, or discard it.
+
+        Raises:
+            Broken: it can't be started.
+        """
+        with self._lock:
+            if self._closed:
+                raise Broken("the sandbox is closed")
+            idle = self._idle[preload, seed]
+            server = idle.pop() if idle else None
+        server = server or self._start(preload, seed)
+        with self._lock:
+            self._lent.add(server)
+        return server
+
+    def give(self, server: ForkServer) -> None:
+        """Take a server back; a worn one is ended."""
+        with self._lock:
+            self._lent.discard(server)
+            idle = self._idle[server.options.preload, server.options.seed]
+            if not self._closed and server.runs < MAX_RUNS and len(idle) < self._workers:
+                idle.append(server)
+                return
+        server.close()
+
+    def discard(self, server: ForkServer) -> None:
+        """End a server that is not sound."""
+        with self._lock:
+            self._lent.discard(server)
+        server.close()
+
+    def _start(self, preload: str, seed: int) -> ForkServer:
+        """Start a server, with namespaces unless this machine has refused them before it ever allowed them."""
+        global _refusal, _allowed
+        if self.namespaces and _refusal is None:
+            try:
+                server = ForkServer(Options(preload, seed, True, self._paranoid))
+                _allowed = True
+                return server
+            except Refused as refused:
+                if _allowed:
+                    raise
+                server = ForkServer(Options(preload, seed, False, self._paranoid))
+                _refusal = str(refused)
+                return server
+        return ForkServer(Options(preload, seed, False, self._paranoid))
+
+    def close(self) -> None:
+        """End all servers; one that is lent ends when it comes back."""
+        with self._lock:
+            self._closed = True
+            servers = [server for idle in self._idle.values() for server in idle]
+            self._idle.clear()
+        for server in servers:
+            server.close()
+
+    def forget(self) -> None:
+        """In a forked copy of the caller: start anew."""
+        for server in [*self._lent, *(server for idle in self._idle.values() for server in idle)]:
+            server.forget()
+        closed = self._closed
+        self._reset()
+        self._closed = closed
+
+
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for pool in list(_pools):
+        pool.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,51 @@
+"""A plain process for each program, for machines without anything better (macOS): limits, but no isolation.
+
+It declares so: nothing is proved, and whoever requires a property is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from verikit.sandbox.client import command
+from verikit.sandbox.oneshot import OneShot, command_line
+from verikit.sandbox.report import PROPERTIES, Property, Report
+from verikit.sandbox.types import Limits
+
+_LIMITED: set[Property] = {"cpu", "output", "memory", "state_reset"}
+
+
+class ProcessSandbox(OneShot):
+    """Runs programs as the user, with limits on time, memory and output. Only for programs you trust.
+
+    Raises:
+        SandboxUnavailable: a property is required; none is proved here.
+    """
+
+    def __init__(
+        self, *, require: Iterable[Property] = (), limits: Limits | None = None, workers: int | None = None
+    ) -> None:
+        self.limits = limits or Limits()
+        self.workers = workers or os.cpu_count() or 1
+        self.report.require(frozenset(require))
+
+    @property
+    def report(self) -> Report:
+        """Nothing is proved."""
+        return Report(
+            "process",
+            platform.platform(terse=True),
+            {"limits": "active"},
+            {name: "best_effort" if name in _LIMITED else "absent" for name in PROPERTIES},
+        )
+
+    def _command(self, order: dict[str, Any], record: int, commands: int, work: str) -> tuple[list[str], Sequence[int]]:
+        skip = [resource.RLIMIT_NPROC]  # counts all of the user's processes, not this program's
+        if sys.platform == "darwin":
+            skip.append(resource.RLIMIT_AS)
+        return command_line(command("once"), order | {"filter": False, "tasks": 0, "skip": skip}, record, commands), ()

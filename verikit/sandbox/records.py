@@ -1,0 +1,144 @@
+"""From what a child left to a `RunResult`: the one place that says how a run ended.
+
+The record is the candidate's word and may claim anything; it is believed only where a lie can't help (the value is
+compared with an answer the child never saw). Evidence from outside (time, output, signals) goes first.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from verikit.sandbox import values
+from verikit.sandbox.types import Call, Failure, RunResult, Status
+
+_CLAIMS = {"ok", "error", "memory", "disk"}
+_STATUSES = frozenset(get_args(Status))
+
+
+def payload(
+    code: str, calls: Sequence[Call] = (), files: Mapping[str, str | bytes] | None = None, ask: Sequence[str] = ()
+) -> bytes:
+    """One line for the child: the program and the calls, and nothing it must not know.
+
+    Raises:
+        ValueError: an argument has no typed form, or a file's name leads out of the directory.
+    """
+    job: dict[str, Any] = {"code": code, "calls": [], "ask": list(ask)}
+    for name, args, kwargs in calls:
+        job["calls"].append([name, values.encode(list(args)), values.encode(dict(kwargs))])
+    if files:
+        job["files"] = {_inside(name): _bytes(content).hex() for name, content in files.items()}
+    return json.dumps(job).encode() + b"\n"
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+
+
+def _inside(name: str) -> str:
+    if not name or name.startswith("/") or ".." in name.split("/") or "\0" in name:
+        raise ValueError(f"{name!r} is no name of a file below the program's directory")
+    return name
+
+
+def result(
+    ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], wall_s: float, calls: int = 0
+) -> RunResult:
+    """Judge a run that has ended; with `calls`, its value is a list of as many."""
+    stdout, stderr = (bytes(data[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
+    status, value, error = _outside(ended, overflow, wall_s)
+    if status is None:
+        status, value, error = read(bytes(data["record"]))
+    if status == "ok" and calls and not (isinstance(value, list) and len(value) == calls):
+        status, value, error = "no_result", None, Failure("no result", f"the record does not hold {calls} value(s)")
+    if status == "no_result" and ended["exit"]:
+        error = Failure("no result", f"the process ended itself with exit code {ended['exit']}")
+    return RunResult(status, value, stdout, stderr, error, float(ended["seconds"]))
+
+
+def _outside(ended: Mapping[str, Any], overflow: str, wall_s: float) -> tuple[Status | None, Any, Failure | None]:
+    """What the record has no say in."""
+    number, why = -int(ended["exit"]), ended["why"]
+    if overflow:
+        return "output", None, Failure("output", f"more than the cap of {overflow}")
+    if why in ("wall", "stopped"):
+        return "timeout", None, Failure("timeout", f"{wall_s:g} s of wall clock")
+    if why == "disk" or ended["disk_full"]:
+        return "disk", None, Failure("disk", "more than the cap of what may be written")
+    if number > 0:
+        name = signal.Signals(number).name if number in signal.valid_signals() and number < 32 else f"signal {number}"
+        if number == signal.SIGSYS:
+            return "violation", None, Failure("violation", "a system call by a forbidden gate")
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and ended["cpu_over"]):
+            return "timeout", None, Failure("timeout", "CPU time")
+        if number == signal.SIGXFSZ:
+            return "disk", None, Failure("disk", "a file larger than the cap")
+        return "killed", None, Failure("killed", name)
+    return None, None, None
+
+
+def read(record: bytes) -> tuple[Status, Any, Failure | None]:
+    """Validate one record line; what is not well-formed is no result."""
+    nothing = Failure("no result", "the program ended without a record")
+    if not record:
+        return "no_result", None, nothing
+    line, _, more = record.partition(b"\n")
+    if more:
+        return "no_result", None, Failure("no result", "bytes after the record")
+    try:
+        claim = values.parse(line)
+        status = claim.get("status") if isinstance(claim, dict) else None
+        if not isinstance(status, str) or status not in _CLAIMS:
+            raise ValueError("no status")
+        if status == "ok":
+            return "ok", values.decode(claim.get("value")), None
+        kind, message, at = (claim.get(key) for key in ("type", "message", "line"))
+        if not (isinstance(kind, str) and isinstance(message, str) and isinstance(at, str)):
+            raise ValueError("wrong fields")
+        failure = Failure(_clean(kind[:200]), _clean(message[:2000]), values.decode(["int", at]) % (1 << 31))
+    except ValueError as problem:
+        return "no_result", None, Failure("no result", f"a malformed record: {str(problem)[:200]}")
+    return status, None, failure  # type: ignore[return-value]
+
+
+def _clean(text: str) -> str:
+    """Text that any file and terminal takes: half characters become question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal, and of exactly the same types all the way down; NaN equals NaN, what is opaque equals nothing."""
+    if type(a) is not type(b) or isinstance(a, values.Opaque):
+        return False
+    if isinstance(a, float):
+        return a == b or (a != a and b != b)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return len(a) == len(b) and _same_items(list(a), list(b)) and all(same(v, b[k]) for k, v in a.items())
+    if isinstance(a, set | frozenset):
+        return len(a) == len(b) and _same_items(list(a), list(b))
+    if isinstance(a, complex):
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    if isinstance(a, values.Array):
+        return (a.dtype, a.shape) == (b.dtype, b.shape) and same(a.items, b.items)
+    return bool(a == b)
+
+
+def _same_items(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two collections of hashable values hold the same ones, types included."""
+    return sorted(map(_key, a)) == sorted(map(_key, b))
+
+
+def _key(item: Any) -> str:
+    """Text that is equal exactly for values that are the same; sets are written in order."""
+    if isinstance(item, frozenset):
+        return "{" + ",".join(sorted(map(_key, item))) + "}"
+    if isinstance(item, tuple):
+        return "(" + ",".join(map(_key, item)) + ")"
+    if isinstance(item, values.Opaque):
+        return f"opaque {id(item)}"
+    return values.dumps(item + 0 if isinstance(item, float) else item)

@@ -1,0 +1,166 @@
+"""Beside the candidate: run one program, or the steps of a session, and write what came out as typed JSON.
+
+Runs in a process that the candidate owns from its first line on: nothing written here is believed, only read. The
+payload comes in by descriptor 4 (one JSON line a step), records go out by descriptor 3 (one JSON line each); standard
+output and error are the program's own. What must stay unknown to the candidate never comes in.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import errno
+import io
+import json
+import os
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from verikit.sandbox import values
+
+RECORD, COMMANDS = 3, 4
+_FILE = "<program>"
+_MISSING = object()
+_DISK = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+def main(*, session: bool) -> NoReturn:
+    """Serve the descriptors until the work is done; the process ends here."""
+    with open(COMMANDS, encoding="utf-8") as commands:
+        module = types.ModuleType("__main__")
+        module.__dict__.update(__builtins__=builtins, __file__=_FILE)
+        sys.modules["__main__"] = module
+        sys.argv = [_FILE]
+        if session:
+            for line in commands:
+                _reply(_step(json.loads(line), module.__dict__, commands))
+            os._exit(0)
+        job = json.loads(commands.readline())
+    record = _step(job, module.__dict__, None)
+    if not job["calls"]:
+        record = _finish(record)
+    _reply(record)
+    os._exit(0)
+
+
+def _reply(record: Mapping[str, Any]) -> None:
+    """Write one record, whole."""
+    try:
+        data = (json.dumps(record, ensure_ascii=True) + "\n").encode()
+    except MemoryError as error:
+        data = (json.dumps(_failure(error)) + "\n").encode()
+    while data:
+        data = data[os.write(RECORD, data) :]
+
+
+def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None) -> dict[str, Any]:
+    """Run one payload in the namespace; the record says how it ended."""
+    try:
+        for name, content in job.get("files", {}).items():
+            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+            with open(name, "wb") as file:
+                file.write(bytes.fromhex(content))
+        if commands is not None:
+            namespace.update((name, _Remote(name, commands)) for name in job.get("ask", ()))
+        exec(compile(job["code"], _FILE, "exec"), namespace)  # noqa: S102 - what this process is for
+        record: dict[str, Any] = {"status": "ok", "value": None}
+        if job["calls"]:
+            record["value"] = ["list", [_call(call, namespace) for call in job["calls"]]]
+        _flush()
+        return record
+    except SystemExit as stop:
+        _flush()
+        if stop.code in (None, 0) and not job["calls"]:
+            return {"status": "ok", "value": None}
+        return _failure(stop)
+    except BaseException as error:  # noqa: BLE001 - a worker's main
+        return _failure(error)
+
+
+def _call(call: list[Any], namespace: dict[str, Any]) -> Any:
+    """Call a function of the program and encode at once what it returns."""
+    name, args, kwargs = call
+    return values.encode(_lookup(name, namespace)(*values.decode(args), **values.decode(kwargs)))
+
+
+def _lookup(name: str, namespace: dict[str, Any]) -> Any:
+    """`f`, `module.f`, or `Solution().f`: names and dots, and `()` to make an instance."""
+    first, *rest = name.split(".")
+    found: Any = namespace.get(first.removesuffix("()"), _MISSING)
+    for position, part in enumerate([first, *rest]):
+        if position:
+            found = getattr(found, part.removesuffix("()"), _MISSING)
+        if found is _MISSING:
+            raise NameError(f"the program defines no {part!r}")
+        if part.endswith("()"):
+            found = found()
+    return found
+
+
+class _Remote:
+    """A function that lives in another sandbox: each call is a question to the parent, which relays it."""
+
+    def __init__(self, name: str, commands: io.TextIOBase) -> None:
+        self._name, self._commands = name, commands
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        _reply({"status": "call", "value": values.encode([self._name, list(args), kwargs])})
+        answer = json.loads(self._commands.readline())
+        if answer["status"] != "ok":
+            kind = getattr(builtins, str(answer["type"]), None)
+            known = isinstance(kind, type) and issubclass(kind, Exception)
+            raise (kind if known else RuntimeError)(answer["message"])  # type: ignore[misc]
+        return _thawed(values.decode(answer["value"]))
+
+
+def _thawed(value: Any) -> Any:
+    """A value with its numpy data as numpy has it."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_thawed, value))
+    if not isinstance(value, values.Array):
+        return value
+    import numpy
+
+    array = numpy.array(value.items, dtype=value.dtype)
+    return array[0] if value.shape is None else array.reshape(value.shape)
+
+
+def _finish(record: dict[str, Any]) -> dict[str, Any]:
+    """End as the interpreter does: wait for threads, run exit handlers, flush."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        _flush()
+    except BaseException as error:  # noqa: BLE001 - a worker's main
+        return _failure(error) if record["status"] == "ok" else record
+    return record
+
+
+def _flush() -> None:
+    for stream in {id(s): s for s in (sys.stdout, sys.stderr, sys.__stdout__) if s is not None}.values():
+        stream.flush()
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    """The record of an exception; the traceback goes to standard error, as it would without us."""
+    status = "error"
+    if isinstance(error, MemoryError):
+        status = "memory"
+    elif isinstance(error, OSError) and error.errno in _DISK:
+        status = "disk"
+    kind, message, line = type(error).__name__, "", 0
+    try:
+        message = str(error)[:2000]
+        frames = [f for f in traceback.walk_tb(error.__traceback__) if f[0].f_code.co_filename == _FILE]
+        line = frames[-1][1] if frames else getattr(error, "lineno", None) or 0
+        shown = traceback.TracebackException.from_exception(error, limit=-20)
+        shown.stack[:] = [frame for frame in shown.stack if frame.filename == _FILE]
+        print("".join(shown.format()), end="", file=sys.stderr)
+        _flush()
+    except BaseException:  # noqa: BLE001 - the program's own `__str__` may run here
+        pass
+    return {"status": status, "type": kind[:200], "message": message, "line": hex(int(line))}

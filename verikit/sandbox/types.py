@@ -1,0 +1,115 @@
+"""What goes into a sandbox and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, Self
+
+from verikit.errors import UsageError
+from verikit.sandbox.report import Report
+
+Status = Literal[
+    "ok", "error", "timeout", "memory", "output", "disk", "killed", "violation", "no_result", "infra_error"
+]
+"""How a run ended. All but `infra_error` are the program's doing; `infra_error` is ours and never scored.
+
+`error`: an exception left the program. `killed`: a signal ended it. `violation`: it entered the kernel by a forbidden
+gate. `no_result`: it ended without a record (`os._exit`), or with one that is not well-formed.
+"""
+
+Call = tuple[str, Sequence[Any], Mapping[str, Any]]
+"""A function of the program (`f`, `Solution().f`), its positional and keyword arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use."""
+
+    wall_s: float = 5.0
+    cpu_s: float | None = None
+    """None: one second more than the wall clock allows."""
+    memory_mb: int = 512
+    """Address space beyond what the interpreter itself takes."""
+    output_kb: int = 1024
+    """Standard output and error, each."""
+    disk_mb: int = 64
+    files: int = 4096
+    threads: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("wall_s", "cpu_s", "memory_mb", "output_kb", "disk_mb", "files", "threads"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1e9:
+                raise UsageError(f"the limit {name} is a positive number, not {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong in a program, or with the run of it."""
+
+    type: str
+    message: str = ""
+    line: int = 0
+    """Of the program; 0 if unknown."""
+
+    def __str__(self) -> str:
+        text = f"{self.type}: {self.message}" if self.message else self.type
+        return f"{text} (line {self.line})" if self.line else text
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended, and what it left: text, and the value of the call if one was asked."""
+
+    status: Status
+    value: Any = None
+    stdout: str = ""
+    stderr: str = ""
+    error: Failure | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One program to run; `map` takes many."""
+
+    code: str
+    stdin: str | bytes = ""
+    call: Call | None = None
+    limits: Limits | None = None
+    """None: the sandbox's own."""
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    """Relative names and contents, put into the program's directory."""
+
+
+class Sandbox(Protocol):
+    """Runs programs that may be hostile; never raises for what a program does."""
+
+    @property
+    def report(self) -> Report:
+        """What was proved to hold."""
+        ...
+
+    def run(
+        self,
+        code: str,
+        stdin: str | bytes = "",
+        call: Call | None = None,
+        limits: Limits | None = None,
+        files: Mapping[str, str | bytes] | None = None,
+    ) -> RunResult:
+        """Run one program; with `call`, call a function of it and return the value."""
+        ...
+
+    def map(self, jobs: Iterable[Job]) -> list[RunResult]:
+        """Run many programs, several at a time; results keep the order."""
+        ...
+
+    def close(self) -> None:
+        """End every process."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...

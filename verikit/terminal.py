@@ -1,0 +1,78 @@
+"""What a person sees on a terminal: aligned tables, and one line on stderr that tells how long work comes along."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import click
+
+REFRESH_S = 0.2
+"""How often the line changes in a terminal."""
+EVERY_S = 30.0
+"""How often a line is written where stderr is no terminal."""
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table with right-aligned columns, two spaces apart, under a bold header."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
+    return [click.style(lines[0], bold=True), *lines[1:]]
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: what a model wrote must not move the cursor."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+class Watch:
+    """Tells on stderr how long work comes along: a live line in a terminal, else a line now and then."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._live = sys.stderr.isatty()
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._done.set()
+        if self._thread:
+            self._thread.join()
+
+    def start(self, describe: Callable[[float], str]) -> None:
+        """Begin to show what `describe(seconds since now)` says."""
+        if not self._quiet:
+            self._thread = threading.Thread(target=self._show, args=(describe, time.monotonic()), daemon=True)
+            self._thread.start()
+
+    def note(self, text: str) -> None:
+        """Say something once."""
+        if not self._quiet:
+            with self._lock:
+                self._clear()
+                click.secho(text, dim=True, err=True)
+
+    def _show(self, describe: Callable[[float], str], start: float) -> None:
+        while not self._done.wait(REFRESH_S if self._live else EVERY_S):
+            line = printable(describe(time.monotonic() - start))
+            if not self._live:
+                self.note(line)
+                continue
+            with self._lock:
+                self._clear()
+                sys.stderr.write(line[: shutil.get_terminal_size().columns - 1])
+                sys.stderr.flush()
+        with self._lock:
+            self._clear()
+
+    def _clear(self) -> None:
+        if self._live:
+            sys.stderr.write("\r\x1b[2K")

@@ -1,0 +1,163 @@
+"""Does the program pass its tests? Each case runs in a sandboxed child of its own; the verdict is computed outside.
+
+What the program does (crash, hang, cheat) is its own 0.0; a row without readable tests, or a sandbox that fails, is
+unscored. Expected values never enter the child, so there is nothing to forge, save with `in_process=True`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from verikit.errors import UsageError
+from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+from verikit.verifiers import code_tests
+from verikit.verifiers.code_compare import holds, same_output, show
+from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
+from verikit.verifiers.fences import last
+
+
+@dataclass(frozen=True)
+class Code(Verifier):
+    """1.0 if the program in the completion passes its tests, which the row's meta holds.
+
+    `meta.tests` is a list of asserts, of `{"call": "f(2)", "expected": "4"}`, `{"fn", "args", "expected"}` or
+    `{"input", "output"}` (standard input and output); rows of HumanEval (`test`, `entry_point`), MBPP (`test_list`) and
+    LiveCodeBench (`public_test_cases`) are read as they are.
+    """
+
+    reward: Literal["all", "fraction"] = "all"
+    """All tests or nothing, or the share of tests passed."""
+    wall_s: float = 5.0
+    """For each case."""
+    memory_mb: int = 512
+    equality: Equality | None = None
+    """How values are compared; None: as the test is written (`==` for asserts, exact for `call`, JSON for `fn`)."""
+    tolerance: float = 0.0
+    """Numbers may differ by this much, absolutely or relatively."""
+    children: Literal["case", "row"] = "case"
+    """A child for each call (no call can know of another), or one for all calls of a row: faster, and as strict about
+    values, but the calls share the program's state, as they do in HumanEval's own script."""
+    in_process: bool = False
+    """Run the asserts inside the program's own process. The program can forge the verdict."""
+    name = "code"
+
+    def __post_init__(self) -> None:
+        if self.children == "row" and self.reward == "fraction":
+            raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself, as many at a time as the machine has processors.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        box = default_sandbox(ISOLATION)
+        if len(samples) < 2:
+            return [self._one(sample, box) for sample in samples]
+        with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
+            return list(threads.map(lambda sample: self._one(sample, box), samples))
+
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
+    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+        try:
+            cases = code_tests.read(sample.meta, lift=not self.in_process)
+        except (ValueError, TypeError) as problem:
+            return Score.error(f"the row's tests can't be read: {problem}")
+        program = extract(sample.completion)
+        if not program.strip():
+            return Score(0.0, reason="no program in the completion")
+        program = _complete(program, sample)
+        if self.children == "row":
+            called = tuple(case for case in cases if isinstance(case, Called))
+            cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
+        passed, first = 0, ""
+        for case in cases:
+            verdict = self._case(case, program, box)
+            if isinstance(verdict, Score):
+                return verdict
+            passed += not verdict
+            first = first or (verdict and (f"{case.text[:120]}: {verdict}" if case.text else verdict))
+            if first and self.reward == "all":
+                break
+        share = passed / len(cases)
+        reason = first if first else f"passes {len(cases)} of {len(cases)} tests"
+        if first and self.reward == "fraction":
+            reason = f"passes {passed} of {len(cases)}; {first}"
+        if self.in_process:
+            reason = f"in process, forgeable: {reason}"
+        return Score(share if self.reward == "fraction" else float(not first), answer=program, reason=reason)
+
+    def _case(self, case: Case, program: str, box: LocalSandbox) -> str | Score:
+        """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
+        result = self._run(case, program, box)
+        if result.status == "infra_error":
+            return Score.error(f"not the program's fault: {result.error}")
+        if result.status != "ok":
+            return f"{result.status} ({result.error})" if result.error else result.status
+        if isinstance(case, Piped):
+            return "" if same_output(result.stdout, case.stdout, self.tolerance) else "another output"
+        if isinstance(case, Driven):
+            return ""
+        pairs = zip(case.cases, result.value, strict=True) if isinstance(case, Together) else [(case, result.value)]
+        wrong = ((one, value) for one, value in pairs if not holds(one, value, box, self.equality, self.tolerance))
+        return next((f"{one.text[:120]}: gives {show(value)}" for one, value in wrong), "")
+
+    def _run(self, case: Case, program: str, box: LocalSandbox) -> RunResult:
+        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        if isinstance(case, Driven) and self.in_process:
+            whole = f"{program}\n{case.code}\ndef verikit_end(): return True\n"
+            return box.run(whole, call=("verikit_end", [], {}), limits=limits)
+        if isinstance(case, Driven):
+            return self._drive(case, program, box, limits)
+        if isinstance(case, Piped):
+            return box.run(program, case.stdin, limits=limits)
+        if isinstance(case, Together):
+            return box.run_calls(program, [_located(one.call, program) for one in case.cases], limits)
+        return box.run(program, call=_located(case.call, program), limits=limits)
+
+    def _drive(self, case: Driven, program: str, box: LocalSandbox, limits: Limits) -> RunResult:
+        """Run the test code in a session of its own; each call it makes runs the program in a fresh child.
+
+        Test code that fails before it has met the program is the row's fault.
+        """
+        met = False
+
+        def answer(function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
+            nonlocal met
+            met = True
+            return box.run(program, call=(function, args, kwargs), limits=limits)
+
+        with box.session(limits, science="numpy" in case.code or "sympy" in case.code) as session:
+            result = session.run(case.code, ask=case.functions, answer=answer)
+        if result.status == "error" and not met:
+            return RunResult("infra_error", error=Failure("test code", str(result.error)))
+        return result
+
+
+def extract(completion: str) -> str:
+    """The program in a completion: the last fenced block marked as Python or unmarked, else the whole text."""
+    block = last(completion, "python", "py", "python3", "")
+    return completion if block is None else block
+
+
+def _located(call: Call, program: str) -> Call:
+    """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
+    name, args, kwargs = call
+    inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program
+    return (f"Solution().{name}" if inside else name), args, kwargs
+
+
+def _complete(program: str, sample: Sample) -> str:
+    """Put the prompt's code before a completion that only goes on with it (HumanEval)."""
+    entry, prompt = sample.meta.get("entry_point"), sample.prompt
+    if entry and isinstance(prompt, str) and f"def {entry}" in prompt and f"def {entry}" not in program:
+        return prompt + program
+    return program

@@ -1,0 +1,292 @@
+"""Tests of a programming problem, read from a row into cases whose verdict is computed outside the sandbox.
+
+A literal assert (`assert f(2) == 4`) is lifted to a call and an expected value that never meets the program. Tests that
+do more (loops, helpers, exceptions) become a `Driven` case: they run in a sandbox of their own and reach the program
+only through calls that carry plain data. Rows of HumanEval, MBPP and LiveCodeBench are recognised by their keys. A row
+that can't be read raises ValueError: the data's fault, never the candidate's.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from verikit.sandbox import Call
+
+Equality = Literal["python", "exact", "json"]
+"""`python`: as `==` says. `exact`: of the same types all the way down. `json`: as `==`, tuples being lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call and what must come out."""
+
+    call: Call
+    expected: Any
+    equality: Equality = "python"
+    relation: Literal["equal", "true", "false", "close"] = "equal"
+    tolerance: float = 0.0
+    """Of `close`, absolute."""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """Standard input, and all that must appear on standard output."""
+
+    stdin: str
+    stdout: str
+    text: str = "standard output"
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """Test code that runs apart from the program and calls its functions from afar."""
+
+    code: str
+    functions: tuple[str, ...]
+    text: str = "test program"
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """All calls of a row, for one child."""
+
+    cases: tuple[Called, ...]
+    text: str = ""
+
+
+Case = Called | Piped | Driven | Together
+
+
+def read(meta: Mapping[str, Any], *, lift: bool = True) -> list[Case]:
+    """The cases of a row; without `lift`, asserts stay test programs.
+
+    Raises:
+        ValueError: there are none, or they can't be read; says which keys were seen.
+    """
+    if "tests" in meta:
+        return _any_form(meta["tests"], meta, lift)
+    if "test" in meta and "entry_point" in meta:
+        return _human_eval(str(meta["test"]), str(meta["entry_point"]), lift)
+    if "test_list" in meta:
+        setup = str(meta.get("test_setup_code") or "")
+        return _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
+    lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
+    if lists:
+        return [case for key in lists for case in _any_form(_json(meta[key], key), meta, lift)]
+    raise ValueError(
+        f"no tests in this row (meta has {', '.join(sorted(meta)) or 'nothing'}); put them into meta.tests"
+    )
+
+
+def _json(value: Any, key: str) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError(
+            f"{key} is not JSON (LiveCodeBench packs its private tests with pickle; unpack them first)"
+        ) from None
+
+
+def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
+    if isinstance(tests, str):
+        if "def check" in tests:
+            return _human_eval(tests, str(meta.get("entry_point") or ""), lift)
+        return _asserts([tests], "", lift)
+    if isinstance(tests, Mapping):  # APPS and TACO keep two parallel lists
+        inputs, outputs = tests.get("inputs"), tests.get("outputs")
+        if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
+            raise ValueError("tests as an object need lists `inputs` and `outputs` of one length")
+        function = tests.get("fn_name")
+        pairs = [{"input": i, "output": o} for i, o in zip(inputs, outputs, strict=True)]
+        if function:
+            pairs = [{"fn": function, "args": p["input"], "expected": p["output"]} for p in pairs]
+        return _any_form(pairs, meta, lift)
+    if not isinstance(tests, Sequence) or not tests:
+        raise ValueError("tests are a list of asserts or of objects, and not empty")
+    if all(isinstance(test, str) for test in tests):
+        return _asserts(tests, "", lift)
+    return [_object(test, meta) for test in tests]
+
+
+def _object(test: Any, meta: Mapping[str, Any]) -> Case:
+    """One test given as an object."""
+    if not isinstance(test, Mapping):
+        raise ValueError(f"a test is an assert or an object, not {type(test).__name__}")
+    if "fn" in test and "expected" in test:
+        call = (str(test["fn"]), list(test.get("args") or []), dict(test.get("kwargs") or {}))
+        return Called(call, test["expected"], "json", text=str(test["fn"]))
+    if "call" in test and "expected" in test:
+        read_call = _call(_expression(str(test["call"])))
+        if read_call is None:
+            raise ValueError(f"{test['call']!r} is no call with literal arguments")
+        return Called(read_call, _literal(_expression(str(test["expected"]))), "exact", text=str(test["call"]))
+    if "input" in test and "output" in test:
+        function = _function_name(meta)
+        if function and test.get("testtype", "functional") == "functional":
+            args = [json.loads(line) for line in str(test["input"]).split("\n") if line.strip()]
+            return Called((function, args, {}), json.loads(str(test["output"])), "json", text=function)
+        return Piped(_text(test["input"]), _text(test["output"]))
+    raise ValueError(
+        f"a test has `fn` and `expected`, `call` and `expected`, or `input` and `output`, not {sorted(test)}"
+    )
+
+
+def _text(value: Any) -> str:
+    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _function_name(meta: Mapping[str, Any]) -> str:
+    """LiveCodeBench's name of the method to call, if the problem has one."""
+    inner = _json(meta.get("metadata") or {}, "metadata")
+    name = meta.get("fn_name") or (inner.get("func_name") if isinstance(inner, Mapping) else None)
+    return str(name) if name else ""
+
+
+def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
+    """`check(candidate)`: its asserts lifted if all are literal, otherwise driven as one."""
+    tree = _module(test)
+    check = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "check"), None)
+    if check is None or not entry_point or not check.args.args:
+        raise ValueError("a HumanEval test defines check(candidate) and the row names an entry_point")
+    parameter = check.args.args[0].arg
+    others = [n for n in tree.body if n is not check and not _is_metadata(n)]
+    lifted = [] if others or not lift else _lift(check.body, {parameter: entry_point})
+    if lifted:
+        return list(lifted)
+    return [Driven(f"{test}\ncheck({entry_point})\n", (entry_point,), f"check({entry_point})")]
+
+
+def _is_metadata(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign | ast.Pass) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
+
+
+def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
+    """Each text lifted where that is possible, else driven, with the setup before it."""
+    cases: list[Case] = []
+    for test in tests:
+        tree = _module(str(test))
+        lifted = _lift(tree.body, {}) if lift and not setup.strip() else []
+        if lifted:
+            cases += lifted
+        else:
+            whole = f"{setup}\n{test}\n"
+            cases.append(Driven(whole, _free_functions(_module(whole)), str(test).strip()[:200]))
+    if not cases:
+        raise ValueError("no tests in this row")
+    return cases
+
+
+def _module(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(f"a test that is not Python: {error}") from None
+
+
+def _expression(text: str) -> ast.expr:
+    body = _module(text.strip()).body
+    if len(body) != 1 or not isinstance(body[0], ast.Expr):
+        raise ValueError(f"{text[:100]!r} is no expression")
+    return body[0].value
+
+
+def _lift(body: Sequence[ast.stmt], names: Mapping[str, str]) -> list[Called]:
+    """A call for each statement; empty unless every one is a literal assert."""
+    cases = []
+    for statement in body:
+        if _is_metadata(statement) and not isinstance(statement, ast.Assign):
+            continue
+        case = _lift_assert(statement.test, names) if isinstance(statement, ast.Assert) else None
+        if case is None:
+            return []
+        cases.append(case)
+    return cases
+
+
+def _lift_assert(test: ast.expr, names: Mapping[str, str]) -> Called | None:
+    """`f(…) == lit`, `lit == f(…)`, `f(…) is None`, `f(…)`, `not f(…)`, `abs(f(…) - lit) < lit`."""
+    text = ast.unparse(test)
+    if isinstance(test, ast.Call) and (call := _call(test, names)):
+        return Called(call, True, relation="true", text=text)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and (call := _call(test.operand, names)):
+        return Called(call, False, relation="false", text=text)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    left, right, relation = test.left, test.comparators[0], test.ops[0]
+    try:
+        if isinstance(relation, ast.Eq | ast.Is):
+            call = _call(left, names)
+            if call is None:
+                left, right = right, left
+                call = _call(left, names)
+            equality: Equality = "exact" if isinstance(relation, ast.Is) else "python"
+            return Called(call, _literal(right), equality, text=text) if call else None
+        if isinstance(relation, ast.Lt | ast.LtE) and _is_distance(left):
+            inner: ast.BinOp = left.args[0]  # type: ignore[attr-defined]
+            call = _call(inner.left, names)
+            if call:
+                return Called(
+                    call, _literal(inner.right), relation="close", tolerance=float(_literal(right)), text=text
+                )
+    except ValueError:
+        return None
+    return None
+
+
+def _is_distance(node: ast.expr) -> bool:
+    """`abs(a - b)`."""
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "abs" and len(node.args) == 1
+        and isinstance(node.args[0], ast.BinOp) and isinstance(node.args[0].op, ast.Sub)
+    )  # fmt: skip
+
+
+def _call(node: ast.expr, names: Mapping[str, str] | None = None) -> Call | None:
+    """A call of a plain function with literal arguments; None for anything else."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or hasattr(builtins, node.func.id):
+        return None
+    if any(keyword.arg is None for keyword in node.keywords):
+        return None
+    try:
+        args = [_literal(argument) for argument in node.args]
+        kwargs = {str(keyword.arg): _literal(keyword.value) for keyword in node.keywords}
+    except ValueError:
+        return None
+    return (names or {}).get(node.func.id, node.func.id), args, kwargs
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError("not a literal") from None
+
+
+def _free_functions(tree: ast.Module) -> tuple[str, ...]:
+    """The functions a test calls but does not define: those of the program."""
+    bound = {name for node in ast.walk(tree) for name in _BINDS.get(type(node), _nothing)(node)}
+    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    return tuple(sorted(name for name in called - bound if not hasattr(builtins, name)))
+
+
+def _nothing(node: Any) -> list[str]:
+    return []
+
+
+_BINDS: dict[type[ast.AST], Callable[[Any], list[str]]] = {
+    ast.FunctionDef: lambda n: [n.name],
+    ast.ClassDef: lambda n: [n.name],
+    ast.arg: lambda n: [n.arg],
+    ast.alias: lambda n: [(n.asname or n.name).partition(".")[0]],
+    ast.Name: lambda n: [n.id] if isinstance(n.ctx, ast.Store) else [],
+}

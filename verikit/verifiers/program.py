@@ -1,0 +1,181 @@
+"""Absolute Zero's checks (arXiv 2505.03335): deduction, abduction, induction, and whether a proposed task is valid.
+
+A model's text is never pasted, evaluated or unpickled: literals are read by a child that runs none of it, bound to a
+call as values, and results are compared here, of exactly the same types (`1 != True`; `numeric=True` lifts that).
+What the completion gets wrong is its 0.0; a row that can't be read, or a sandbox that fails, is unscored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_sandbox, same
+from verikit.sandbox.guest import source
+from verikit.text import tagged
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+from verikit.verifiers.fences import fenced, last
+from verikit.verifiers.proposal import Invalid, OurFault, Preset, validate
+
+Task = Literal["deduction", "abduction", "induction", "propose"]
+_REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abduction", "code_f": "induction"}
+
+
+@dataclass(frozen=True)
+class Program(Verifier):
+    """1.0 if the completion solves the task on a program that the row's meta holds.
+
+    `deduction` (meta: program, input, output): the completion's ```output block equals the output.
+    `abduction` (program, output): the program turns the ```input block into the output; any such input will do.
+    `induction` (pairs of input and output texts): the ```python block turns every input into its output.
+    `propose`: the ```python and ```input blocks are a valid task: well-formed, safe, deterministic.
+    The entry function is `f`; inputs are argument lists of literals, outputs are literals.
+    """
+
+    task: Task | None = None
+    """None: `meta.task` of each row."""
+    preset: Preset = "paper"
+    """`azr-repo`: induction checks the hidden half only; proposals follow the repository's structural rules."""
+    numeric: bool = False
+    """Compare as `==` does (1 == 1.0 == True) instead of type by type."""
+    wall_s: float = 10.0
+    memory_mb: int = 512
+    name = "program"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself, as many at a time as the machine has processors.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        box = default_sandbox(ISOLATION)
+        with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
+            return list(threads.map(lambda sample: self._one(sample, box), samples))
+
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
+    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+        task = self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
+        check = {
+            "deduction": self._deduction, "abduction": self._abduction, "induction": self._induction,
+            "propose": self._propose,
+        }.get(str(task))  # fmt: skip
+        if check is None:
+            return Score.error(f"meta.task is deduction, abduction, induction or propose, not {task!r}")
+        answer = tagged(sample.completion, "answer")
+        try:
+            return check(answer if answer is not None else sample.completion, sample.meta, box)
+        except Invalid as problem:
+            return Score(0.0, reason=str(problem)[:500])
+        except OurFault as problem:
+            return Score.error(str(problem)[:500])
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+
+    def _deduction(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
+        gold = self._data("literal", _field(meta, "output"), box)
+        said = _block(text, "output")
+        value = self._read("literal", said, box)
+        return self._verdict(value, gold, said)
+
+    def _abduction(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
+        gold = self._data("literal", _field(meta, "output"), box)
+        said = _block(text, "input")
+        args, kwargs = self._read("arguments", said, box)
+        result = self._call(_field(meta, "program"), args, kwargs, box)
+        if result.status != "ok":
+            return Score(0.0, answer=said, reason=f"the program does not take this input: {result.error}")
+        return self._verdict(result.value, gold, said)
+
+    def _induction(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
+        given = meta.get("pairs")
+        try:
+            texts = [
+                [str(p["input"]), str(p["output"])] if isinstance(p, Mapping) else list(map(str, p))
+                for p in given or ()
+            ]
+        except (TypeError, KeyError):
+            texts = []
+        if not texts or any(len(pair) != 2 for pair in texts):
+            raise OurFault("meta.pairs is a list of input and output texts, and not empty")
+        pairs = self._data("pairs", texts, box)
+        hidden = len(pairs) // 2 if self.preset == "azr-repo" else 0
+        program = last(text, "python", "py", "")
+        if program is None:
+            raise Invalid("no python block in the completion")
+        for number, ((args, kwargs), gold) in enumerate(pairs[hidden:], hidden + 1):
+            result = self._call(program, args, kwargs, box)
+            if result.status != "ok":
+                return Score(0.0, answer=program, reason=f"pair {number}: {result.status} ({result.error})")
+            if not self._equal(result.value, gold):
+                return Score(0.0, answer=program, reason=f"pair {number}: another output")
+        return Score(1.0, answer=program, reason=f"all {len(pairs) - hidden} pairs")
+
+    def _propose(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
+        blocks = fenced(text)
+        program = next((content for label, content in reversed(blocks) if label in ("python", "py")), None)
+        inputs = [content for label, content in blocks if label == "input"]
+        if program is None or not inputs:
+            raise Invalid("a proposal is a python block and an input block")
+        valid = validate(box, program, inputs[-1], preset=self.preset, limits=self._limits)
+        return Score(1.0, answer=program, reason=f"valid; gives {valid.output[:200]}")
+
+    def _verdict(self, value: Any, gold: Any, said: str) -> Score:
+        right = self._equal(value, gold)
+        return Score(float(right), answer=said.strip(), reason="the same value" if right else "another value")
+
+    def _equal(self, value: Any, gold: Any) -> bool:
+        return bool(value == gold) if self.numeric else same(value, gold)
+
+    def _call(self, program: str, args: list[Any], kwargs: dict[str, Any], box: LocalSandbox) -> RunResult:
+        result = box.run(program, call=("f", args, kwargs), limits=self._limits)
+        if result.status == "infra_error":
+            raise OurFault(f"the sandbox failed: {result.error}")
+        return result
+
+    def _read(self, how: str, text: Any, box: LocalSandbox) -> Any:
+        """Read what the completion says.
+
+        Raises:
+            Invalid: it is no literal.
+        """
+        result = box.run(source("reading"), call=(how, [text], {}), limits=self._limits)
+        if result.status == "infra_error":
+            raise OurFault(f"the sandbox failed: {result.error}")
+        if result.status != "ok":
+            raise Invalid(f"not a literal: {result.error}")
+        return result.value
+
+    def _data(self, how: str, text: Any, box: LocalSandbox) -> Any:
+        """Read what the row says.
+
+        Raises:
+            OurFault: it can't be read.
+        """
+        try:
+            return self._read(how, text, box)
+        except Invalid as problem:
+            raise OurFault(f"the row can't be read: {problem}") from None
+
+
+def _field(meta: Mapping[str, Any], name: str) -> str:
+    if not isinstance(meta.get(name), str):
+        raise OurFault(f"meta.{name} is missing or no text (meta has {', '.join(sorted(meta)) or 'nothing'})")
+    return str(meta[name])
+
+
+def _block(text: str, label: str) -> str:
+    """The last block of that label; without any fence, the whole text."""
+    content = last(text, label)
+    if content is None and not fenced(text) and text.strip():
+        return text
+    if content is None:
+        raise Invalid(f"no {label} block in the completion")
+    return content

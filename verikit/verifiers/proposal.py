@@ -1,0 +1,126 @@
+"""Is a proposed Absolute Zero task valid? Structure, safety, integrity, determinism, in this order.
+
+The list of banned imports is the paper's (figure 10): it keeps tasks deterministic and self-contained. It is no
+sandbox; the sandbox is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from verikit.errors import SandboxError
+from verikit.sandbox import Limits, LocalSandbox, Opaque, Symbolic
+from verikit.sandbox.guest import source
+from verikit.sandbox.values import Array
+
+Preset = Literal["paper", "azr-repo"]
+
+BANNED = (
+    "logging", "random", "multiprocessing", "pebble", "subprocess", "threading", "datetime", "time", "hashlib",
+    "calendar", "bcrypt", "os.sys", "os.path", "sys.exit", "os.environ",
+)  # fmt: skip
+_REPOSITORY_ADDS = ("hmac",)
+
+
+class Invalid(ValueError):
+    """What the model wrote breaks a rule; says which."""
+
+
+class OurFault(ValueError):
+    """The row or the sandbox failed; the model is not to blame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Valid:
+    """A valid task."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    value: Any
+    output: str
+    """The value as a literal."""
+
+
+def validate(box: LocalSandbox, program: str, given: str, *, preset: Preset = "paper", limits: Limits) -> Valid:
+    """Check one proposal, a program and an argument list of literals.
+
+    Raises:
+        Invalid: it breaks a rule.
+        OurFault: the sandbox failed.
+    """
+    _structure(_guest(box, "structure", program, limits), preset)
+    args, kwargs = _guest(box, "arguments", given, limits)
+    call = ("f", args, kwargs)
+    result = box.run(program, call=call, limits=limits)
+    if result.status == "infra_error":
+        raise OurFault(f"the sandbox failed: {result.error}")
+    if result.status != "ok":
+        raise Invalid(f"integrity: {result.status} ({result.error})")
+    if result.value is None:
+        raise Invalid("integrity: returns nothing")
+    output = as_literal(result.value)
+    try:
+        settled = box.deterministic(program, call=call, limits=limits)
+    except SandboxError as error:
+        raise OurFault(str(error)) from None
+    if not settled:
+        raise Invalid("determinism: another value in another process or at the next call")
+    return Valid(args, kwargs, result.value, output)
+
+
+def _guest(box: LocalSandbox, how: str, text: str, limits: Limits) -> Any:
+    result = box.run(source("reading"), call=(how, [text], {}), limits=limits)
+    if result.status == "infra_error":
+        raise OurFault(f"the sandbox failed: {result.error}")
+    if result.status != "ok":
+        raise Invalid(f"{how}: {result.error}")
+    return result.value
+
+
+def _structure(facts: dict[str, Any], preset: Preset) -> None:
+    """The rules that can be read off the program's text."""
+    if not facts["has_f"]:
+        raise Invalid("structure: no function f at the top level")
+    if not facts["returns"]:
+        raise Invalid("structure: f returns nothing")
+    if preset == "azr-repo":
+        if facts["functions"] != 1:
+            raise Invalid("structure: more than one def")
+        parts = {part for name in facts["imports"] for part in name.split(".")}
+        found = sorted(parts & {*BANNED, *_REPOSITORY_ADDS})
+    else:
+        used = [*facts["imports"], *facts["attributes"]]
+        found = sorted(b for b in BANNED if any(name == b or name.startswith(b + ".") for name in used))
+        found += [name for name in ("__import__", "exec", "eval", "open") if name in facts["names"]]
+    if found:
+        raise Invalid(f"safety: uses {', '.join(found)}")
+
+
+def as_literal(value: Any) -> str:
+    """A value as Python literal text, for prompts and rows.
+
+    Raises:
+        Invalid: it has no literal, or none of a reasonable length.
+    """
+    if _foreign(value):
+        raise Invalid("integrity: returns a value that no literal stands for")
+    try:
+        text = repr(value)
+    except ValueError:
+        raise Invalid("integrity: returns a number too long to write") from None
+    if len(text) > 100_000:
+        raise Invalid("integrity: returns a value too long to write")
+    return text
+
+
+def _foreign(value: Any) -> bool:
+    if isinstance(value, list | tuple | set):
+        return any(map(_foreign, value))
+    if isinstance(value, dict):
+        return any(_foreign(k) or _foreign(v) for k, v in value.items())
+    if isinstance(value, float):
+        return value != value or value in (float("inf"), float("-inf"))
+    return not (value is None or isinstance(value, bool | int | complex | str | bytes)) or isinstance(
+        value, Opaque | Symbolic | Array
+    )
