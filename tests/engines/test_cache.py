@@ -182,6 +182,24 @@ def test_many_processes_and_threads_share_one_file(tmp_path, kind):
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
+def test_threads_that_make_one_file_at_the_same_time_all_get_it(tmp_path):
+    failures = []
+
+    def connect(path):
+        try:
+            Cache(path).connect().close()
+        except ConfigError as error:
+            failures.append(error)
+
+    for number in range(40):
+        threads = [threading.Thread(target=connect, args=(tmp_path / f"{number}.sqlite",)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+
+
 def test_a_spec_loads_behind_a_cache(tmp_path):
     (tmp_path / "r.jsonl").write_text('{"request": {"prompt": "a"}, "generation": {"outputs": [{"text": "x"}]}}\n')
     engine = load_engine(f"replay:{tmp_path / 'r.jsonl'}", cache=Cache(tmp_path / "c.sqlite"))

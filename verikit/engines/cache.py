@@ -59,18 +59,27 @@ class Cache:
         Raises:
             ConfigError: it can't be opened, or is something else.
         """
+        end = time.monotonic() + BUSY_S
         try:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
-            try:
-                self._prepare(connection)
-            except sqlite3.Error:
-                connection.close()
-                raise
+            while (connection := self._open(end)) is None:
+                time.sleep(0.02)
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"can't open the cache {self.path}: {error}", hint="VERIKIT_CACHE names another"
             ) from None
+        return connection
+
+    def _open(self, end: float) -> sqlite3.Connection | None:
+        """Open and prepare the file; None where another process is at that, for which SQLite itself does not wait."""
+        connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
+        try:
+            self._prepare(connection)
+        except sqlite3.Error as error:
+            connection.close()
+            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") and time.monotonic() < end:
+                return None
+            raise
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -80,7 +89,8 @@ class Cache:
             )
 
         if not ours():
-            if _pragma(connection, "application_id") != APPLICATION and _pragma(connection, "schema_version"):
+            # In this order: whoever makes the table sets the mark in the same transaction.
+            if _pragma(connection, "schema_version") and _pragma(connection, "application_id") != APPLICATION:
                 raise sqlite3.DatabaseError("it is another program's database")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
