@@ -56,7 +56,7 @@ def clean_environment(seed: int = 0) -> dict[str, str]:
     """The whole environment of a sandboxed interpreter: nothing of ours but where libraries lie."""
     fixed = {
         "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": str(seed),
-        "PYTHONIOENCODING": "utf-8:strict", "LD_BIND_NOW": "1", "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONIOENCODING": "utf-8:strict", "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
     }  # fmt: skip
     return fixed | {name: os.environ[name] for name in _KEPT if name in os.environ}
