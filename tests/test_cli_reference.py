@@ -13,12 +13,13 @@ PAGE = ROOT / "docs/cli.md"
 def reference():
     parts = ["# Command line\n\nWritten from the commands' own help.\n"]
     for name in COMMANDS:
-        context = click.Context(cli, info_name="verikit", max_content_width=100, terminal_width=100)
+        wide = {"max_content_width": 100, "terminal_width": 100}
+        context = cli.make_context("verikit", ["list"], resilient_parsing=True, **wide)
         command = cli.get_command(context, name)
-        below = click.Context(command, info_name=name, parent=context, max_content_width=100, terminal_width=100)
+        below = click.Context(command, info_name=name, parent=context, **wide)
         parts.append(f"\n## {name}\n\n```text\n{command.get_help(below)}\n```\n")
         for sub in getattr(command, "commands", {}).values():
-            deeper = click.Context(sub, info_name=sub.name, parent=below, max_content_width=100, terminal_width=100)
+            deeper = click.Context(sub, info_name=sub.name, parent=below, **wide)
             parts.append(f"\n### {name} {sub.name}\n\n```text\n{sub.get_help(deeper)}\n```\n")
     return "".join(parts)
 

@@ -20,6 +20,7 @@ OPTIONS = {
     "json_schema": "json_schema({'type': 'object', 'patternProperties': {'^a': {}}})",
     "length": "length(max=100, unit='words')",
     "length_guard": "length_guard(exact, 100)",
+    "with_timeout": "with_timeout(exact, 5)",
     "regex": r"regex('(\d+)', True)",
     "tags": "tags('think', 'answer')",
     **{name: f"{name}(exact, 0.5*f1)" for name in ("all_of", "first_of", "majority", "maximum", "mean", "minimum")},

@@ -17,7 +17,7 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _DELETE_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _BLANK_PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation + "‘’´`", " "))
 _YES_NO = frozenset({"yes", "no", "noanswer"})
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?:\s*(\{)|[ \t]+([^\s${}]+))")
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?:\s*(\{)|[ \t]+([^\s${}][^\s$]*))")
 
 
 def squad(text: str) -> str:

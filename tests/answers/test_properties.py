@@ -1,5 +1,6 @@
 """Properties over random formulas: rewriting keeps the verdict, perturbing changes it, no text breaks anything."""
 
+import time
 from fractions import Fraction
 
 import pytest
@@ -153,3 +154,26 @@ PIECES = st.sampled_from(
 def test_no_mathematical_debris_raises(answer, gold):
     verify(answer, gold)
     verify(answer, "3")
+
+
+NESTS = [
+    r"\lfloor {} \rfloor",
+    r"\gcd({}, 2)",
+    r"\sqrt{{1+{}}}",
+    "x^{{{}}}",
+    r"\binom{{x}}{{{}}}",
+    r"\log({})",
+    "({})!",
+    "|{}|",
+]
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_work_grows_gently_with_nesting(nest):
+    text = "x"
+    for _ in range(18):
+        text = nest.format(text)
+    start = time.thread_time()
+    verify(text, "x+1")
+    verify(text + "!" * 24, text)
+    assert time.thread_time() - start < 1

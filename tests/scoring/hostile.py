@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def segfault(sample: Sample) -> float:
 
 def leave(sample: Sample) -> float:
     if sample.completion == "bad":
-        sys.exit(0)
+        os._exit(0)
     return right(sample)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from verikit.answers.evaluate import Field, Opaque, Overflow, Undefined, exact
+from verikit.answers.evaluate import Field, Opaque, Overflow, Undefined
 from verikit.answers.tree import Node, Number
 
 DIGITS = 60
@@ -86,7 +86,7 @@ class AnalyticField(Field):
 
     def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
         """Real powers where they are real, odd roots of negative numbers included."""
-        e = exact(exponent)
+        e = self.exact(exponent)
         value = self.number(e) if e is not None else self.value(exponent)
         try:
             if base == 0:

@@ -36,6 +36,8 @@ class Field(ABC):
 
     def __init__(self) -> None:
         self.steps = 0
+        self.known: dict[int, tuple[Node, Number | None]] = {}
+        """Exact values found so far by the node's identity; the node is kept so that its identity stays its own."""
 
     @abstractmethod
     def number(self, value: Number) -> Any:
@@ -68,6 +70,23 @@ class Field(ABC):
     @abstractmethod
     def opaque(self, node: Node) -> Any:
         """What can't be computed; a field may stand a token of its structure in for it."""
+
+    def exact(self, node: Node) -> Number | None:
+        """The rational value of a tree, None if it has none or is too large; each node is tried once."""
+        if node.op == "num":
+            value: Number = node.args[0]
+            return value
+        if node.op in ("sym", "const"):
+            return None
+        if id(node) not in self.known:
+            field = ExactField()
+            field.known = self.known
+            try:
+                found = field.value(node)
+            except (Undefined, Opaque, TooBig):
+                found = None
+            self.known[id(node)] = (node, found)
+        return self.known[id(node)][1]
 
     def value(self, node: Node) -> Any:
         """Evaluate a scalar tree.
@@ -126,12 +145,12 @@ class Field(ABC):
 
     def _function(self, name: str, args: tuple[Node, ...]) -> Any:
         if name in _EXACT:
-            known = [exact(a) for a in args]
+            known = [self.exact(a) for a in args]
             if all(k is not None for k in known):
                 return self.number(_EXACT[name](*known))
         if name == "binom":
             top, bottom = args
-            n, k = exact(top), exact(bottom)
+            n, k = self.exact(top), self.exact(bottom)
             if n is not None and k is not None:
                 return self.number(_binomial(n, k))
             below = Node("mul", (Node("fact", (bottom,)), Node("fact", (_minus(top, bottom),))))
@@ -139,7 +158,7 @@ class Field(ABC):
         return self.function(name, [self.value(a) for a in args], name.endswith(":") or name == "residue")
 
     def _factorial(self, arg: Node) -> Any:
-        n = exact(arg)
+        n = self.exact(arg)
         if isinstance(n, int) and 0 <= n <= 2500:
             product = 1
             for k in range(2, n + 1):
@@ -150,7 +169,7 @@ class Field(ABC):
         return self.function("factorial", [self.value(arg)], False)
 
     def _big(self, op: str, variable: Node, low: Node, high: Node, body: Node) -> Any:
-        first, last = exact(low), exact(high)
+        first, last = self.exact(low), self.exact(high)
         if not (isinstance(first, int) and isinstance(last, int)):
             return self.opaque(Node(op, (variable, low, high, body)))
         if last - first >= MAX_TERMS:
@@ -279,16 +298,7 @@ class ExactField(Field):
 
 def exact(node: Node) -> Number | None:
     """The rational value of a tree, None if it is not known to have one or is too large."""
-    if node.op == "num":
-        value: Number = node.args[0]
-        return value
-    if node.op in ("sym", "const"):
-        return None
-    try:
-        found: Number = ExactField().value(node)
-    except (Undefined, Opaque, TooBig):
-        return None
-    return found
+    return ExactField().exact(node)
 
 
 def exact_root(base: Number, degree: int) -> Number | None:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from verikit.answers.evaluate import Field, Undefined, exact, substitute
+from verikit.answers.evaluate import Field, Undefined, substitute
 from verikit.answers.tree import Node, Number, TooBig
 
 PRIMES = (123892423119921481, 504447943151558641)
@@ -128,7 +128,7 @@ class ModularField(Field):
 
     def power(self, base: int, exponent: Node, base_node: Node) -> int:
         """Integer powers however large; roots of rationals whose primes have images; a stand-in for the rest."""
-        e = exact(exponent)
+        e = self.exact(exponent)
         if e is None:
             self.opaque_seen = True
             return _hash(self.prime, "pow", base, self.value(exponent))
@@ -147,7 +147,7 @@ class ModularField(Field):
 
     def _rational_root(self, base_node: Node, e: Fraction) -> int | None:
         """The image of the e-th power of a rational tree; None if it has none."""
-        base = exact(base_node)
+        base = self.exact(base_node)
         if base is None or abs(e.numerator) > 1_000 or e.denominator > 12:
             return None
         base = Fraction(base)

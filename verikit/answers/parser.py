@@ -39,6 +39,8 @@ _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
     "sep sept oct nov dec bc ad bce ce am pm million billion thousand trillion dozen".split()
 )
+MAX_POSTFIXES = 24
+"""Tokens of factorial, percent and prime signs and exponents after one atom."""
 MAX_LABEL = 6
 """Words of a noun after a number, or of a label before one."""
 
@@ -198,7 +200,7 @@ class Parser(AtomParser):
                 raise TooBig("a product of too many factors")
             if self.token.text in _TIMES and self.token.kind in ("op", "cmd"):
                 self.take()
-                node, plain = Node("mul", (node, self._signed_power())), False
+                node, plain = _times(node, self._signed_power()), False
             elif (self.at("/") and self.ahead().kind not in ("unit", "word")) or self.at("div"):
                 self.take()
                 node, plain = Node("div", (node, self._signed_power())), False
@@ -254,7 +256,7 @@ class Parser(AtomParser):
             return Node("add", (*left.args, right))
         if left.op == right.op == "num" and previous.kind == "num":
             raise NotMath("two numbers side by side")
-        return Node("mul", (left, right))
+        return _times(left, right)
 
     def power(self) -> Node:
         """Read an atom, then its postfixes and exponents."""
@@ -264,7 +266,10 @@ class Parser(AtomParser):
         return node
 
     def _postfixes(self, node: Node) -> Node:
+        start = self.index
         while self.token.kind in ("op", "cmd"):
+            if self.index - start > MAX_POSTFIXES:
+                raise TooBig("too many signs after a value")
             text = self.token.text
             if text in ("^", "**"):
                 self.take()
@@ -311,6 +316,11 @@ class Parser(AtomParser):
         else:
             exponent = self.power()
         return Node("pow", (base, Node("neg", (exponent,)) if negative else exponent))
+
+
+def _times(left: Node, right: Node) -> Node:
+    """A product, kept flat so that a long one is not a deep one."""
+    return Node("mul", (*left.args, right) if left.op == "mul" else (left, right))
 
 
 def _derivative(node: Node) -> tuple[Node, int] | None:

@@ -20,6 +20,8 @@ from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, show
 Tail = Callable[[Node, Node], Match]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
 STRICT = Policy()
+MAX_CACHED = 300
+"""Characters of a text whose tree is kept: 8,192 trees of such texts take a few tens of megabytes at most."""
 MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""
 
@@ -71,9 +73,12 @@ class Reading(NamedTuple):
     too_big: bool = False
 
 
-@lru_cache(maxsize=4096)
 def read(text: str) -> Reading:
-    """The tree of a text; cached, never raises."""
+    """The tree of a text, cached if it is short; never raises."""
+    return _read_short(text) if len(text) <= MAX_CACHED else _read(text)
+
+
+def _read(text: str) -> Reading:
     try:
         return Reading(normal(parse(text)))
     except NotMath as error:
@@ -82,9 +87,15 @@ def read(text: str) -> Reading:
         return Reading(None, str(error), True)
 
 
-@lru_cache(maxsize=4096)
+_read_short = lru_cache(maxsize=4096)(_read)
+
+
 def read_gold(gold: str) -> Gold:
-    """A gold with its kind; a problem if it can't be compared with at all."""
+    """A gold with its kind, cached if it is short; a problem if it can't be compared with at all."""
+    return _gold_short(gold) if len(gold) <= MAX_CACHED else _gold(gold)
+
+
+def _gold(gold: str) -> Gold:
     text = gold.strip()
     if not text:
         return Gold(gold, "text", problem="the gold is empty")
@@ -102,6 +113,9 @@ def read_gold(gold: str) -> Gold:
     if reading.tree is None:
         return Gold(text, "text", problem=reading.problem if reading.too_big else "")
     return Gold(text, "math", reading.tree, problem=_undefined(reading.tree))
+
+
+_gold_short = lru_cache(maxsize=4096)(_gold)
 
 
 def _undefined(tree: Node) -> str:
@@ -324,7 +338,10 @@ def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], 
         match = compare_texts(gold.text, str(options[ord(letter) - ord("A")]), policy)
         if match:
             return equal("the option the letter names")
-    return compare_texts(gold.text, text, policy, question)
+    match = compare_texts(gold.text, text, policy)
+    if match and policy.lenient and match.rule.endswith("(lenient)") and _quoted(text, question):
+        return different("quoted from the question")
+    return match
 
 
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")

@@ -1,0 +1,72 @@
+"""Ten minutes of random and mutated answers: nothing raises, hangs, or scores that should not."""
+
+import json
+import os
+import random
+import time
+
+import pytest
+
+from verikit.answers import Policy, verify
+from verikit.verifiers.answer import Answer
+
+SECONDS = float(os.environ.get("VERIKIT_FUZZ_SECONDS", "600"))
+SEEDS = [
+    r"\frac{1}{2}", r"\boxed{\sqrt{2}+x^{2}}", r"(1,2]\cup[3,\infty)", r"\{x \mid x > 0\}", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}",
+    r"\sum_{k=1}^{10} k^2", r"\int_0^1 x\,dx", r"\lim_{x\to 0} \frac{\sin x}{x}", "The answer is (B).", "#### 1,234.50",
+    r"5 \text{ cm}^2", r"x = 1 \text{ or } x = -2", "3 1/2", "60°", "10^{10^{10}}", "<think>a</think><answer>b</answer>",
+    r"\log_2 8 \pm \binom{5}{2}!", "12:30 p.m.", "Paris, France", "8 January 1891", r"|x-1| \le 3", r"2516_8", "答案是 12。",
+]  # fmt: skip
+CHARS = "0123456789xyie+-*/^_=<>!|()[]{}\\$%&,.;:'\" \n\tπ√°²½∞≤é四\x00\ud7ff"
+
+
+def mutate(text, rng):
+    """Splice, repeat, drop, swap or insert somewhere."""
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(text) + 1)
+        kind = rng.randrange(6)
+        if kind == 0:
+            text = text[:at] + rng.choice(CHARS) * rng.choice((1, 1, 1, 3, 50)) + text[at:]
+        elif kind == 1:
+            text = text[:at] + text[at + rng.randint(1, 5) :]
+        elif kind == 2:
+            other = rng.choice(SEEDS)
+            text = text[:at] + other[rng.randrange(len(other)) :]
+        elif kind == 3:
+            text = (
+                text[:at]
+                + rng.choice((r"\frac", "{", "}", r"\left(", r"\right)", r"\text{", r"\boxed{", "^{", "!"))
+                + text[at:]
+            )
+        elif kind == 4:
+            piece = text[at : at + rng.randint(1, 8)]
+            text = text[:at] + piece * rng.choice((2, 3, 40)) + text[at:]
+        else:
+            text = rng.choice(SEEDS) + " " + text
+    return text[:20_000]
+
+
+@pytest.mark.slow
+def test_mutated_answers_never_raise_hang_or_match_another_gold(tmp_path):
+    rng = random.Random(20_26)
+    verifier, lenient = Answer(tail_seconds=0), Policy(strictness="lenient")
+    pool = list(SEEDS)
+    end = time.monotonic() + SECONDS
+    count, worst = 0, 0.0
+    while time.monotonic() < end:
+        answer, gold = mutate(rng.choice(pool), rng), rng.choice(pool)
+        (tmp_path / "last.json").write_text(json.dumps([answer, gold]))
+        start = time.thread_time()
+        verdict = verify(answer, gold)
+        verify(answer, gold, policy=lenient)
+        took = time.thread_time() - start
+        worst = max(worst, took)
+        assert took < 1.0, (answer, gold)
+        assert verifier.equal(answer, gold) == verifier.equal(gold, answer), (answer, gold)
+        if verdict.equal and verdict.extracted:
+            again = verify(verdict.extracted, gold)
+            assert again.outcome in ("equal", "undecided", "limit"), (answer, gold, verdict, again)
+        if len(answer) < 200 and len(pool) < 500 and rng.random() < 0.02:
+            pool.append(answer)
+        count += 1
+    print(f"{count} pairs, slowest {1_000 * worst:.0f} ms")
