@@ -29,7 +29,8 @@ _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 _STEPS = 100
 """How many full steps of a session the processor time is for; each step has its own wall clock."""
 RECORD_CAP = MAX_BYTES + (1 << 16)
-_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME")
+_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")
+"""Where libraries lie; and where a server without namespaces puts its work directories (its children see another)."""
 _SEALED = 0x000F
 
 
