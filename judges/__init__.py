@@ -1,1 +1,40 @@
-"""LLM judges, juries, win rates and process reward models."""
+"""LLM judges, juries, win rates and process reward models.
+
+reply.py        reading a judge's reply, strictly
+shown.py        candidates as a judge may see them
+prompt.py       judge prompts: TOML files, ours in prompts/
+ask.py          asking an engine
+judge.py        what every judge has
+pointwise.py    a rating, or True or False against a reference
+pairwise.py     which of two answers is better, in both orders
+jury.py         several judges side by side
+tournament.py   best-of-N by comparing candidates
+rates/          win rates, length control, ratings, agreement; needs no engine
+match/          `verikit judge`
+"""
+
+from verikit.judges.jury import Jury, jury
+from verikit.judges.pairwise import ByScore, Comparer, Comparison, Pair, Pairwise
+from verikit.judges.pointwise import Pointwise, Reference
+from verikit.judges.prompt import JudgePrompt, load_prompt, prompt_names
+from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.judges.tournament import Knockout, RoundRobin
+
+__all__ = [
+    "ByScore",
+    "Comparer",
+    "Comparison",
+    "JudgePrompt",
+    "Jury",
+    "Knockout",
+    "Pair",
+    "Pairwise",
+    "Pointwise",
+    "Reference",
+    "ReplyFormat",
+    "RoundRobin",
+    "Verdict",
+    "jury",
+    "load_prompt",
+    "prompt_names",
+]

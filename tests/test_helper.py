@@ -110,9 +110,8 @@ def test_it_works_under_a_running_event_loop(helper):
 
 def test_a_killed_helper_is_started_again(helper):
     helper.call("math:gcd", 1, 1, timeout=5)
-    pid = helper._process.pid
-    os.kill(pid, signal.SIGKILL)
-    assert wait_for(lambda: not alive(pid))
+    os.kill(helper._process.pid, signal.SIGKILL)
+    assert wait_for(lambda: helper._process is None)
     assert helper.call("math:gcd", 12, 18, timeout=10) == 6
 
 

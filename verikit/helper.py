@@ -40,7 +40,10 @@ class Helper:
     """
 
     def __init__(self, workers: int = 2, memory_mb: int | None = 1024, preload: Sequence[str] = ()) -> None:
-        """Set up `workers` processes of at most `memory_mb` MiB each (None: no cap), which import `preload` first."""
+        """Set up `workers` processes of at most `memory_mb` MiB of address space each (None: no cap).
+
+        `preload` names modules to import, or functions to call, once before the workers are forked.
+        """
         self.workers = workers
         self.memory_mb = memory_mb
         self.preload = tuple(preload)
@@ -128,6 +131,7 @@ class Helper:
 
     def _settle(self, process: subprocess.Popen[bytes], reply: dict[str, Any] | None) -> None:
         """Hand a reply to its caller; None says the process ended, and the next call starts another."""
+        future: Future[Any] | None = None
         with self._lock:
             if self._process is not process:
                 return
@@ -265,8 +269,11 @@ def main(options: dict[str, Any]) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):
         os.dup2(null, descriptor)
-    for module in options["preload"]:
-        importlib.import_module(module)
+    for entry in options["preload"]:
+        module, _, name = entry.partition(":")
+        loaded = importlib.import_module(module)
+        if name:
+            getattr(loaded, name)()
     lock = threading.Lock()
 
     def answer(number: int, future: Any) -> None:

@@ -11,12 +11,14 @@ RIGHT = [
     ("Final Answer: B. Adroit diplomacy", "B"), ("B. Because A is not valid", "B"), ("I think it's B", "B"),
     ("It's not A because of that, therefore I think it's B", "B"), ("B不是 A", "B"), ("Answer: **B**", "B"),
     ("The answer is (A). Wait, no. The answer is (B).", "B"), ("B", "(B) Alina"), ("Alina", "(B) Alina"),
+    ("A, C", "AC"), ("(A) and (C)", "A, C"),
 ]  # fmt: skip
 WRONG = [
     ("A", "B"), ("The answer is (A).", "B"), ("It could be A, but B is right. The answer is (B).", "A"), ("-(A)", "A"),
     ("A+1", "A"), (r"\boxed{-(A)}", "A"), ("The answer is A. The answer is B. The answer is C.", "B"), ("", "A"),
     ("The correct answer is (A, B, C).", "B"), ("The answer is a combination of options.", "A"), ("A or B", "A"),
     ("I cannot provide an answer.", "I"), ("The answer is I think unknown.", "I"), ("none", "A"),
+    ("The answer is not (A).", "A"), ("It isn't (A).", "A"), ("The answer is definitely not A.", "A"),
     (r"not \boxed{A}", "A"),
 ]  # fmt: skip
 

@@ -29,6 +29,8 @@ def test_the_final_answer_is_found(text, gold):
 REFUSED = [
     (" ".join(rf"\boxed{{{k}}}" for k in range(1, 11)), "10"), (r"\boxed{1, 2, 3, 10}", "10"),
     ("The answer is 8. The answer is 9. The answer is 10.", "10"), ("The answer is not 10.", "10"),
+    ("The answer isn't 10.", "10"), ("It is not equal to 10.", "10"),
+    (r"\boxed{10x}", "10"), (r"\boxed{10 \text{ is wrong}}", "10"), ("10, or perhaps 12", "10"),
     (r"It is not \boxed{10}", "10"), (r"\boxed{8} \text{ or } \boxed{10}", "10"), (r"\boxed{8 = 9 = 10}", "10"),
     ("sys.exit(10)", "10"), (r"f(x) = \foo{10}", "10"), ("10 apples and then x^10 + y)", "10"),
     (r"\boxed{\text{the correct answer}}", "10"),

@@ -12,10 +12,13 @@ from verikit.verifiers.answer import Answer
 
 SECONDS = float(os.environ.get("VERIKIT_FUZZ_SECONDS", "600"))
 SEEDS = [
-    r"\frac{1}{2}", r"\boxed{\sqrt{2}+x^{2}}", r"(1,2]\cup[3,\infty)", r"\{x \mid x > 0\}", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}",
+    r"\frac{1}{2}", r"\boxed{\sqrt{2}+x^{2}}", r"(1,2]\cup[3,\infty)", r"\{x \mid x > 0\}",
+    r"\begin{pmatrix}1&2\\3&4\end{pmatrix}",
     r"\sum_{k=1}^{10} k^2", r"\int_0^1 x\,dx", r"\lim_{x\to 0} \frac{\sin x}{x}", "The answer is (B).", "#### 1,234.50",
-    r"5 \text{ cm}^2", r"x = 1 \text{ or } x = -2", "3 1/2", "60°", "10^{10^{10}}", "<think>a</think><answer>b</answer>",
-    r"\log_2 8 \pm \binom{5}{2}!", "12:30 p.m.", "Paris, France", "8 January 1891", r"|x-1| \le 3", r"2516_8", "答案是 12。",
+    r"5 \text{ cm}^2", r"x = 1 \text{ or } x = -2", "3 1/2", "60°", "10^{10^{10}}",
+    "<think>a</think><answer>b</answer>",
+    r"\log_2 8 \pm \binom{5}{2}!", "12:30 p.m.", "Paris, France", "8 January 1891", r"|x-1| \le 3", r"2516_8",
+    "答案是 12。",
 ]  # fmt: skip
 CHARS = "0123456789xyie+-*/^_=<>!|()[]{}\\$%&,.;:'\" \n\tπ√°²½∞≤é四\x00\ud7ff"
 

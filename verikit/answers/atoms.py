@@ -15,6 +15,7 @@ _CONSTANTS = {
     "dots": Node("sym", ("…",)), "empty": Node("set", ()),
 }  # fmt: skip
 _CALLABLE = frozenset("fghFGHPQWTS")
+_ARITY = {"binom": 2, "mod": 2}
 _MANY = frozenset(("gcd", "lcm", "max", "min"))
 _PRODUCTS = frozenset(
     "a an as at be by do go he if in is it me my no of on or so to up us we am are was not yes all any odd the and for "
@@ -89,6 +90,8 @@ class AtomParser(CalculusParser):
             self.enter()
             arguments, _ = self.items(")")
             self.leave()
+            if not arguments:
+                raise NotMath("a function of nothing")
             return Node("apply", (node, *arguments))
         return node
 
@@ -264,6 +267,10 @@ class AtomParser(CalculusParser):
         self.enter()
         arguments = self._function_arguments(name)
         self.leave()
+        if name == "log" and base is None and len(arguments) == 2:
+            base = arguments.pop()
+        if len(arguments) != _ARITY.get(name, 1) and not (arguments and name in _MANY):
+            raise NotMath(f"{name} of {len(arguments)} arguments")
         if name in ("log10", "log2"):
             name, base = "log", num(int(name[3:]))
         if exponent is not None and exponent in (num(-1), Node("neg", (ONE,))) and "arc" + name in FUNCTIONS:
@@ -278,15 +285,13 @@ class AtomParser(CalculusParser):
         return node if exponent is None else Node("pow", (node, exponent))
 
     def _function_arguments(self, name: str) -> list[Node]:
-        if name == "binom" and self.at("{"):
+        if name == "binom" and not self.at("("):
             return [self.argument(), self.argument()]
         if self.at("(", "[", "{", "\\{"):
             opener = self.take().text
             arguments, _ = self.items({"(": ")", "[": "]", "{": "}", "\\{": "\\}"}[opener])
             if len(arguments) == 1 and arguments[0].op in ("list", "tuple", "set") and name in _MANY:
                 arguments = list(arguments[0].args)
-            if not arguments or (len(arguments) > 1 and name not in _MANY | {"binom", "mod", "log"}):
-                raise NotMath(f"{name} of several arguments")
             return arguments
         if self.token.kind == "cmd" and self.token.text in FUNCTIONS:
             return [self._command()]

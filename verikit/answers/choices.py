@@ -21,9 +21,13 @@ _MOST = re.compile(
     r"\b(?i:answer|option|choice|characteristic|it'?s|it is|choose|select|pick)\b[^.\n]{0,60}?"
     r"(?:\(|\b)([A-Z])(?:\)|\b(?=[.,;:]|\s*$))"
 )
+_SEVERAL = re.compile(r"\(?[A-J]\)?(?:\s*(?:[,;]|and)?\s*\(?[A-J]\)?){1,9}")
 _LEADING = re.compile(r"\W*\(?([A-Z])(?:[).:,]|\s*$|(?=[^\x00-\x7f]))")
 _ALONE = re.compile(r"(?<![A-Za-z0-9'’\\+*/=-])(?<![-+*/=]\()([A-Z])" + _ALONE_AFTER)
 _MORE = re.compile(r"\s*(?:\)|\})?\s*(?:,|and|or|&|/|\bor\b)\s*\(?([A-Z])(?![A-Za-z0-9'’])")
+_DENIED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bexcept|\bbut)\s+(?:[a-z]+\s+)?\(?$", re.IGNORECASE)
+_LETTERS = re.compile(r"[\sA-Z().,;:/&]*")
+_CAPITAL = re.compile(r"[A-Z]")
 _PRONOUN = re.compile(
     r"\s+(?:am|can|cannot|think|believe|do|don|will|would|could|have|need|was|'|’|see|get|got|chose|a?m)\b|['’]"
 )
@@ -51,13 +55,19 @@ def gold_letter(gold: str) -> tuple[str, str]:
     return "", ""
 
 
+def several_letters(text: str) -> frozenset[str]:
+    """The letters of an answer that names several options ("A, C" or "ACD"); empty if it is no such answer."""
+    letters = _SEVERAL.fullmatch(unwrap(text)) and re.findall(r"[A-J]", unwrap(text).replace("and", ""))
+    return frozenset(letters) if letters and len(set(letters)) == len(letters) else frozenset()
+
+
 def letter_in(text: str) -> str:
     """The letter a short answer consists of or begins with ("(B)", "B. because …"); '' if it does neither."""
     short = unwrap(text)
     if match := _LETTER_GOLD.fullmatch(short.rstrip(".")):
         return match[1]
     match = _LEADING.match(short)
-    if match is None or short[0] in "-+=\\":
+    if match is None or short[0] in "-+=\\" or (_LETTERS.fullmatch(short) and len(set(_CAPITAL.findall(short))) > 1):
         return ""
     if _MORE.match(short, match.end(1)):
         return ""
@@ -66,7 +76,7 @@ def letter_in(text: str) -> str:
 
 def stated_letter(text: str) -> str:
     """The letter of the last statement ("the answer is (C)"); '' if there is none, or it names several."""
-    last = ""
+    last, end = "", -9
     for match in _STATED.finditer(text):
         letter = match[1]
         after = match.end(1)
@@ -74,7 +84,8 @@ def stated_letter(text: str) -> str:
             continue
         if letter == "A" and _ARTICLE.match(text, after) and not _NOT_ARTICLE.match(text, after):
             continue
-        last = "" if _MORE.match(text, after) else letter
+        guesses = match.start() - end <= 8 and last != letter
+        last, end = "" if guesses or _MORE.match(text, after) else letter, after
     return last
 
 
@@ -84,10 +95,18 @@ def closing_letter(text: str) -> str:
     letter = letter_in(line)
     if letter:
         return letter
-    found = [m for m in _MOST.finditer(line) if m[1] != "I" or not _PRONOUN.match(line, m.end(1))]
+    found = [
+        m
+        for m in _MOST.finditer(line)
+        if (m[1] != "I" or not _PRONOUN.match(line, m.end(1))) and not _DENIED.search(line[: m.start(1)])
+    ]
     if found and not _MORE.match(line, found[-1].end(1)):
         return found[-1][1]
-    alone = [m[1] for m in _ALONE.finditer(line) if m[1] != "I" or not _PRONOUN.match(line, m.end())]
+    alone = [
+        m[1]
+        for m in _ALONE.finditer(line)
+        if (m[1] != "I" or not _PRONOUN.match(line, m.end())) and not _DENIED.search(line[: m.start(1)])
+    ]
     return alone[0] if len(alone) == 1 and len(line.split()) <= 6 else ""
 
 

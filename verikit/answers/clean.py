@@ -59,6 +59,7 @@ _GROUP = r"(?:\{,\}|\s?,\s*\\!|,?\\[,! ;:](?:\\!)?|,\s?\\!|,\\,|\{\\,\})\s*"
 _DIGIT_GAP = re.compile(rf"(?<=\d){_GROUP}(?=\d{{3}}(?!\d))")
 _SPACED_DIGITS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
 _HTML_SCRIPT = re.compile(r"<(sup|sub)>([^<>]{0,80})</\1>")
+_ALL_REALS = re.compile(r"^\s*(?:\\text\s*\{)?\s*all real (?:numbers?|values)\s*\}?\s*$", re.IGNORECASE)
 _MIXED = re.compile(r"(?<![\d.^_/{])(\d{1,9})\s+(?:and\s+)?(\d{1,9})\s*/\s*(\d{1,9})(?![\d.])")
 
 
@@ -88,6 +89,7 @@ def clean(text: str) -> str:
     if "\\" in text or "{" in text:
         text = _DIGIT_GAP.sub("", text)
     if " " in text:
+        text = _ALL_REALS.sub(r"\\mathbb{R}", text)
         text = _MIXED.sub(_mixed, text)
         text = _SPACED_DIGITS.sub(lambda m: m[0].replace(" ", ""), text)
     return text.strip()

@@ -6,20 +6,18 @@ dispatches on what the gold is.
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import pairwise
 
-from verikit.answers.evaluate import substitute
+from verikit.answers.evaluate import numerator, substitute
 from verikit.answers.identity import identical
-from verikit.answers.matrices import fold
+from verikit.answers.normal import MAX_ITEMS
 from verikit.answers.policy import Match, Policy, all_of, different, equal, undecided
 from verikit.answers.scalar import compare_scalars
-from verikit.answers.sets import compare_pieces, infinite, to_pieces
-from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, num, operators, symbols
+from verikit.answers.sets import REALS, compare_pieces, infinite, to_pieces
+from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, num, symbols
 
 _CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
-MAX_ITEMS = 64
-"""Items of a list that are matched with one another in any order."""
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Match:
@@ -33,49 +31,6 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Match:
     if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, policy)) is not None:
         return broken
     return _typed(gold, answer, policy)
-
-
-def normal(node: Node) -> Node:
-    """The normal form: matrices computed, plus-minus written out as a list of its values."""
-    found = operators(node)
-    if "matrix" in found or node.op in ("mul", "neg", "div"):
-        node = fold(node)
-    if "pm" not in found:
-        return node
-    if node.op in ("list", "set"):
-        parts: list[Node] = []
-        for arg in node.args:
-            parts.extend(variants(arg))
-        return Node(node.op, tuple(parts))
-    values = variants(node)
-    return values[0] if len(values) == 1 else Node("list", tuple(values))
-
-
-def variants(node: Node) -> list[Node]:
-    """The values of a tree with plus-minus signs: all upper or all lower in a scalar, free in a tuple's entries.
-
-    Raises:
-        TooBig: more than `MAX_ITEMS`.
-    """
-    if "pm" not in operators(node):
-        return [node]
-    if node.op == "tuple":
-        entries = [variants(arg) for arg in node.args]
-        size = 1
-        for entry in entries:
-            size *= len(entry)
-        if size > MAX_ITEMS:
-            raise TooBig("too many plus-minus signs")
-        return [Node("tuple", combination) for combination in product(*entries)]
-    return [_signed(node, True), _signed(node, False)]
-
-
-def _signed(node: Node, plus: bool) -> Node:
-    if node.op == "pm":
-        left, right = _signed(node.args[0], plus), _signed(node.args[1], plus)
-        right = right if plus else Node("neg", (right,))
-        return right if left == ZERO else Node("add", (left, right))
-    return Node(node.op, tuple(_signed(a, plus) if type(a) is Node else a for a in node.args))
 
 
 def contradiction(node: Node, policy: Policy) -> Match | None:
@@ -96,7 +51,7 @@ def contradiction(node: Node, policy: Policy) -> Match | None:
 
 def is_label(node: Node) -> bool:
     """Whether the left side of an equality only names what the right side gives: x, f(n), AB, (p, q), A : B."""
-    if node.op in ("sym", "apply") or (node.op == "const" and node.args[0] not in ("pi", "inf")):
+    if node.op in ("sym", "apply") or (node.op == "const" and str(node.args[0]) not in ("pi", "inf")):
         return True
     if node.op == "fn":
         return str(node.args[0]).endswith(":")
@@ -125,7 +80,7 @@ def assigned(node: Node) -> Node | None:
 def _typed(gold: Node, answer: Node, policy: Policy) -> Match:
     if gold.op == "rel" or answer.op == "rel":
         return _with_relation(gold, answer, policy)
-    if gold.op in _REAL_SETS or answer.op in _REAL_SETS:
+    if gold.op in _REAL_SETS or answer.op in _REAL_SETS or REALS in (gold, answer):
         return _real_sets(gold, answer, policy)
     if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in (
         "list",
@@ -240,6 +195,8 @@ def _scaled(gold: Node, answer: Node) -> Match:
     other_operator, right = _one_sided(answer)
     if operator != other_operator or left is None or right is None:
         return different("another relation")
+    if operator in ("=", "!="):
+        left, right = numerator(left)[0], numerator(right)[0]
     names = symbols(gold)
     if names != symbols(answer):
         return different("relations between other variables")

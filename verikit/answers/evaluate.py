@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import comb, gcd, isqrt, lcm
 from typing import Any
 
-from verikit.answers.tree import MAX_BITS, Node, Number, TooBig, num
+from verikit.answers.tree import MAX_BITS, ONE, Node, Number, TooBig, num
 
 MAX_STEPS = 6_000
 """Nodes visited in one evaluation."""
@@ -232,6 +232,33 @@ def substitute(node: Node, name: str, value: Node) -> Node:
         else tuple(substitute(b, name, value) if type(b) is Node else b for b in a) if type(a) is tuple else a
         for a in node.args
     ))  # fmt: skip
+
+
+def numerator(node: Node) -> tuple[Node, Node]:
+    """A tree as numerator and denominator, cleared of divisions in sums, products and whole powers."""
+    if node.op == "neg":
+        top, bottom = numerator(node.args[0])
+        return Node("neg", (top,)), bottom
+    if node.op == "div":
+        (a, b), (c, d) = numerator(node.args[0]), numerator(node.args[1])
+        return _product(a, d), _product(b, c)
+    if node.op in ("add", "mul"):
+        top, bottom = numerator(node.args[0])
+        for arg in node.args[1:]:
+            c, d = numerator(arg)
+            if node.op == "mul":
+                top, bottom = _product(top, c), _product(bottom, d)
+            else:
+                top, bottom = Node("add", (_product(top, d), _product(c, bottom))), _product(bottom, d)
+        return top, bottom
+    if node.op == "pow" and (e := exact(node.args[1])) is not None and type(e) is int and e:
+        top, bottom = numerator(node.args[0]) if e > 0 else numerator(node.args[0])[::-1]
+        return Node("pow", (top, num(abs(e)))), bottom if bottom == ONE else Node("pow", (bottom, num(abs(e))))
+    return node, ONE
+
+
+def _product(a: Node, b: Node) -> Node:
+    return b if a == ONE else a if b == ONE else Node("mul", (a, b))
 
 
 def _tidy(value: Number) -> Number:

@@ -64,6 +64,12 @@ _NUMBERS = re.compile(
     r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
 )
 _PROSE = re.compile(r"[^\W\d_]{2,}[\s,，]+[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
+_DENIED = re.compile(
+    r"(?:(?:\b(?:not|never|neither|nor|no|except|but)|n['’]t)\s+(?:[a-z]+\s+){0,3}"
+    r"|\b(?:at\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger)\s+than|between)\s+)$",
+    re.IGNORECASE,
+)
+_HEDGED = re.compile(r"\s*,?\s*or\b", re.IGNORECASE)
 _FORMULA = re.compile(r"[=^+*<>_\\](?![*$])")
 _IN_FORMULA = re.compile(r"[-+*/×÷^_<>(\\]\s*\(?$")
 
@@ -252,7 +258,9 @@ def _last_number(window: str, start: int) -> str | None:
     last = None
     for match in _NUMBERS.finditer(window, start):
         last = match
-    if last is None or _FORMULA.search(window, last.end()):
+    if last is None or _FORMULA.search(window, last.end()) or _HEDGED.match(window, last.end()):
+        return None
+    if _DENIED.search(window[: last.start()]):
         return None
     if last[0][0] != "\\" and _IN_FORMULA.search(window[: last.start()]):
         return None

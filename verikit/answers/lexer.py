@@ -56,12 +56,12 @@ _ALIASES = {
     "rang": "rangle", "cdotp": "cdot", "bullet": "cdot", "iff": "sep", "colonequals": "=", "implies": "=>",
     "Rightarrow": "=>", "factorial": "factorial", "textcirc": "circ", "equiv": "=",
 }  # fmt: skip
-_SKIPPED = frozenset(
+SKIPPED = frozenset(
     "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr middle displaystyle textstyle "
-    "scriptstyle limits nolimits quad qquad enspace thinspace hspace vspace hfill , ; ! : > space noindent "
-    "boldsymbol bm pmb mathit mathcal mathscr mathfrak phantom ensuremath rm bf it sf".split()
+    "scriptstyle angle triangle measuredangle limits nolimits quad qquad enspace thinspace hspace vspace hfill , ; "
+    "! : > space noindent boldsymbol bm pmb mathit mathcal mathscr mathfrak phantom ensuremath rm bf it sf".split()
 ) | {" ", "\n", "(", ")", "[", "]"}
-_TEXT = frozenset(
+TEXT = frozenset(
     "text textbf textit textrm textsf texttt textnormal textup mbox hbox mathrm mathbf mathsf mathtt operatorname "
     "operatorname* emph underline boxed fbox variable mathop".split()
 )
@@ -146,7 +146,7 @@ def _word(piece: str, spaced: bool, opens: bool) -> list[Token]:
 
 def _command(name: str, text: str, position: int, spaced: bool, tokens: list[Token], depth: int) -> int:
     """Append what a LaTeX command means; return where reading goes on."""
-    if name in _SKIPPED:
+    if name in SKIPPED:
         if name in ("left", "right", "middle") and text.startswith(".", position):
             position += 1
         elif name in ("left", "right") and text.startswith(("{", "}"), position):
@@ -156,7 +156,7 @@ def _command(name: str, text: str, position: int, spaced: bool, tokens: list[Tok
         elif name in _MARKUP and text.startswith("{", position):
             position = _closing(text, position) + 1
         return position
-    if name in _TEXT:
+    if name in TEXT:
         while position < len(text) and text[position] in " ~":
             position += 1
         if not text.startswith("{", position):

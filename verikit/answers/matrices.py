@@ -58,7 +58,7 @@ def _multiple(node: Node) -> Node:
 
 def _determinant(matrix: Node) -> Node:
     """Expansion along the first row, up to 5 by 5."""
-    rows = matrix.args
+    rows = list(matrix.args)
     if any(len(row) != len(rows) for row in rows) or len(rows) > 5:
         return Node("det", (matrix,))
     if len(rows) == 1:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
 from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, num
+from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num
 from verikit.answers.units import COUNT, is_unit, parse_unit
 
 _RELATIONS = {
@@ -24,7 +24,6 @@ _RELATIONS = {
 }  # fmt: skip
 _SET_OPERATORS = {"cup": "union", "cap": "inter", "setminus": "diff"}
 _TIMES = frozenset(("*", "times", "cdot"))
-_OPENS = frozenset(("(", "{", "\\{", "["))
 _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
     "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
@@ -35,9 +34,10 @@ _NOT_FACTORS = frozenset(
 _DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
 _PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,18}))?")
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
+_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec bc ad bce ce am pm million billion thousand trillion dozen".split()
+    "sep sept oct nov dec bc ad bce ce am pm".split()
 )
 MAX_POSTFIXES = 24
 """Tokens of factorial, percent and prime signs and exponents after one atom."""
@@ -92,6 +92,8 @@ class Parser(AtomParser):
         while index < len(self.tokens) and self.tokens[index].kind == "word":
             index += 1
         words = self.tokens[self.index : index]
+        if len(words) == 1 and len(words[0].text) <= 3 and not words[0].text.istitle():
+            return  # A product of symbols, AB = 5.
         if 0 < len(words) <= MAX_LABEL and self.tokens[index].text in ("=", ":"):
             if any(word.text.lower() in _PROSE - {"the"} for word in words):
                 raise NotMath("prose before the value")
@@ -109,6 +111,10 @@ class Parser(AtomParser):
             parts.extend(self.take().text.replace("^", " ^ ").replace("/", " / ").split())
         if "".join(parts).lower() in _PERCENT:
             return self._on_last(node, lambda value: Node("pct", (value,)))
+        if parts and (scale := _SCALES.get(parts[0].lower())):
+            node, parts = self._on_last(node, lambda value: Node("mul", (value, num(scale)))), parts[1:]
+            if not parts:
+                return node
         unit = parse_unit([p for p in parts if p not in "()"])
         if unit is None:
             words = [p for p in parts if p.isalpha()]
@@ -207,8 +213,8 @@ class Parser(AtomParser):
             elif self.at("mod", "bmod", "pmod"):
                 node, plain = Node("fn", ("mod", node, self._modulus())), False
             elif self._juxtaposed():
-                right = self.power()
-                node, plain = self._join(node, right, plain), False
+                plain = plain and not self.at("(", "{")
+                node, plain = self._join(node, self.power(), plain), False
             else:
                 return Node("neg", (node,)) if negative else node
 
@@ -244,7 +250,7 @@ class Parser(AtomParser):
         previous = self.tokens[self.index - 1]
         if right is ONE:
             return left  # A differential inside of the integrand.
-        if plain and left.op == "num" and right.op == "div" and isinstance(left.args[0], int) and left.args[1] is None:
+        if plain and right.op == "div" and left.op == "num" and type(left.args[0]) is int and left.args[1] is None:
             top, bottom = right.args
             if top.op == bottom.op == "num" and previous.kind != "word" and 0 < top.args[0] < bottom.args[0]:
                 return Node("add", (left, right))
@@ -252,7 +258,7 @@ class Parser(AtomParser):
             return Node("deriv", (*order, right))
         if left.op in ("deg", "prime") and right.op == "prime":
             return Node("add", (left, right))
-        if left.op == "add" and left.args[0].op == "deg" and right.op == "prime":
+        if left.op == "add" and right.op == "prime" and children(left)[0].op == "deg":
             return Node("add", (*left.args, right))
         if left.op == right.op == "num" and previous.kind == "num":
             raise NotMath("two numbers side by side")
@@ -359,7 +365,7 @@ def parse(text: str) -> Node:
 
 def parse_tokens(tokens: list[Token]) -> Node:
     """The tree of a list of tokens; see `parse`."""
-    while tokens and tokens[-1].text in (".", "\\\\", "\\", ":") and tokens[-1].kind in ("op", "cmd"):
+    while tokens and tokens[-1].text in (".", "\\\\", "\\", ":", "^", "_") and tokens[-1].kind in ("op", "cmd"):
         tokens.pop()
     short = [t for t in tokens if t.kind == "word" and len(t.text) <= 3]
     if len(short) > 1 and all(t.kind in ("word", "sym", "num", "sep") for t in tokens):

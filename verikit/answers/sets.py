@@ -18,7 +18,7 @@ from verikit.answers.scalar import compare_scalars
 from verikit.answers.tree import INFINITY, SCALARS, Node, TooBig, num, symbols
 
 MINUS_INFINITY = Node("neg", (INFINITY,))
-_REALS = Node("const", ("R",))
+REALS = Node("const", ("R",))
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
 
 
@@ -63,7 +63,7 @@ def to_pieces(node: Node) -> Pieces | None:
 
 
 def _pieces(node: Node) -> Pieces | None:
-    if node == _REALS:
+    if node == REALS:
         return [_ALL]
     if node.op == "interval":
         low, high, low_closed, high_closed = node.args
@@ -74,7 +74,7 @@ def _pieces(node: Node) -> Pieces | None:
         return [Piece(node.args[0], False, node.args[1], False)]
     if node.op in ("union", "inter", "diff"):
         left, right = (
-            _pieces(a) if a.op not in SCALARS or a == _REALS else [Piece(a, True, a, True)] for a in node.args
+            _pieces(a) if a.op not in SCALARS or a == REALS else [Piece(a, True, a, True)] for a in node.args
         )
         if left is None or right is None:
             return None

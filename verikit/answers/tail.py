@@ -31,7 +31,7 @@ class Tail:
 
     def __init__(self, seconds: float = 0.2, memory_mb: int = 2048, workers: int = 2) -> None:
         self.seconds = seconds
-        self.helper = Helper(workers, memory_mb, preload=("sympy", "verikit.answers.tail"))
+        self.helper = Helper(workers, memory_mb, preload=("verikit.answers.tail:warm",))
 
     def __call__(self, gold: Node, answer: Node) -> Match:
         """Compare; a pair sympy can't decide stays undecided.
@@ -50,6 +50,18 @@ class Tail:
         if verdict is False:
             return different("shown different by computer algebra", "sympy")
         return undecided("could not be shown equal or different", "sympy")
+
+
+def warm() -> None:
+    """In the helper, before its workers are forked: what sympy loads and caches at the first use of each operation."""
+    import sympy
+
+    x, n = sympy.Symbol("x", real=True), sympy.Symbol("n", real=True)
+    sympy.simplify(sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - x)
+    (sympy.sqrt(2) + sympy.sqrt(3) - sympy.sqrt(5 + 2 * sympy.sqrt(6))).equals(0)
+    for lazy in (sympy.Integral(x * sympy.exp(x), (x, 0, 1)), sympy.Sum(1 / n**2, (n, 1, sympy.oo))):
+        lazy.doit()
+    sympy.Limit(sympy.sin(x) / x, x, 0).doit()
 
 
 def decide(gold: Any, answer: Any) -> bool | None:
@@ -105,7 +117,9 @@ def build(node: Node) -> Any:
             raise ValueError("a power too large")
         return build(args[0]) ** build(args[1])
     if op == "fn" and args[0] in _FUNCTIONS:
-        return getattr(sympy, _FUNCTIONS[args[0]])(*(build(a) for a in args[1:]))
+        values = [build(a) for a in args[1:]]
+        function = getattr(sympy, _FUNCTIONS[args[0]])
+        return function(values) if args[0] in ("gcd", "lcm") else function(*values)
     return _rarely(op, args)
 
 

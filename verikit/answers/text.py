@@ -12,12 +12,14 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from verikit.answers.lexer import SKIPPED, TEXT
 from verikit.answers.policy import Match, Policy, different, equal
 
 MAX_CHARS = 2_000
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+", re.UNICODE)
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+|[<>=≤≥≠^+*±]", re.UNICODE)
 _MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
+_HALF_DAY = re.compile(r"\b([aApP])\.\s?[mM]\.?")
 _PARTS = re.compile(r"[,;&]|\band\b")
 _ARTICLES = frozenset(("a", "an", "the"))
 _FUNCTION = frozenset(
@@ -42,13 +44,12 @@ _NUMBER_WORDS = {w: str(i) for i, w in enumerate(
 )}  # fmt: skip
 _NEGATIVE = frozenset(("not", "no", "never", "neither", "nor", "none", "isn't", "wasn't", "without", "cannot"))
 _JOINING = frozenset(("or", "and", "versus", "vs"))
-_ANY = frozenset(("any", "all", "every"))
 
 
 @lru_cache(maxsize=512)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text: lower case, without accents, articles, punctuation and LaTeX commands; numbers tidied."""
-    text = _COMMAND.sub(" ", text[:MAX_CHARS]).translate(_MARKUP)
+    """The words of a text: lower case, without accents, articles and punctuation; numbers tidied."""
+    text = _HALF_DAY.sub(r"\1m", _COMMAND.sub(_command, text[:MAX_CHARS]).translate(_MARKUP))
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     found = []
@@ -62,6 +63,12 @@ def words(text: str) -> tuple[str, ...]:
         if word and word not in _ARTICLES:
             found.append(_NUMBER_WORDS.get(word, word))
     return tuple(found)
+
+
+def _command(match: re.Match[str]) -> str:
+    """A LaTeX command is a word of its own unless it only sets type or space."""
+    name = match[0][1:]
+    return " " if name in TEXT or name in SKIPPED or name in ("textcolor", "color", "begin", "end") else f" {name} "
 
 
 def _number(word: str) -> str:

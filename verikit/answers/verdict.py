@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verikit.answers import choices, extract
-from verikit.answers.compare import compare, normal
+from verikit.answers.compare import compare
 from verikit.answers.evaluate import ExactField, Opaque, Undefined
 from verikit.answers.extract import Found
+from verikit.answers.normal import normal
 from verikit.answers.parser import parse
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.text import compare_texts
@@ -188,7 +189,7 @@ def _verify(
 ) -> Verdict:
     if found and found[-1].form == "box" and policy.several == "last" and not found[-1].negated and gold_text:
         text = found[-1].text
-        if text == gold_text or _same_but_spacing(text, gold_text):
+        if (text == gold_text and not text.isspace()) or _same_but_spacing(text, gold_text):
             return Verdict("equal", "same text", "text", text, "box", gold_text)
     gold = read_gold(gold_text)
     if gold.problem:
@@ -213,7 +214,8 @@ def _same_but_spacing(a: str, b: str) -> bool:
         return False
     if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
         return False
-    return _SPACING.sub("", a.replace("dfrac", "frac")) == _SPACING.sub("", b.replace("dfrac", "frac"))
+    squeezed = _SPACING.sub("", a.replace("dfrac", "frac"))
+    return squeezed != "" and squeezed == _SPACING.sub("", b.replace("dfrac", "frac"))
 
 
 def _several(found: list[Found], gold: Gold, policy: Policy) -> Verdict | None:
@@ -275,11 +277,15 @@ def _judge(
     form = found.form
     if found.negated:
         return Verdict("different", "the answer is negated", "", found.text, form, gold.text)
+    if len(found.text) > 2 * MAX_CHARS:
+        return Verdict("limit", "the answer is too long", "", found.text[:200], form, gold.text)
     text = _trim(found.text)
-    if text == gold.text or (gold.text and text and _same_but_spacing(text, gold.text)):
+    if text == gold.text or _same_but_spacing(text, gold.text):
         return Verdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
+    if choices.several_letters(gold.text) and choices.several_letters(gold.text) == choices.several_letters(text):
+        return Verdict("equal", "same option letters", "letters", text, form, gold.text)
     if gold.tree is None:
         match = _against_text(text, gold, question, options, policy)
         return Verdict(match.outcome, match.rule, "text", text, form, gold.text)
@@ -296,12 +302,13 @@ def _judge(
             match = different("quoted from the question")
         return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
     match = different("")
-    if len(text) < 2 * len(gold.text) + 40:
+    if len(text) < 2 * len(gold.text) + 40 and not _FORMULA.search(choices.unwrap(text)):
         match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
     rule = match.rule if match else "the answer is no mathematics that is understood"
     return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
 
 
+_FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 _EDGES = re.compile(r"^[\s*]+|[\s*]+$")
 _DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
 
@@ -324,7 +331,7 @@ def _readings(text: str, form: str) -> Iterator[str]:
         yield item
 
 
-_QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when)\b")
+_QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
 
 
 def _quoted(text: str, question: str) -> bool:
@@ -347,17 +354,22 @@ def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], 
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
 _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
-_LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[a-zA-Z]|[kcm]m)(?:\^\{?[23]\}?)?")
+_PLAIN_UNIT = re.compile(
+    r"(.{0,60}[\d})])\s+([a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?(?:\s*[/*]\s*[a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?)?)"
+)
+_LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[mgsLlhNJWVK]|[kcm]m|kg)(?:\^\{?[23]\}?)?")
 
 
 def _alternatives(text: str) -> list[Node]:
-    """Other trees a text may stand for: a decimal comma, grouped digits or a list, a power of ten."""
+    """Other trees a text may stand for: a decimal comma, grouped digits or a list, a plain unit, a power of ten."""
     texts: list[str] = []
     if _DECIMAL_COMMA.fullmatch(text):
         texts.append(text.replace(",", "."))
     if _GROUPED.search(text):
         texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
         texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
+    if unit := _PLAIN_UNIT.fullmatch(text):
+        texts.append(f"{unit[1]} \\text{{{unit[2]}}}")
     if _SPACED_POWER.search(text):
         texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))
     return [tree for t in texts if t != text and (tree := read(t).tree) is not None]

@@ -14,9 +14,11 @@ from verikit.errors import UsageError, VerikitError
 
 COMMANDS = {
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
+    "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
     "list": ("verikit.cli.list:list_", "List what is registered: verifiers, selectors, formats."),
+    "cache": ("verikit.cli.cache:cache", "Show or clear the cache of generations."),
     "doctor": ("verikit.cli.doctor:doctor", "Check this machine: versions, extras, what is missing and how to add it."),
 }
 """Command name -> (where it lives, what `verikit --help` says of it)."""

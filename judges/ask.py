@@ -1,0 +1,120 @@
+"""Asking an engine: all live requests in one call, each reply read strictly, one more try where that is allowed.
+
+A request that fails or a reply that can't be read is a verdict with an error. What is not data is a judge that never
+gives a verdict: when the first replies all can't be read, that is a wrong prompt or model, and a `ConfigError` stops
+the run before it has paid for more.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from verikit.engines import Cache, Engine, Generation, Request, load_engine
+from verikit.engines.cache import default_path
+from verikit.errors import ConfigError, EngineError
+from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.types import Message
+
+PROBE = 8
+"""Replies that must hold at least one verdict before the judge is trusted to give any."""
+COUNTED = ("prompt_tokens", "completion_tokens", "calls", "cost", "cached")
+
+
+def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
+    """The engine of a spec with these options, made once per process: judges that name the same one share it.
+
+    With `cached` it stands behind the user's cache of generations; a recording needs none.
+
+    Raises:
+        SpecError, ConfigError: the spec is none, or the engine has no such option.
+        MissingExtra: the engine's packages are not installed.
+    """
+    return _connected(spec, json.dumps(options, sort_keys=True), cached and not spec.startswith("replay:"))
+
+
+@cache
+def _connected(spec: str, options: str, cached: bool) -> Engine:
+    try:
+        return load_engine(spec, cache=Cache(default_path()) if cached else None, **json.loads(options))
+    except TypeError as error:
+        raise ConfigError(f"engine {spec}: {error}") from None
+
+
+class Record:
+    """Whether a judge has ever given a verdict; shared by its threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._unread: list[Verdict] | None = []
+
+    def __reduce__(self) -> tuple[type[Record], tuple[()]]:
+        return (Record, ())
+
+    def note(self, verdicts: Sequence[Verdict], probe: int) -> None:
+        """Count replies.
+
+        Raises:
+            ConfigError: there are `probe` now, and none of them could be read.
+        """
+        with self._lock:
+            if self._unread is None:
+                return
+            for verdict in verdicts:
+                if verdict.error is None:
+                    self._unread = None
+                    return
+                if not isinstance(verdict.error, EngineError):
+                    self._unread.append(verdict)
+            if not probe or len(self._unread) < probe:
+                return
+            unread, self._unread = self._unread, []
+        raise ConfigError(
+            f"none of the judge's first {len(unread)} replies holds a verdict; the first: {unread[0].error}",
+            hint="choose a prompt whose reply format this model follows, or another model",
+        )
+
+
+def ask(
+    engine: Engine, requests: Sequence[Request], reply: ReplyFormat, *, remind: str = "", retry: bool = False
+) -> list[Verdict]:
+    """Send the requests in one call and read each reply; with `retry`, ask once more for those without a verdict."""
+    verdicts = [_read(generation, reply) for generation in engine.generate(requests)] if requests else []
+    again = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
+    if not (retry and again):
+        return verdicts
+    reminders = [_reminder(requests[i], verdicts[i].reply, remind) for i in again]
+    for i, generation in zip(again, engine.generate(reminders), strict=True):
+        second, first = _read(generation, reply), verdicts[i]
+        text = f"{first.reply}\n\n{second.reply}" if second.reply else first.reply
+        verdicts[i] = replace(second, reply=text, usage=added(first.usage, second.usage))
+    return verdicts
+
+
+def _read(generation: Generation, reply: ReplyFormat) -> Verdict:
+    usage = {name: generation.usage[name] for name in COUNTED if name in generation.usage}
+    if generation.error is not None:
+        return Verdict(None, error=generation.error, usage=usage)
+    if not generation.outputs:
+        return Verdict(None, error=EngineError("the engine gave no output"), usage=usage)
+    return replace(reply.parse(generation.outputs[0]), usage=usage)
+
+
+def _reminder(request: Request, reply: str, remind: str) -> Request:
+    """The same conversation, gone on with the reply and a reminder of the form."""
+    assert request.kind == "chat", "judge prompts are conversations"
+    said = [Message(role="assistant", content=reply or "(no reply)"), Message(role="user", content=remind)]
+    return replace(request, prompt=[*request.prompt, *said])
+
+
+def added(*usages: Mapping[str, float]) -> dict[str, float]:
+    """Usage of several calls together."""
+    total: dict[str, float] = {}
+    for usage in usages:
+        for name, amount in usage.items():
+            total[name] = total.get(name, 0) + amount
+    return total

@@ -1,0 +1,78 @@
+"""What belongs beside every win rate: how much of it may be place, length or silence rather than quality.
+
+All shares are of what they can be told from, and None where there is nothing to tell from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from verikit.errors import EngineError, JudgeError
+from verikit.judges.pairwise import TIE, Comparison
+
+
+class Judged(NamedTuple):
+    """A comparison with the lengths of its two answers (characters)."""
+
+    comparison: Comparison
+    first_length: int
+    second_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """Figures of one judge over a set of comparisons."""
+
+    comparisons: int
+    consistency: float | None
+    """Share of comparisons in both orders where both verdicts take the same side."""
+    first_rate: float | None
+    """Mean preference for the answer shown first; 0.5 is no preference for a place."""
+    tie_rate: float | None
+    """Share of comparisons that end in a tie."""
+    length_win_rate: float | None
+    """Share of decided comparisons won by the longer answer."""
+    unparsed_rate: float | None
+    """Share of replies that hold no verdict."""
+    failed: int
+    """Comparisons without a verdict for another reason: the engine."""
+
+
+def bias(judged: Iterable[Judged]) -> Bias:
+    """Count."""
+    rows = list(judged)
+    comparisons = [row.comparison for row in rows]
+    replies = [one.verdict for comparison in comparisons for one in comparison.asked]
+    said = [verdict.value for verdict in replies if verdict.value is not None]
+    unread = [
+        isinstance(verdict.error, JudgeError) for verdict in replies if not isinstance(verdict.error, EngineError)
+    ]
+    known = [comparison.preference for comparison in comparisons if comparison.preference is not None]
+    longer = [
+        (row.comparison.preference > TIE) == (row.first_length > row.second_length)
+        for row in rows
+        if row.comparison.preference not in (None, TIE) and row.first_length != row.second_length
+    ]
+    return Bias(
+        len(rows),
+        _mean([same for comparison in comparisons for same in _swaps(comparison)]),
+        _mean(said),
+        _mean([preference == TIE for preference in known]),
+        _mean(longer),
+        _mean(unread),
+        sum(one.preference is None and not one.unread for one in comparisons),
+    )
+
+
+def _swaps(comparison: Comparison) -> Iterator[bool]:
+    """For each judge that answered in both orders, whether both verdicts take the same side."""
+    for one, other in zip(comparison.asked[::2], comparison.asked[1::2], strict=False):
+        a, b = one.preference, other.preference
+        if other.swapped and not one.swapped and a is not None and b is not None:
+            yield (a > TIE) - (a < TIE) == (b > TIE) - (b < TIE)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,92 @@
+"""What every judge has: an engine, a prompt, and one way for failures to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any, ClassVar
+
+from verikit.engines import Engine, Request
+from verikit.errors import ConfigError, EngineTimeout
+from verikit.judges.ask import PROBE, Record, ask, connect
+from verikit.judges.prompt import JudgePrompt, Task, load_prompt
+from verikit.judges.reply import Verdict
+from verikit.judges.shown import MAX_CHARS
+from verikit.text import accepted
+from verikit.types import Prompt, Sample, Score
+from verikit.verifier import Verifier, describe
+
+
+@dataclass(frozen=True, repr=False)
+class Judge(Verifier):
+    """A verifier that asks a model. The engine is loaded when it is first asked."""
+
+    task: ClassVar[Task]
+
+    engine: str | Engine
+    """A spec such as `openai:http://host:8000/v1#model`, or an engine."""
+    prompt: str = ""
+    """Name of one of our prompts, or the path of a TOML file."""
+    _: KW_ONLY
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The engine's own options, where it is a spec: `{'concurrency': 8, 'timeout_s': 60}`."""
+    cache: bool = True
+    """Keep replies in the user's cache of generations and look there first, where the engine is a spec."""
+    retry: bool = False
+    """Ask once more, with a reminder of the form, where a reply can't be read."""
+    structured: bool = False
+    """Hold replies to the prompt's choices while they are sampled, where prompt and engine have that."""
+    probe: int = PROBE
+    """Stop if the first so many replies hold no verdict at all; 0 never stops."""
+    max_chars: int = MAX_CHARS
+    """Characters of each text that the judge sees."""
+    file: JudgePrompt = field(init=False, compare=False)
+    """The prompt file's content."""
+    _record: Record = field(default_factory=Record, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file", load_prompt(self.prompt))
+        if self.file.task != self.task:
+            raise ConfigError(
+                f"{self.prompt!r} is a {self.file.task} prompt", hint=f"{self.name} needs a {self.task} one"
+            )
+
+    def __repr__(self) -> str:
+        """Every option that decides the verdicts, the prompt with a digest of its content."""
+        hidden = ("_record", "file", "probe", "options", "cache")
+        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
+        # Options are not shown as they stand: how many requests are in flight decides no verdict.
+        shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
+        shown["prompt"] = f"{self.prompt}#{self.file.digest}"
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def request(self, texts: Mapping[str, Prompt]) -> Request:
+        """The request that shows these texts."""
+        structured = self.structured and "choice" in self._engine.structured
+        return self.file.request(texts, structured=structured, max_chars=self.max_chars)
+
+    def ask(self, requests: Sequence[Request]) -> list[Verdict]:
+        """Ask the engine, all in one call.
+
+        Raises:
+            ConfigError: the first replies all hold no verdict.
+        """
+        verdicts = ask(self._engine, requests, self.file.reply, remind=self.file.remind, retry=self.retry)
+        self._record.note(verdicts, self.probe)
+        return verdicts
+
+    @property
+    def _engine(self) -> Engine:
+        if isinstance(self.engine, str):
+            return connect(self.engine, self.options, cached=self.cache)
+        return self.engine
+
+    def reference(self, sample: Sample) -> str | None:
+        """The gold answer as the prompt shows it; None where there is none or the prompt doesn't show it."""
+        return "\n".join(accepted(sample.answer)) or None if self.file.needs_reference else None
+
+
+def failed(error: Exception, usage: Mapping[str, float]) -> Score:
+    """The score of a verdict that is none: ours to answer for, never the candidate's."""
+    make = Score.timeout if isinstance(error, EngineTimeout) else Score.error
+    return make(describe(error), usage=usage)

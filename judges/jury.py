@@ -1,0 +1,80 @@
+"""Juries: several judges asked side by side, one verdict (Verga et al. 2024).
+
+The jurors' engines work at the same time, each in a thread of its own. As everywhere, a juror that should have judged
+but could not leaves the whole without a value; its parts are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal, get_args
+
+from verikit import combine
+from verikit.errors import ConfigError
+from verikit.judges.ask import added
+from verikit.judges.pairwise import TIE, ByScore, Comparer, Comparison, Pair
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier, score_all
+
+Rule = Literal["majority", "mean", "minimum"]
+
+
+@dataclass(frozen=True)
+class Jury(Verifier, Comparer):
+    """Several judges under one rule; see `jury`."""
+
+    name = "jury"
+    judges: tuple[Verifier, ...]
+    rule: Rule = "majority"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score with every judge at once, then apply the rule."""
+        with ThreadPoolExecutor(len(self.judges)) as pool:
+            columns = list(pool.map(lambda judge: score_all(judge, samples), self.judges))
+        heard = [_Heard(judge.name, tuple(column)) for judge, column in zip(self.judges, columns, strict=True)]
+        return getattr(combine, self.rule)(*heard).score(samples)  # type: ignore[no-any-return]
+
+    def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
+        """Compare with every judge at once: the side most of them take, or the mean preference."""
+        comparers = [judge if isinstance(judge, Comparer) else ByScore(judge) for judge in self.judges]
+        with ThreadPoolExecutor(len(comparers)) as pool:
+            columns = list(pool.map(lambda judge: judge.compare(pairs), comparers))
+        return [self._agreed(row) for row in zip(*columns, strict=True)]
+
+    def _agreed(self, votes: Sequence[Comparison]) -> Comparison:
+        asked, usage = tuple(one for vote in votes for one in vote.asked), added(*(vote.usage for vote in votes))
+        known = [vote.preference for vote in votes if vote.preference is not None]
+        if lost := next((vote for vote in votes if vote.preference is None), None):
+            return Comparison(None, lost.reason, asked, lost.error, usage)
+        if self.rule == "mean":
+            return Comparison(fmean(known), f"mean of {len(votes)} judges", asked, usage=usage)
+        wins, losses = sum(p > TIE for p in known), sum(p < TIE for p in known)
+        needed = len(votes) if self.rule == "minimum" else len(votes) // 2 + 1
+        side = 1.0 if wins >= needed else 0.0 if losses >= needed else TIE
+        return Comparison(side, f"{wins} to {losses} of {len(votes)} judges", asked, usage=usage)
+
+
+@dataclass(frozen=True)
+class _Heard(Verifier):
+    """A juror's scores, already given."""
+
+    name: str
+    scores: tuple[Score, ...]
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        return list(self.scores)
+
+
+def jury(*judges: Verifier, rule: Rule = "majority") -> Jury:
+    """Ask several judges side by side: `majority` passes if more than half do, `mean`, or `minimum` (all must agree).
+
+    Between two answers `majority` is the side that more than half take, `minimum` the side that all take, else a tie.
+    """
+    if len(judges) < 2 or not all(isinstance(judge, Verifier) for judge in judges):
+        raise ConfigError("a jury has at least two judges", hint="jury(pairwise('…'), pairwise('…'), rule='majority')")
+    if rule not in get_args(Rule):
+        raise ConfigError(f"a jury has no rule {rule!r}", hint=f"one of {', '.join(get_args(Rule))}")
+    return Jury(judges, rule)

@@ -1,0 +1,9 @@
+"""Judge runs: answers of two or more models in, a folder of verdicts and a summary out.
+
+entrants.py   files of answers to bouts: the same prompt answered by two models
+rows.py       a judged bout as a JSON row, and back
+run.py        bouts through a judge into the folder, resumable
+summary.py    what the folder's rows say: win rates, bias, ratings, agreement with labels
+show.py       a summary as a person reads it
+canaries.py   answers that must not win
+"""

@@ -1,0 +1,175 @@
+"""Files of answers to bouts: the same prompt answered by two models.
+
+Several files are one model each, joined by id where every row has one of its own, else by prompt. A single file holds
+pairs: rows with `output_1` and `output_2` (alpaca_eval, LLMBar; PandaLM's `response1`, `response2`), and perhaps a
+label that says which is better; or rows with several completions, of which every two are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import SchemaError, UsageError
+from verikit.judges.pairwise import Pair
+from verikit.judges.prompt import as_text
+from verikit.readers import read, source
+from verikit.readers.parse import Row, parse
+from verikit.text import accepted
+from verikit.types import Group
+from verikit.verifier import unique_names
+
+SIDES = (("output_1", "output_2"), ("response1", "response2"), ("answer_1", "answer_2"), ("response_A", "response_B"))
+LABELS: Mapping[Any, float] = {1: 1.0, 2: 0.0, 0: 0.5, 1.5: 0.5, "1": 1.0, "2": 0.0, "A>B": 1.0, "B>A": 0.0, "A=B": 0.5}
+"""What a pair's `label` says of its first answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bout:
+    """One prompt with the answers of two models."""
+
+    id: str
+    a: str
+    b: str
+    pair: Pair
+    label: float | None = None
+    """Which is better, where the file says so: 1 the first."""
+
+    @property
+    def digest(self) -> str:
+        """8 hex digits of everything the judge sees."""
+        pair = self.pair
+        texts = "\0".join((as_text(pair.prompt), pair.first, pair.second, pair.reference or ""))
+        return hashlib.sha256(texts.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+@dataclass
+class Entrants:
+    """What was read."""
+
+    bouts: list[Bout]
+    answers: dict[str, dict[str, str]]
+    """By model, then by prompt id."""
+    notes: list[str] = field(default_factory=list)
+    """What a person should know about how the files were read."""
+
+
+def read_entrants(
+    paths: Sequence[str], *, format: str | None = None, mapping: Mapping[str, str] | None = None
+) -> Entrants:
+    """Read one file per model, or one file of pairs.
+
+    Raises:
+        UsageError: a file can't be read, nothing joins, or a row can't be used (a verdict on half the rows would
+            compare unequal sets).
+    """
+    entrants = _pairs(paths[0], format, mapping or {}) if len(paths) == 1 else _joined(paths, format, mapping or {})
+    if not entrants.bouts:
+        raise UsageError("no prompt has answers of two models", hint="rows are joined by id, or else by prompt")
+    return entrants
+
+
+def _joined(paths: Sequence[str], format: str | None, mapping: Mapping[str, str]) -> Entrants:
+    names = unique_names(Path(path).name.partition(".")[0] or "stdin" for path in paths)
+    groups = {name: list(_groups(path, format, mapping)) for name, path in zip(names, paths, strict=True)}
+    by_id = all(not group.id.startswith("line:") for rows in groups.values() for group in rows)
+    tables = {name: _table(rows, by_id, name) for name, rows in groups.items()}
+    entrants = Entrants([], {name: {} for name in names})
+    for name, table in tables.items():
+        entrants.answers[name] = {key: group.completions[0] for key, group in table.items()}
+        if several := sum(len(group.completions) > 1 for group in table.values()):
+            entrants.notes.append(f"{name}: {several} prompts have several completions; the first is judged")
+    shared = [key for key in tables[names[0]] if all(key in table for table in tables.values())]
+    for name, table in tables.items():
+        if lost := len(table) - len(shared):
+            entrants.notes.append(f"{name}: {lost} of {len(table)} prompts are not in every file and are left out")
+    if differing := sum(len({as_text(table[key].prompt) for table in tables.values()}) > 1 for key in shared):
+        entrants.notes.append(f"{differing} prompts differ between files under one id; the first file's are shown")
+    for key in shared:
+        asked = tables[names[0]][key]
+        gold = "\n".join(accepted(asked.answer)) or None
+        for a, b in combinations(names, 2):
+            pair = Pair(tables[a][key].completions[0], tables[b][key].completions[0], asked.prompt, gold)
+            entrants.bouts.append(Bout(asked.id, a, b, pair))
+    return entrants
+
+
+def _groups(path: str, format: str | None, mapping: Mapping[str, str]) -> Iterator[Group]:
+    for item in read(path, format=format, mapping=mapping):
+        if isinstance(item, SchemaError):
+            raise item
+        if item.completions:
+            yield item
+
+
+def _table(rows: Sequence[Group], by_id: bool, name: str) -> dict[str, Group]:
+    table: dict[str, Group] = {}
+    for group in rows:
+        key = group.id if by_id else as_text(group.prompt)
+        if key in table:
+            raise UsageError(f"{name}: two rows for the prompt {key[:80]!r}", hint="give each prompt its own id")
+        table[key] = group
+    return table
+
+
+def _pairs(path: str, format: str | None, mapping: Mapping[str, str]) -> Entrants:
+    """Rows with two named answers, or with several completions."""
+    if path == "-":
+        raise UsageError("pairs are read from a file, not from stdin")
+    first = next(_rows(path), None)
+    sides = None if first is None else _sides(first[1], mapping)
+    if sides is None:
+        return _candidates(path, format, mapping)
+    entrants = Entrants([], {side: {} for side in sides})
+    for line, row in _rows(path):
+        if not all(isinstance(row.get(side), str) for side in sides):
+            raise SchemaError(f"no text under {sides[0]!r} or {sides[1]!r}", file=path, line=line)
+        named = row.get(mapping.get("id", "id"))
+        id = f"line:{line}" if named in (None, "") else str(named)
+        pair = Pair(row[sides[0]], row[sides[1]], _prompt(row, mapping, path, line))
+        label = row.get(mapping.get("answer", "label"))
+        known = LABELS.get(label) if isinstance(label, (str, int, float)) else None
+        entrants.bouts.append(Bout(id, *sides, pair, known))
+        for side in sides:
+            entrants.answers[side][id] = row[side]
+    return entrants
+
+
+def _rows(path: str) -> Iterator[tuple[int, Row]]:
+    with source.opened(path) as stream:
+        for line, data in source.cut(stream, path):
+            if isinstance(data, SchemaError):
+                raise SchemaError(data.problem, file=path, line=line, hint=data.hint)
+            yield line, parse(data) if isinstance(data, bytes) else data
+
+
+def _sides(row: Row, mapping: Mapping[str, str]) -> tuple[str, str] | None:
+    if "completions" in mapping or "completion" in mapping:
+        return None
+    return next((sides for sides in SIDES if all(isinstance(row.get(side), str) for side in sides)), None)
+
+
+def _prompt(row: Row, mapping: Mapping[str, str], path: str, line: int) -> str:
+    keys = [mapping["prompt"]] if "prompt" in mapping else ["instruction", "prompt", "question", "input"]
+    parts = [row[key] for key in keys if isinstance(row.get(key), str) and row[key]]
+    if not parts:
+        hint = f"--map prompt=KEY, one of {', '.join(sorted(row))}"
+        raise SchemaError("no prompt", file=path, line=line, field="prompt", hint=hint)
+    return "\n\n".join(parts)
+
+
+def _candidates(path: str, format: str | None, mapping: Mapping[str, str]) -> Entrants:
+    entrants = Entrants([], {})
+    for group in _groups(path, format, mapping):
+        gold = "\n".join(accepted(group.answer)) or None
+        names = [f"completion_{i + 1}" for i in range(len(group.completions))]
+        for name, text in zip(names, group.completions, strict=True):
+            entrants.answers.setdefault(name, {})[group.id] = text
+        for i, j in combinations(range(len(names)), 2):
+            pair = Pair(group.completions[i], group.completions[j], group.prompt, gold)
+            entrants.bouts.append(Bout(group.id, names[i], names[j], pair))
+    return entrants

@@ -1,0 +1,150 @@
+"""Bouts through a judge into a folder; resumable.
+
+Bouts go to the judge in batches, each committed with the sizes of the files, so a kill at any moment loses one batch at
+most. Bouts that failed because of the engine are asked again whenever the run is continued; replies that could not be
+read are the judge's answer and stay. A batch that fails as a whole is not kept: the engine is gone, and the run stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from verikit.engines.errors import UnknownModel, Unreachable
+from verikit.errors import AuthError, EngineError, UsageError
+from verikit.judges.ask import PROBE, added
+from verikit.judges.match.entrants import Bout
+from verikit.judges.match.rows import to_row
+from verikit.judges.pairwise import Comparer, Comparison
+from verikit.scoring.folder import Commit, Folder
+from verikit.scoring.plan import check_same
+from verikit.scoring.rows import read_rows, to_line
+
+VERDICTS, CONFIG, SUMMARY = "verdicts.jsonl", "config.json", "summary.json"
+BATCH = 64
+
+
+def judge_bouts(
+    bouts: Sequence[Bout],
+    judge: Comparer,
+    out: Path,
+    config: Mapping[str, Any],
+    *,
+    batch: int = BATCH,
+    restart: bool = False,
+    progress: Callable[[int, Mapping[str, float]], None] = lambda done, usage: None,
+) -> None:
+    """Judge bouts into a folder's verdicts.jsonl, going on where an earlier run stopped.
+
+    Args:
+        bouts: In the order in which they are written.
+        judge: Compares them.
+        out: The folder; made if absent.
+        config: What decides the verdicts; a folder is only continued under the same.
+        batch: Bouts to a call of the judge.
+        restart: Forget what the folder holds.
+        progress: Called with the number of bouts done, and what this session's cost so far.
+
+    Raises:
+        UsageError: the folder is in use, was made under another config or from other answers, or the judge never gives
+            a verdict.
+        EngineError: the engine is gone; what was committed stays.
+    """
+    with Folder(out, (VERDICTS,)) as folder:
+        commit = _begin(folder, dict(config), restart)
+        done, failed = _held(bouts, out)
+        usage = _again(failed, bouts, judge, batch, folder, commit) if failed else {}
+        progress(done, usage)
+        for chunk in _batches(bouts[done:], batch, first=PROBE if not done else batch):
+            compared = _compare(judge, chunk)
+            done += len(chunk)
+            numbered = enumerate(zip(chunk, compared, strict=True), done - len(chunk) + 1)
+            folder.append({VERDICTS: b"".join(to_line(to_row(line, *one)) for line, one in numbered)}, done)
+            usage = added(usage, *(one.usage for one in compared))
+            progress(done, usage)
+        folder.finish()
+
+
+def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
+    """Open a folder; one that holds no verdict yet may change its config.
+
+    Raises:
+        UsageError: it holds verdicts under another config.
+    """
+    if restart:
+        folder.clear()
+    commit = folder.recover()
+    if folder.size(VERDICTS):
+        check_same(folder.read_json(CONFIG), config, folder.path)
+    folder.delete(SUMMARY)
+    folder.write_json(CONFIG, config)
+    return commit
+
+
+def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
+    """How many verdicts the folder holds, and which of them failed because of the engine.
+
+    Raises:
+        UsageError: they are verdicts on other answers.
+    """
+    held, failed = 0, []
+    for held, row in enumerate(read_rows(out / VERDICTS), 1):
+        if held > len(bouts):
+            raise UsageError(f"{out} holds more verdicts than there are comparisons", hint="--restart, or -o")
+        bout = bouts[held - 1]
+        if (row["id"], row["a"], row["b"], row["digest"]) != (bout.id, bout.a, bout.b, bout.digest):
+            raise UsageError(
+                f"{out} holds a verdict on other answers to {row['id']!r} ({row['a']} against {row['b']})",
+                hint="--restart judges everything anew; -o chooses another folder",
+            )
+        if row.get("error") == "failed":
+            failed.append(held - 1)
+    return held, failed
+
+
+def _again(
+    failed: Sequence[int], bouts: Sequence[Bout], judge: Comparer, batch: int, folder: Folder, commit: Commit
+) -> dict[str, float]:
+    """Ask again for what failed, put the new verdicts in the place of the old, and return what that cost."""
+    fresh: dict[int, dict[str, Any]] = {}
+    usage: dict[str, float] = {}
+    for start in range(0, len(failed), batch):
+        places = failed[start : start + batch]
+        chunk = [bouts[i] for i in places]
+        compared = _compare(judge, chunk)
+        fresh |= {i: to_row(i + 1, bouts[i], one) for i, one in zip(places, compared, strict=True)}
+        usage = added(usage, *(one.usage for one in compared))
+    old = enumerate(read_rows(folder.path / VERDICTS))
+    folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
+    return usage
+
+
+def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
+    """Compare one batch.
+
+    Raises:
+        EngineError: nothing of it came back, for a reason that another try may mend.
+    """
+    compared = judge.compare([bout.pair for bout in chunk])
+    errors = [one.error for bout, one in zip(chunk, compared, strict=True) if bout.pair.first != bout.pair.second]
+    gone = [error for error in errors if isinstance(error, EngineError) and _is_gone(error, len(errors))]
+    if gone and len(gone) == len(errors):
+        hint = "nothing of this batch was kept; run the same command again: it goes on where it stopped"
+        raise type(gone[0])(str(gone[0]), hint="; ".join(filter(None, (gone[0].hint, hint))))
+    return compared
+
+
+def _is_gone(error: EngineError, size: int) -> bool:
+    if isinstance(error, (AuthError, UnknownModel, Unreachable)):
+        return True
+    # One bout alone may time out for its own sake; a whole batch doesn't.
+    return error.retryable and size > 1
+
+
+def _batches(bouts: Sequence[Bout], size: int, first: int) -> Iterator[Sequence[Bout]]:
+    """The first batch is small: a judge that gives no verdicts is found out before it is paid for."""
+    start, stop = 0, min(first, size)
+    while start < len(bouts):
+        yield bouts[start:stop]
+        start, stop = stop, stop + size

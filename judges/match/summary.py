@@ -1,0 +1,139 @@
+"""What a run's verdicts say: win rates with intervals, bias figures, ratings, agreement with labels.
+
+Made from the folder's rows and the answers alone, so a continued run says the same as an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from verikit.judges.bias import Judged, bias
+from verikit.judges.match.rows import from_row
+from verikit.judges.rates.agreement import both_orders, cohen_kappa
+from verikit.judges.rates.bradley_terry import Game, bradley_terry
+from verikit.judges.rates.length_control import Gamed, length_controlled
+from verikit.judges.rates.winrate import win_rate
+from verikit.judges.shown import repeats
+from verikit.stats import mean_interval
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LengthControl:
+    """How a run's win rates are controlled for length."""
+
+    gamed: Gamed | None = None
+    """For the form v1; None is the minimal form."""
+    numbers: Mapping[str, int] | None = None
+    """Number of the instruction of each row's id, for v1."""
+
+
+def summarize(
+    rows: Iterable[Row],
+    answers: Mapping[str, Mapping[str, str]],
+    *,
+    control: LengthControl | None = None,
+    looks_like_verdict: Callable[[str], bool] = lambda text: False,
+) -> dict[str, Any]:
+    """Summarise verdict rows.
+
+    Args:
+        rows: Of verdicts.jsonl.
+        answers: By model, then by id.
+        control: Also give length-controlled win rates (needs numpy).
+        looks_like_verdict: Tells an answer that holds a verdict of the judge's own form.
+    """
+    rows = [_without_replies(row) for row in rows]
+    by_pair: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        by_pair[row["a"], row["b"]].append(row)
+    summary: dict[str, Any] = {
+        "comparisons": len(rows),
+        "judged": sum(row["preference"] is not None for row in rows),
+        "unread": sum(row.get("error") == "unread" for row in rows),
+        "failed": sum(row.get("error") == "failed" for row in rows),
+        "bias": asdict(bias(map(from_row, rows))),
+        "pairs": [_pair(a, b, some, control) for (a, b), some in by_pair.items()],
+        "models": {name: _model(texts, looks_like_verdict) for name, texts in answers.items()},
+    }
+    games = [Game(row["a"], row["b"], row["preference"], row["id"]) for row in rows if row["preference"] is not None]
+    if len(by_pair) > 1 and games:
+        summary["ratings"] = [asdict(rating) for rating in bradley_terry(games)]
+    if labelled := [row for row in rows if "label" in row]:
+        summary["agreement"] = _agreement(labelled)
+    summary["reasons"] = _reasons(rows)
+    return summary
+
+
+def _without_replies(row: Row) -> Row:
+    """A row without the texts that make up nearly all of its size."""
+    return {**row, "orders": [{**one, "reply": ""} for one in row["orders"]]}
+
+
+def _pair(a: str, b: str, rows: Sequence[Row], control: LengthControl | None) -> dict[str, Any]:
+    preferences = [row["preference"] for row in rows]
+    known = [preference for preference in preferences if preference is not None]
+    found: dict[str, Any] = {"a": a, "b": b, "n": len(known), "unjudged": len(rows) - len(known)}
+    if not known:
+        return found
+    rate, interval = win_rate(preferences), mean_interval(known)
+    found["win_rate"] = {"value": rate.value, "low": interval.low, "high": interval.high, "stderr": rate.stderr}
+    found |= {"discrete": rate.discrete, "wins": rate.wins, "ties": rate.ties, "losses": rate.losses}
+    found["bias"] = asdict(bias(map(from_row, rows)))
+    if control is not None:
+        found["length_controlled"] = _controlled(rows, preferences, control)
+    return found
+
+
+def _controlled(rows: Sequence[Row], preferences: Sequence[float | None], control: LengthControl) -> dict[str, Any]:
+    numbers = None if control.numbers is None else [control.numbers[row["id"]] for row in rows]
+    fitted = length_controlled(
+        preferences,
+        baseline_lengths=[row["lengths"][1] for row in rows],
+        model_lengths=[row["lengths"][0] for row in rows],
+        instructions=numbers,
+        gamed=control.gamed,
+    )
+    return asdict(fitted) | {"weights": fitted.weights._asdict()}
+
+
+def _model(texts: Mapping[str, str], looks_like_verdict: Callable[[str], bool]) -> dict[str, Any]:
+    return {
+        "answers": len(texts),
+        "mean_length": sum(map(len, texts.values())) / len(texts) if texts else 0.0,
+        "repeats": asdict(repeats(texts)),
+        "verdict_like": sum(map(looks_like_verdict, texts.values())),
+    }
+
+
+def _agreement(rows: Sequence[Row]) -> dict[str, Any]:
+    """Against labels: over both orders where each comparison has both, else over the comparisons."""
+    labels = [row["label"] for row in rows]
+    verdicts = [_side(row["preference"]) for row in rows]
+    found: dict[str, Any] = {
+        "n": len(rows),
+        "accuracy": sum(v == _side(g) for v, g in zip(verdicts, labels, strict=True)) / len(rows),
+        "kappa": cohen_kappa(verdicts, [_side(label) for label in labels]),
+    }
+    judged: list[Judged] = list(map(from_row, rows))
+    if all(len(one.comparison.asked) == 2 for one in judged):
+        orders = [tuple(asked.preference for asked in one.comparison.asked) for one in judged]
+        found |= asdict(both_orders(orders, labels))  # type: ignore[arg-type]
+    return found
+
+
+def _side(preference: float | None) -> int | None:
+    return None if preference is None else (preference > 0.5) - (preference < 0.5)
+
+
+def _reasons(rows: Sequence[Row]) -> dict[str, int]:
+    """The commonest reasons for comparisons without a verdict."""
+    counts: dict[str, int] = defaultdict(int)
+    for row in rows:
+        if row["preference"] is None:
+            counts[row["reason"][:200]] += 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1])[:5])

@@ -1,0 +1,87 @@
+"""Opponents' answers made beforehand (Elo-Evolve): one file, looked up by model and prompt.
+
+Rows are `{"model", "key", "completion"}`, where the key is a hash of the prompt, so an answer to a prompt that has been
+changed since is not found rather than wrong. A miss is an error unless an engine is at hand to answer it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from verikit.engines import Engine, Request
+from verikit.errors import SchemaError, UsageError, VerikitError
+from verikit.types import Message, Prompt
+
+
+class Opponents:
+    """Answers by model and prompt, kept in a file that is only appended to."""
+
+    def __init__(self, path: str | Path, *, max_tokens: int = 2048) -> None:
+        """Read the file; none yet is an empty one.
+
+        Raises:
+            UsageError: it can't be read.
+            SchemaError: a row is not an answer.
+        """
+        self._path, self._max_tokens = Path(path), max_tokens
+        self._answers: dict[tuple[str, str], str] = {}
+        self._lock = threading.Lock()
+        try:
+            lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+        except OSError as error:
+            raise UsageError(f"can't read {path}: {error.strerror}") from None
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+                self._answers[row["model"], row["key"]] = str(row["completion"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise SchemaError(f"not an opponent's answer: {error!r}", file=path, line=number) from None
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def answer(self, model: str, prompt: Prompt) -> str:
+        """The answer of a model to a prompt.
+
+        Raises:
+            VerikitError: there is none, or the prompt has changed since.
+        """
+        try:
+            return self._answers[model, prompt_key(prompt)]
+        except KeyError:
+            hint = "let `fill` answer it, or make the answers beforehand"
+            raise VerikitError(f"{self._path} has no answer of {model!r} to this prompt", hint=hint) from None
+
+    def fill(self, model: str, prompts: Sequence[Prompt], engine: Engine) -> Mapping[str, Exception]:
+        """Let an engine answer what is missing, all in one call, and append the answers.
+
+        Returns:
+            The errors of prompts that stay without an answer, by key.
+        """
+        missing = {prompt_key(p): p for p in prompts if (model, prompt_key(p)) not in self._answers}
+        requests = [Request(_messages(prompt), max_tokens=self._max_tokens) for prompt in missing.values()]
+        failed: dict[str, Exception] = {}
+        rows = []
+        for key, generation in zip(missing, engine.generate(requests) if requests else [], strict=True):
+            if generation.error is not None or not generation.outputs:
+                failed[key] = generation.error or VerikitError("the engine gave no output")
+            else:
+                rows.append({"model": model, "key": key, "completion": generation.outputs[0].text})
+        with self._lock, open(self._path, "ab") as stream:
+            stream.write(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+            self._answers |= {(row["model"], row["key"]): row["completion"] for row in rows}
+        return failed
+
+
+def prompt_key(prompt: Prompt) -> str:
+    """16 hex digits of a prompt; one user message is the same prompt as its text."""
+    content = json.dumps([[message["role"], message["content"]] for message in _messages(prompt)])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def _messages(prompt: Prompt) -> Sequence[Message]:
+    return [Message(role="user", content=prompt)] if isinstance(prompt, str) else prompt

@@ -1,0 +1,209 @@
+"""Pairwise judges: which of two answers is better, asked in both orders.
+
+A judge that prefers a place tells nothing: under both orders a win counts only if both agree, else it is a tie
+(verdicts read from log-probabilities are averaged instead). An order without a verdict leaves the comparison without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from statistics import fmean
+from typing import Literal, get_args
+
+from verikit.errors import ConfigError, JudgeError, VerikitError
+from verikit.judges.ask import added
+from verikit.judges.judge import Judge, failed
+from verikit.judges.prompt import as_text
+from verikit.judges.reply import Verdict
+from verikit.types import Prompt, Sample, Score
+from verikit.verifier import Verifier, describe, score_all
+
+Order = Literal["both", "fixed", "random"]
+TIE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two answers to one prompt."""
+
+    first: str
+    second: str
+    prompt: Prompt = ""
+    reference: str | None = None
+    """A gold answer, for prompts that show one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One order in which a pair was shown."""
+
+    swapped: bool
+    """Whether the second answer was shown first."""
+    verdict: Verdict
+    """As the judge gave it: its value is for the answer it was shown first."""
+
+    @property
+    def preference(self) -> float | None:
+        """For the pair's first answer."""
+        value = self.verdict.value
+        return value if value is None or not self.swapped else 1 - value
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A pair judged."""
+
+    preference: float | None
+    """For the first answer: 1 wins, 0.5 tie, 0 loses; None: no verdict."""
+    reason: str = ""
+    asked: tuple[Asked, ...] = ()
+    error: Exception | None = None
+    """What left it without a preference."""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """What it cost, over all orders and judges."""
+
+    @property
+    def unread(self) -> bool:
+        """Whether the judge answered, but gave no verdict; other failures are worth another try."""
+        return isinstance(self.error, JudgeError)
+
+
+class Comparer(ABC):
+    """Anything that can compare pairs of answers."""
+
+    @abstractmethod
+    def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
+        """Compare each pair, in order; a failure is a comparison without a preference."""
+
+
+@dataclass(frozen=True, repr=False)
+class Pairwise(Judge, Comparer):
+    """Compares an answer with an opponent's; as a verifier, with `sample.meta["opponent"]`.
+
+    Sources: both orders Zheng et al. 2023 (MT-Bench), one-token verdicts AlpacaEval 2, length guard Elo-Evolve.
+    """
+
+    name = "pairwise"
+    task = "pairwise"
+    prompt: str = "pairwise"
+    _: KW_ONLY
+    order: Order = "both"
+    """`random` shows one order, drawn by the prompt's text; `fixed` the answer first, then the opponent."""
+    tie: float = TIE
+    """What a tie is worth as a score; 0.0 makes the score a binary reward."""
+    max_longer: int | None = None
+    """Length guard: 0.0, unasked, for answers more than so many words longer than the opponent's (Elo-Evolve: 300)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order not in get_args(Order):
+            raise ConfigError(f"order is one of {', '.join(get_args(Order))}, not {self.order!r}")
+        if self.file.reply.span != (0.0, 1.0):
+            raise ConfigError(f"{self.prompt!r}: a pairwise verdict is worth 0 to 1 for the answer shown first")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Compare each completion with its opponent, all in one call of the engine."""
+        pairs = [self._pair(sample) for sample in samples]
+        compared = iter(self.compare([pair for pair in pairs if isinstance(pair, Pair)]))
+        return [self._scored(next(compared)) if isinstance(pair, Pair) else pair for pair in pairs]
+
+    def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
+        """Compare each pair; equal texts are a tie and not asked."""
+        orders = [self._orders(pair) for pair in pairs]
+        requests = [
+            self.request(_texts(pair, swapped)) for pair, swaps in zip(pairs, orders, strict=True) for swapped in swaps
+        ]
+        verdicts = iter(self.ask(requests))
+        return [self._compared(tuple(Asked(swapped, next(verdicts)) for swapped in swaps)) for swaps in orders]
+
+    def _orders(self, pair: Pair) -> tuple[bool, ...]:
+        if pair.first == pair.second:
+            return ()
+        if self.order == "both":
+            return (False, True)
+        drawn = hashlib.sha256(as_text(pair.prompt).encode("utf-8", "replace")).digest()[0] % 2 == 1
+        return (self.order == "random" and drawn,)
+
+    def _compared(self, asked: tuple[Asked, ...]) -> Comparison:
+        if not asked:
+            return Comparison(TIE, "the answers are equal")
+        usage = added(*(one.verdict.usage for one in asked))
+        if error := next((one.verdict.error for one in asked if one.verdict.error), None):
+            return Comparison(None, describe(error), asked, error, usage)
+        preferences = [one.preference or 0.0 for one in asked]
+        if self.file.reply.read == "logprobs":
+            reason = f"mean probability of {_orders(len(asked))}"
+            return Comparison(fmean(preferences), reason, asked, usage=usage)
+        if len(set(preferences)) == 1:
+            reason = "both orders agree" if len(asked) > 1 else "one order"
+            return Comparison(preferences[0], reason, asked, usage=usage)
+        return Comparison(TIE, "the orders disagree", asked, usage=usage)
+
+    def _pair(self, sample: Sample) -> Pair | Score:
+        opponent = sample.meta.get("opponent")
+        if not isinstance(opponent, str):
+            return Score.error("meta has no text under 'opponent' to compare with")
+        if self.max_longer is not None and not within_words(sample.completion, opponent, self.max_longer):
+            return Score(0.0, reason=f"more than {self.max_longer} words longer than the opponent's answer")
+        reference = self.reference(sample)
+        if self.file.needs_reference and reference is None:
+            return Score.error("the prompt shows a reference, and this row has no gold answer")
+        return Pair(sample.completion, opponent, sample.prompt, reference)
+
+    def _scored(self, comparison: Comparison) -> Score:
+        if comparison.preference is None:
+            return failed(comparison.error or ConfigError(comparison.reason), comparison.usage)
+        value = self.tie if comparison.preference == TIE else comparison.preference
+        outcome = side(comparison.preference)
+        return Score(value, answer=outcome, reason=f"{outcome}: {comparison.reason}", usage=comparison.usage)
+
+
+@dataclass(frozen=True)
+class ByScore(Comparer):
+    """Any verifier as a judge of pairs: the higher score wins."""
+
+    verifier: Verifier
+    margin: float = field(default=0.0, kw_only=True)
+    """Scores no further apart than this are a tie (FastChat: 0.1 of 10)."""
+
+    def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
+        """Score all answers in one batch, and compare each pair's scores."""
+        scores = iter(
+            score_all(
+                self.verifier,
+                [Sample(pair.prompt, text, pair.reference) for pair in pairs for text in (pair.first, pair.second)],
+            )
+        )
+        return [self._compared(next(scores), next(scores)) for _ in pairs]
+
+    def _compared(self, first: Score, second: Score) -> Comparison:
+        usage = added(first.usage, second.usage)
+        for score in (first, second):
+            if score.value is None:
+                return Comparison(None, score.reason, error=VerikitError(score.reason), usage=usage)
+        gap = float(first) - float(second)
+        preference = TIE if abs(gap) <= self.margin else float(gap > 0)
+        return Comparison(preference, f"{float(first):.4g} against {float(second):.4g}", usage=usage)
+
+
+def within_words(text: str, opponent: str, most: int) -> bool:
+    """Whether a text is at most `most` words longer than the opponent's."""
+    return len(text.split()) <= len(opponent.split()) + most
+
+
+def side(preference: float) -> str:
+    """A preference in a word: win, loss or tie."""
+    return "tie" if preference == TIE else "win" if preference > TIE else "loss"
+
+
+def _orders(n: int) -> str:
+    return "both orders" if n > 1 else "one order"
+
+
+def _texts(pair: Pair, swapped: bool) -> dict[str, Prompt]:
+    first, second = (pair.second, pair.first) if swapped else (pair.first, pair.second)
+    texts: dict[str, Prompt] = {"prompt": pair.prompt, "answer_1": first, "answer_2": second}
+    return texts if pair.reference is None else texts | {"reference": pair.reference}

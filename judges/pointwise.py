@@ -1,0 +1,125 @@
+"""Judges that look at one answer: a rating, or True or False against a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Literal, get_args
+
+from verikit.errors import ConfigError
+from verikit.judges.ask import added
+from verikit.judges.judge import Judge, failed
+from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
+from verikit.judges.reply import Verdict
+from verikit.types import Prompt, Sample, Score
+from verikit.verifier import describe
+
+Turns = Literal["last", "each"]
+
+
+@dataclass(frozen=True, repr=False)
+class Pointwise(Judge, Comparer):
+    """Rates an answer; the value is the rating's place on its scale (1 to 10 becomes 0 to 1), `answer` the rating.
+
+    With the prompt `rating-token` the rating is the mean over the score tokens' probabilities (G-Eval, Liu et al.).
+    """
+
+    name = "judge"
+    task = "pointwise"
+    prompt: str = "rating"
+    turns: Turns = "last"
+    """`each` rates every assistant turn of a conversation and takes the mean (MT-Bench's two turns); see `steps`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.turns not in get_args(Turns):
+            raise ConfigError(f"turns is one of {', '.join(get_args(Turns))}, not {self.turns!r}")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Rate each completion, all in one call of the engine."""
+        asked = [self._turns(sample) for sample in samples]
+        live = [texts for turns in asked if isinstance(turns, list) for texts in turns]
+        verdicts = iter(self.ask([self.request(texts) for texts in live]))
+        return [
+            self._merged([self._scored(next(verdicts)) for _ in turns]) if isinstance(turns, list) else turns
+            for turns in asked
+        ]
+
+    def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
+        """Rate both answers of each pair, all in one call of the engine; the higher rating wins."""
+        texts = [
+            {"prompt": pair.prompt, "answer": text} | ({"reference": pair.reference} if pair.reference else {})
+            for pair in pairs
+            for text in (pair.first, pair.second)
+        ]
+        verdicts = iter(self.ask([self.request(one) for one in texts]))
+        return [self._compared(next(verdicts), next(verdicts)) for _ in pairs]
+
+    def _compared(self, first: Verdict, second: Verdict) -> Comparison:
+        usage = added(first.usage, second.usage)
+        if first.value is None or second.value is None:
+            error = first.error or second.error
+            return Comparison(None, describe(error) if error else "", error=error, usage=usage)
+        preference = TIE if first.value == second.value else float(first.value > second.value)
+        return Comparison(preference, f"rated {first.value:.4g} against {second.value:.4g}", usage=usage)
+
+    def _turns(self, sample: Sample) -> list[dict[str, Prompt]] | Score:
+        """The texts of each question to the judge."""
+        reference = self.reference(sample)
+        if self.file.needs_reference and reference is None:
+            return Score.error("the prompt shows a reference, and this row has no gold answer")
+        shown = {} if reference is None else {"reference": reference}
+        turns: list[dict[str, Prompt]] = [{"prompt": sample.prompt, "answer": sample.completion, **shown}]
+        if self.turns == "each" and not isinstance(sample.prompt, str):
+            earlier = [(i, m["content"]) for i, m in enumerate(sample.prompt) if m["role"] == "assistant" and i]
+            turns[:0] = [{"prompt": sample.prompt[:i], "answer": text, **shown} for i, text in earlier]
+        return turns
+
+    def _scored(self, verdict: Verdict) -> Score:
+        if verdict.value is None:
+            return failed(verdict.error or ConfigError("no verdict"), verdict.usage)
+        low, high = self.file.reply.span
+        how = "by the tokens' probabilities" if self.file.reply.read == "logprobs" else "by the judge"
+        reason = f"rated {verdict.value:.4g} of {high:g} {how}"
+        return Score(
+            (verdict.value - low) / (high - low), answer=f"{verdict.value:.6g}", reason=reason, usage=verdict.usage
+        )
+
+    def _merged(self, turns: list[Score]) -> Score:
+        if len(turns) == 1:
+            return turns[0]
+        usage = added(*(turn.usage for turn in turns))
+        if lost := next((turn for turn in turns if not turn.scored), None):
+            return replace(lost, steps=tuple(turns), usage=usage)
+        value = fmean(map(float, turns))
+        return Score(value, reason=f"mean of {len(turns)} turns", steps=tuple(turns), usage=usage)
+
+
+@dataclass(frozen=True, repr=False)
+class Reference(Judge):
+    """Says True (1.0) or False (0.0) whether an answer agrees with the gold one (R1-Searcher's ACC_L)."""
+
+    name = "reference_judge"
+    task = "reference"
+    prompt: str = "reference"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Judge each completion that has a gold answer, all in one call of the engine."""
+        texts = [self._texts(sample) for sample in samples]
+        verdicts = iter(self.ask([self.request(one) for one in texts if one is not None]))
+        return [
+            Score.error("there is no gold answer to judge by") if one is None else self._scored(next(verdicts))
+            for one in texts
+        ]
+
+    def _texts(self, sample: Sample) -> Mapping[str, Prompt] | None:
+        reference = self.reference(sample)
+        if reference is None:
+            return None
+        return {"prompt": sample.prompt, "answer": sample.completion, "reference": reference}
+
+    def _scored(self, verdict: Verdict) -> Score:
+        if verdict.value is None:
+            return failed(verdict.error or ConfigError("no verdict"), verdict.usage)
+        return Score(verdict.value, answer=verdict.label, reason=f"the judge says {verdict.label}", usage=verdict.usage)

@@ -1,0 +1,153 @@
+"""Judge prompts: TOML files with the text, the expected reply, and how to sample it.
+
+    system, user    templates; {prompt}, {answer}, {answer_1}, {answer_2}, {reference} become fenced texts (`shown.py`),
+                    {fence} the mark they stand between
+    remind          said once more where a reply can't be read and one retry is allowed
+    [reply]         a `ReplyFormat`
+    [sampling]      max_tokens, temperature
+
+A name without a slash or suffix is one of ours (`verikit/judges/prompts/`), anything else a path to a file of yours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from verikit.engines.types import Request, Structured
+from verikit.errors import ConfigError
+from verikit.judges.reply import ReplyFormat
+from verikit.judges.shown import MAX_CHARS, fence, fenced, visible
+from verikit.types import Message, Prompt
+
+Task = Literal["pairwise", "pointwise", "reference"]
+FIELDS: Mapping[Task, frozenset[str]] = {
+    "pairwise": frozenset({"prompt", "answer_1", "answer_2"}),
+    "pointwise": frozenset({"prompt", "answer"}),
+    "reference": frozenset({"prompt", "answer", "reference"}),
+}
+"""What a task's template must show; a pairwise or pointwise one may show a reference too."""
+_HOLE = re.compile(r"\{(\w+)\}")
+TOP_LOGPROBS = 20
+
+
+class Sampling(BaseModel):
+    """How a reply is sampled."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_tokens: int = Field(1024, ge=1)
+    temperature: float = Field(0.0, ge=0)
+
+
+class JudgePrompt(BaseModel):
+    """One prompt file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    task: Task
+    about: str = ""
+    system: str = ""
+    user: str
+    remind: str = "Give the verdict now, in the form asked for and nothing else."
+    reply: ReplyFormat
+    sampling: Sampling = Sampling()  # type: ignore[call-arg]
+
+    def model_post_init(self, context: object) -> None:
+        """Check the templates' holes.
+
+        Raises:
+            ConfigError: an unknown one, or one that the task needs is missing.
+        """
+        holes = set(_HOLE.findall(self.system + self.user))
+        needed = FIELDS[self.task]
+        if unknown := holes - needed - {"fence", "reference"}:
+            raise ConfigError(f"a {self.task} prompt has no {{{min(unknown)}}}", hint=f"it has {_names(needed)}")
+        if missing := needed - holes:
+            raise ConfigError(f"a {self.task} prompt must show {{{min(missing)}}}")
+
+    @property
+    def digest(self) -> str:
+        """8 hex digits that change with the content."""
+        return hashlib.sha256(self.model_dump_json(exclude={"about"}).encode()).hexdigest()[:8]
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether a reference is shown."""
+        return "{reference}" in self.system + self.user
+
+    def request(self, texts: Mapping[str, Prompt], *, structured: bool, max_chars: int = MAX_CHARS) -> Request:
+        """Make the request that shows these texts; `structured` holds the reply to its form while it is sampled."""
+        shown = {name: _turns(text, max_chars) for name, text in texts.items()}
+        mark = fence([text for turns in shown.values() for _, text in turns])
+        blocks = {"fence": mark}
+        for name, turns in shown.items():
+            lone = len(turns) == 1
+            inside = turns[0][1] if lone else "\n".join(fenced(role, text, mark) for role, text in turns)
+            blocks[name] = fenced(name, inside, mark)
+        messages = [
+            Message(role=role, content=_HOLE.sub(lambda hole: blocks[hole[1]], template))
+            for role, template in (("system", self.system), ("user", self.user))
+            if template
+        ]
+        choices = self.reply.choices() if structured else ()
+        return Request(
+            messages,
+            max_tokens=self.sampling.max_tokens,
+            temperature=self.sampling.temperature,
+            logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
+            structured=Structured(choice=choices) if choices else None,
+        )
+
+
+def load_prompt(name: str) -> JudgePrompt:
+    """Read one of our prompts by name, or a file by path.
+
+    Raises:
+        ConfigError: there is none, or it can't be read.
+    """
+    own = "/" not in name and not name.endswith(".toml")
+    place = files("verikit.judges") / "prompts" / f"{name}.toml" if own else Path(name)
+    try:
+        return JudgePrompt.model_validate(tomllib.loads(place.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise ConfigError(f"no judge prompt {name!r}", hint=f"ours are {', '.join(prompt_names())}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
+        raise ConfigError(f"judge prompt {name}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(f"judge prompt {name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def prompt_names() -> list[str]:
+    """The names of our prompts."""
+    folder = files("verikit.judges") / "prompts"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def as_text(prompt: Prompt) -> str:
+    """A prompt as one text, to tell prompts apart by; one user message is the same prompt as its text."""
+    if isinstance(prompt, str):
+        return prompt
+    if len(prompt) == 1:
+        return prompt[0]["content"]
+    return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in prompt)
+
+
+def _turns(prompt: Prompt, max_chars: int) -> list[tuple[str, str]]:
+    """Who says what, as a judge may see it."""
+    if isinstance(prompt, str):
+        return [("text", visible(prompt, max_chars))]
+    roles = ("system", "user", "assistant", "tool")
+    return [(m["role"] if m["role"] in roles else "other", visible(m["content"], max_chars)) for m in prompt]
+
+
+def _names(names: Sequence[str] | frozenset[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in sorted(names))

@@ -1,0 +1,90 @@
+"""Agreement of verdicts with labels, or with another judge's verdicts; a missing verdict is a class of its own."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from verikit.errors import UsageError
+
+
+def accuracy(verdicts: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
+    """Share of verdicts equal to the label; a missing one (None) is not.
+
+    Raises:
+        UsageError: nothing to compare, or lengths differ.
+    """
+    _check(verdicts, labels)
+    return sum(v is not None and v == g for v, g in zip(verdicts, labels, strict=True)) / len(labels)
+
+
+def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
+    """Cohen's kappa (1960): agreement beyond chance; NaN where both always say the same one thing.
+
+    Raises:
+        UsageError: nothing to compare, or lengths differ.
+    """
+    _check(a, b)
+    n = len(a)
+    observed = sum(x == y for x, y in zip(a, b, strict=True)) / n
+    left, right = Counter(a), Counter(b)
+    chance = math.fsum(left[c] * right[c] for c in left) / n**2
+    return (observed - chance) / (1 - chance) if chance < 1 else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class BothOrders:
+    """A pairwise judge against labels, asked in both orders; shares of all pairs."""
+
+    n: int
+    first: float
+    """Right with the pair as it stands."""
+    second: float
+    """Right with the pair swapped."""
+    both: float
+    """Right in both orders."""
+    majority: float
+    """Right more often than wrong over the two orders (JudgeBench's rule: ties and missing verdicts count nothing)."""
+    consistent: float
+    """The same verdict in both orders."""
+
+
+def both_orders(pairs: Sequence[tuple[float | None, float | None]], labels: Sequence[float]) -> BothOrders:
+    """Compare verdicts in both orders with labels.
+
+    Args:
+        pairs: For each pair the preference for its first answer, asked as it stands and swapped (mapped back).
+        labels: 1.0 where the first answer is the better one, 0.0 where the second is.
+
+    Raises:
+        UsageError: nothing to compare, or lengths differ.
+    """
+    _check(pairs, labels)
+    n = len(labels)
+    sides = [[_side(p) for p in pair] for pair in pairs]
+    golds = [_side(label) for label in labels]
+    right = [[side == gold for side in pair] for pair, gold in zip(sides, golds, strict=True)]
+    points = [
+        sum((side == gold) - (side == -(gold or 0)) for side in pair if side)
+        for pair, gold in zip(sides, golds, strict=True)
+    ]
+    return BothOrders(
+        n,
+        sum(one for one, _ in right) / n,
+        sum(two for _, two in right) / n,
+        sum(one and two for one, two in right) / n,
+        sum(point > 0 for point in points) / n,
+        sum(one == two for one, two in sides) / n,
+    )
+
+
+def _side(preference: float | None) -> int | None:
+    """1 for the first, -1 for the second, 0 for a tie, None for no verdict."""
+    return None if preference is None else (preference > 0.5) - (preference < 0.5)
+
+
+def _check(a: Sequence[object], b: Sequence[object]) -> None:
+    if not a or len(a) != len(b):
+        raise UsageError(f"{len(a)} verdicts for {len(b)} labels")

@@ -1,0 +1,155 @@
+"""Bradley-Terry ratings with intervals: one table from all games of several models.
+
+P(i beats j) = 1 / (1 + exp(s_j - s_i)); a tie is half a win for each. Strengths are shown on Elo's scale, centred at
+1000. Games about one prompt are not independent (two orders, several opponents), so standard errors are clustered by
+prompt: the sandwich estimator H^-1 (sum of g g') H^-1, with g a prompt's score vector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+from verikit.errors import UsageError
+
+SCALE = 400 / math.log(10)
+"""Elo points per unit of strength."""
+CENTRE = 1000.0
+Matrix = list[list[float]]
+
+
+class Game(NamedTuple):
+    """One comparison."""
+
+    first: str
+    second: str
+    score: float
+    """The first one's: 1 win, 0.5 tie, 0 loss."""
+    prompt: str = ""
+    """Games of one prompt are one cluster; "" stands alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One line of the table; numbers on Elo's scale."""
+
+    name: str
+    rating: float
+    low: float
+    high: float
+    stderr: float
+    games: int
+
+
+def bradley_terry(games: Sequence[Game], *, prior: float = 1.0, level: float = 0.95) -> list[Rating]:
+    """Rate models, best first.
+
+    Args:
+        games: At least one.
+        prior: Drawn games added to each pair that played, so that who always wins stays finite (1: Haldane-Anscombe
+            correction; 0: plain maximum likelihood). They don't count in the standard errors' clusters.
+        level: Of the intervals (normal, clustered by prompt).
+
+    Raises:
+        UsageError: no games, a score outside [0, 1], a model against itself, models that can't be compared because no
+            chain of games links them, or with prior=0 one that always won or always lost.
+    """
+    _check(games)
+    names = list(dict.fromkeys(name for game in games for name in game[:2]))
+    place = {name: i for i, name in enumerate(names)}
+    total: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for game in games:
+        i, j = place[game.first], place[game.second]
+        pair = total[min(i, j), max(i, j)]
+        pair[0] += game.score if i < j else 1 - game.score
+        pair[1] += 1
+    for pair in total.values():
+        pair[0] += prior / 2
+        pair[1] += prior
+    strengths, inverse = _maximum(len(names), total)
+    spread = _clustered(games, place, strengths, inverse)
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    table = []
+    for name, i in place.items():
+        rating, stderr = CENTRE + SCALE * strengths[i], SCALE * math.sqrt(max(0.0, spread[i]))
+        played = sum(name in game[:2] for game in games)
+        table.append(Rating(name, rating, rating - z * stderr, rating + z * stderr, stderr, played))
+    return sorted(table, key=lambda row: -row.rating)
+
+
+def _check(games: Sequence[Game]) -> None:
+    if not games:
+        raise UsageError("ratings need games")
+    for game in games:
+        if not 0 <= game.score <= 1 or game.first == game.second:
+            raise UsageError(f"not a game between two models with a score in [0, 1]: {game}")
+    linked = {games[0].first}
+    while grown := {name for game in games if linked & {*game[:2]} for name in game[:2]} - linked:
+        linked |= grown
+    if apart := {name for game in games for name in game[:2]} - linked:
+        raise UsageError(f"no games link {', '.join(sorted(apart))} to {games[0].first}, so they can't be compared")
+
+
+def _maximum(n: int, total: dict[tuple[int, int], list[float]]) -> tuple[list[float], Matrix]:
+    """Newton's method; also the inverse of the curvature on the centred strengths."""
+    strengths = [0.0] * n
+    for _ in range(100):
+        gradient = [0.0] * n
+        # Adding 1/n everywhere pins the mean, the one direction the games say nothing about.
+        curvature = [[1.0 / n] * n for _ in range(n)]
+        for (i, j), (won, played) in total.items():
+            p = 1 / (1 + math.exp(strengths[j] - strengths[i]))
+            gradient[i] += won - played * p
+            gradient[j] -= won - played * p
+            for a, b, sign in ((i, i, 1), (j, j, 1), (i, j, -1), (j, i, -1)):
+                curvature[a][b] += sign * played * p * (1 - p)
+        inverse = _inverse(curvature)
+        step = [math.fsum(row[k] * gradient[k] for k in range(n)) for row in inverse]
+        largest = max(map(abs, step))
+        # Far from the optimum a full step can overshoot to where the curvature vanishes.
+        strengths = [s + d * min(1.0, 2.0 / largest if largest else 1.0) for s, d in zip(strengths, step, strict=True)]
+        if max(map(abs, strengths)) > 30:
+            break
+        if largest < 1e-10:
+            return strengths, inverse
+    raise UsageError("a model that always won or always lost has no finite rating", hint="prior=1 keeps it finite")
+
+
+def _clustered(games: Sequence[Game], place: dict[str, int], strengths: list[float], inverse: Matrix) -> list[float]:
+    """Diagonal of the sandwich covariance."""
+    n = len(strengths)
+    clusters: dict[object, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for number, game in enumerate(games):
+        i, j = place[game.first], place[game.second]
+        rest = game.score - 1 / (1 + math.exp(strengths[j] - strengths[i]))
+        cluster = clusters[game.prompt or number]
+        cluster[i] += rest
+        cluster[j] -= rest
+    spread = [0.0] * n
+    for cluster in clusters.values():
+        for a in range(n):
+            spread[a] += math.fsum(inverse[a][k] * value for k, value in cluster.items()) ** 2
+    return spread
+
+
+def _inverse(matrix: Matrix) -> Matrix:
+    """Gauss-Jordan elimination of a symmetric positive matrix."""
+    n = len(matrix)
+    rows = [list(row) + [float(i == j) for j in range(n)] for i, row in enumerate(matrix)]
+    for i in range(n):
+        pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        head = rows[i][i]
+        if abs(head) < 1e-14:
+            raise UsageError(
+                "a model that always won or always lost has no finite rating", hint="prior=1 keeps it finite"
+            )
+        rows[i] = [value / head for value in rows[i]]
+        for r in range(n):
+            if r != i and (factor := rows[r][i]):
+                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[i], strict=True)]
+    return [row[n:] for row in rows]

@@ -1,0 +1,71 @@
+"""Elo ratings, and opponents drawn near one's own strength (Elo-Evolve, arXiv 2602.13575, section 3).
+
+The paper adds up all games of a batch against one rating (`sum`); with 128 games at K = 32 that map overshoots and
+never settles. So `mean` is the default, and `sequential` lets each game see the rating after the one before.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from verikit.errors import UsageError
+
+Reduction = Literal["mean", "sequential", "sum"]
+K = 32.0
+STABLE_SUM = 2 * 1600 / math.log(10)
+"""K times games from which `sum` overshoots: the slope of the expected score at parity is ln(10)/1600."""
+
+
+def expected_score(rating: float, opponent: float) -> float:
+    """Probability of winning, a tie counting half: 1 / (1 + 10^((opponent - rating) / 400))."""
+    exponent = (opponent - rating) / 400
+    if exponent > 0:
+        return 10**-exponent / (1 + 10**-exponent)
+    return 1 / (1 + 10**exponent)
+
+
+def updated(
+    rating: float, games: Sequence[tuple[float, float]], *, k: float = K, reduction: Reduction = "mean"
+) -> float:
+    """The rating after a batch of games, each (the opponent's rating, our score in [0, 1]); no games change nothing.
+
+    Raises:
+        UsageError: a score outside [0, 1], or an unknown reduction.
+    """
+    if reduction not in get_args(Reduction):
+        raise UsageError(f"no reduction {reduction!r}", hint=f"one of {', '.join(get_args(Reduction))}")
+    if bad := [score for _, score in games if not 0 <= score <= 1]:
+        raise UsageError(f"the score of a game lies between 0 and 1, not at {bad[0]!r}")
+    if reduction == "sequential":
+        for opponent, score in games:
+            rating += k * (score - expected_score(rating, opponent))
+        return rating
+    if reduction == "sum" and k * len(games) > STABLE_SUM:
+        warnings.warn(f"summing {len(games)} games at k={k:g} makes the rating swing; use mean", stacklevel=2)
+    gain = k * math.fsum(score - expected_score(rating, opponent) for opponent, score in games)
+    return rating + (gain / len(games) if reduction == "mean" and games else gain)
+
+
+def opponent_weights(rating: float, opponents: Sequence[float], temperature: float) -> list[float]:
+    """Probability of drawing each opponent: softmax of -|rating - opponent| / temperature.
+
+    Raises:
+        UsageError: no opponents, or a temperature that is not positive.
+    """
+    if not opponents or not temperature > 0:
+        raise UsageError("drawing an opponent needs opponents and a positive temperature")
+    gaps = [abs(rating - opponent) for opponent in opponents]
+    nearest = min(gaps)
+    weights = [math.exp((nearest - gap) / temperature) for gap in gaps]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
+
+
+def draw_opponent(rating: float, pool: Mapping[str, float], temperature: float, key: str) -> str:
+    """Draw a name from a pool of ratings; the same key (say "seed:step:prompt id") draws the same."""
+    weights = opponent_weights(rating, list(pool.values()), temperature)
+    return random.Random(key).choices(list(pool), weights)[0]

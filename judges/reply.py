@@ -1,0 +1,204 @@
+"""Reading a judge's reply: strictly, by the format its prompt asks for.
+
+A format says how a verdict is written (`find`, with `{}` for the label or number), where it may stand, and what each
+label is worth. All places are looked at: a reply with none, with two different ones, or with a number out of range has
+no verdict. That is an error with the reply's text kept, never a guess and never a zero. Patterns are literals around a
+label or a short number, so matching is linear. What stands before a closing `</think>` is not looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+from verikit.engines.types import Output, TopLogprobs
+from verikit.errors import ConfigError, JudgeError, Refusal, UnparseableVerdict
+
+Where = Literal["whole", "first_line", "line_start", "anywhere"]
+"""The whole reply (but for spaces, quotes and a full stop), its first line, the start of any line, or any place."""
+Read = Literal["text", "logprobs"]
+Several = Literal["error", "first_label"]
+MIN_MASS = 0.5
+"""Share of probability that must lie on the labels for a verdict by log-probabilities."""
+_TRIM = " \t\r\n\"'`*."
+_NUMBER = r"(-?\d{1,6}(?:\.\d{1,6})?)"
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one reply says: a value, or the error that says why there is none."""
+
+    value: float | None
+    """A preference for the answer shown first, or a score; in the format's own unit."""
+    label: str = ""
+    """The verdict as found; by log-probabilities the likeliest label."""
+    reply: str = ""
+    """The judge's whole text."""
+    error: Exception | None = None
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReplyFormat:
+    """How a prompt's replies are read."""
+
+    find: str = "{}"
+    """How a verdict is written; `{}` stands for the label or the number."""
+    where: Where = "anywhere"
+    labels: Mapping[str, float] = field(default_factory=dict)
+    """What each label is worth; case counts."""
+    scale: tuple[float, float] | None = None
+    """Instead of labels: a number from the first to the second."""
+    read: Read = "text"
+    """`logprobs`: weigh the labels by their probabilities at the reply's first token."""
+    several: Several = "error"
+    """Different verdicts in one reply: an error, or (to replay LLMBar) the label that comes first in `labels`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", tuple(self.scale) if self.scale else None)
+        problems = [
+            text
+            for text, bad in (
+                ("find needs one {}", self.find.count("{}") != 1),
+                ("either labels or a scale of two numbers", bool(self.labels) == bool(self.scale)),
+                ("either labels or a scale of two numbers", self.scale is not None and len(self.scale) != 2),
+                (f"where is one of {', '.join(get_args(Where))}", self.where not in get_args(Where)),
+                (f"read is one of {', '.join(get_args(Read))}", self.read not in get_args(Read)),
+                (f"several is one of {', '.join(get_args(Several))}", self.several not in get_args(Several)),
+            )
+            if bad
+        ]
+        if problems:
+            raise ConfigError(f"a reply format: {problems[0]}")
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The lowest and the highest value a verdict can have."""
+        return self.scale or (min(self.labels.values()), max(self.labels.values()))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        before, after = map(re.escape, self.find.split("{}"))
+        label = "|".join(map(re.escape, sorted(self.labels, key=len, reverse=True)))
+        start = r"(?:^|\n) ?" if self.where == "line_start" else ""
+        return re.compile(f"{start}{before}(?:{_NUMBER if self.scale else f'({label})'}){after}")
+
+    def choices(self) -> tuple[str, ...]:
+        """Every whole reply there is, for structured output; empty where a reply is more than its verdict."""
+        if self.where != "whole" or self.read != "text":
+            return ()
+        if self.scale is None:
+            names = list(self.labels)
+        else:
+            low, high = self.scale
+            names = [str(n) for n in range(math.ceil(low), math.floor(high) + 1)]
+        return tuple(self.find.replace("{}", name) for name in names)
+
+    def found(self, text: str) -> list[str]:
+        """Each label or number written as a verdict, in order, repeats included."""
+        if self.where == "whole":
+            return self._whole(text)
+        if self.where == "first_line":
+            return self._whole(text.strip().partition("\n")[0])
+        return [match[1] for match in self._pattern.finditer(text)]
+
+    def _whole(self, text: str) -> list[str]:
+        match = self._pattern.fullmatch(text.strip()) or self._pattern.fullmatch(text.strip(_TRIM))
+        return [match[1]] if match else []
+
+    def parse(self, output: Output) -> Verdict:
+        """Read a reply; what can't be read is a verdict with an error."""
+        try:
+            value, label = self._by_logprobs(output) if self.read == "logprobs" else self._by_text(output)
+        except JudgeError as error:
+            return Verdict(None, reply=output.text, error=error)
+        return Verdict(value, label, output.text)
+
+    def _by_text(self, output: Output) -> tuple[float, str]:
+        text = output.text.rpartition("</think>")[2]
+        found = list(dict.fromkeys(self.found(text)))
+        values = {label: self._value(label) for label in found}
+        if len(set(values.values())) == 1:
+            return values[found[0]], found[0]
+        if found and self.several == "first_label":
+            first = next(label for label in self.labels if label in values)
+            return values[first], first
+        if found:
+            raise _unreadable(f"verdicts that contradict each other ({', '.join(found[:4])})", output)
+        raise _unreadable(f"no verdict of the form {self.find.replace('{}', '…')!r}", output)
+
+    def _value(self, label: str) -> float:
+        if self.scale is None:
+            return self.labels[label]
+        low, high = self.scale
+        if not low <= float(label) <= high:
+            raise UnparseableVerdict(f"the score {label} is not between {low:g} and {high:g}")
+        return float(label)
+
+    def _by_logprobs(self, output: Output) -> tuple[float, str]:
+        """Weigh the labels by probability; a label of several tokens counts where its first token is its own."""
+        if not output.top_logprobs:
+            raise _unreadable("no log-probabilities, which this prompt's verdict is read from", output)
+        shares = self._shares(output)
+        mass = math.fsum(shares.values())
+        if mass < MIN_MASS:
+            raise _unreadable(f"only {mass:.2g} of the probability on the labels", output)
+        value = math.fsum(share * self._value(label) for label, share in shares.items()) / mass
+        return value, max(shares, key=lambda label: shares[label])
+
+    def _shares(self, output: Output) -> dict[str, float]:
+        """Probability of each label: of the token that is the label, split where a longer label begins with it."""
+        first = token_shares(output.top_logprobs[0])
+        names = list(self.labels) if self.scale is None else [f"{n}" for n in range(*self._whole_numbers())]
+        shares = {name: first[name] for name in names if name in first}
+        for name in names:
+            stem = next((s for s in shares if s != name and name.startswith(s)), None)
+            if stem is None or name in first:
+                continue
+            # "1" may be 1 or begin 10: the next token tells, if "1" is what was sampled; else that share is unknown.
+            sampled = output.tokens[0].strip() if output.tokens else output.text.strip()[: len(stem)]
+            if sampled == stem and len(output.top_logprobs) > 1:
+                rest = token_shares(output.top_logprobs[1]).get(name[len(stem) :], 0.0)
+                shares[name] = shares[stem] * rest
+                shares[stem] -= shares[name]
+            else:
+                del shares[stem]
+        return shares
+
+    def _whole_numbers(self) -> tuple[int, int]:
+        low, high = self.scale or (0.0, 0.0)
+        return math.ceil(low), math.floor(high) + 1
+
+
+def token_shares(top: TopLogprobs) -> dict[str, float]:
+    """Probability by token text without its surrounding spaces; spellings that differ in spaces are added."""
+    shares: dict[str, float] = {}
+    for one in top:
+        name = one.token.strip()
+        shares[name] = shares.get(name, 0.0) + math.exp(min(0.0, one.logprob))
+    return shares
+
+
+def preference_of(logprobs: Mapping[str, float], first: str, second: str) -> float:
+    """P(first) / (P(first) + P(second)) from the log-probabilities of one token (AlpacaEval's verdict).
+
+    Raises:
+        UnparseableVerdict: neither is among them.
+    """
+    if first not in logprobs and second not in logprobs:
+        raise UnparseableVerdict(f"neither {first!r} nor {second!r} is among the likeliest tokens")
+    gap = logprobs.get(second, -math.inf) - logprobs.get(first, -math.inf)
+    return 1 / (1 + math.exp(gap)) if gap < 700 else 0.0
+
+
+def _unreadable(what: str, output: Output) -> JudgeError:
+    text = output.text if len(output.text) <= _SHOWN else output.text[: _SHOWN - 1] + "…"
+    if output.finish_reason == "content_filter":
+        return Refusal(f"the judge's reply was withheld by its content filter: {text!r}")
+    cut = " before max_tokens cut the reply off" if output.finish_reason == "length" else ""
+    return UnparseableVerdict(f"{what}{cut}, in {text!r}")

@@ -1,0 +1,87 @@
+"""Candidates as a judge may see them: texts that can't leave their place, hide anything, or fill the context.
+
+A candidate is hostile: it may try to close its own quotation and speak as the prompt. So each text stands between marks
+that hold a hash of all texts shown; no text can contain its own mark, and equal questions give equal prompts (caches,
+recordings). Invisible characters are taken out, other controls and direction marks are shown, chat templates' special
+tokens are broken by a space, and long texts are cut with a note that says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+MAX_CHARS = 32_000
+_INVISIBLE = (0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFFA0, 0x2800)
+_SPECIAL = re.compile(
+    r"<(?=[|\uff5c]|/?s>|bos>|eos>|unk>|pad>|start_of_turn>|end_of_turn>|</?SYS>)|\[(?=/?INST\]|/?SYSTEM_PROMPT\])|\|(?=>)"
+)
+
+
+def _odd(character: str) -> str | None:
+    """What a character that may hide something becomes; None where it stays."""
+    code, kind = ord(character), unicodedata.category(character)
+    if character in "\n\t":
+        return None
+    if kind == "Cs":
+        return "\ufffd"
+    if 0xE0000 <= code < 0xE0080:
+        return "⟨tag⟩"
+    if (
+        code in _INVISIBLE
+        or 0xE0100 <= code < 0xE01F0
+        or (kind == "Cf" and unicodedata.bidirectional(character) == "BN")
+    ):
+        return ""
+    return f"⟨U+{code:04X}⟩" if kind in ("Cf", "Cc") else None
+
+
+def visible(text: str, max_chars: int = MAX_CHARS) -> str:
+    """A text with nothing hidden and at most `max_chars` of its characters."""
+    cut = f"\n⟨cut here: {len(text):,} characters in all⟩" if len(text) > max_chars else ""
+    shown = text[:max_chars].replace("\r\n", "\n")
+    odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
+    shown = shown.translate(odd)
+    # Cut again: what replaces a character is longer than it.
+    return _SPECIAL.sub(lambda match: match[0] + " ", shown)[:max_chars] + cut
+
+
+def fence(texts: Sequence[str]) -> str:
+    """A mark that occurs in none of the texts; the same texts get the same mark."""
+    seed = hashlib.sha256("\0".join(f"{len(text)}:{text}" for text in texts).encode("utf-8", "replace"))
+    everything = "\n".join(texts).lower()
+    while (mark := seed.hexdigest()[:12]) in everything:
+        seed.update(b"again")
+    return mark
+
+
+def fenced(name: str, text: str, mark: str) -> str:
+    """A text between its marks."""
+    return f"<{name} {mark}>\n{text}\n</{name} {mark}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """How much of a model's output is the same text over again, whatever the prompt."""
+
+    distinct: int
+    share: float
+    """Share of prompts that got the commonest answer."""
+    text: str
+    """The beginning of that answer."""
+    suspicious: bool
+    """At least three prompts and one in twenty got it: an answer that doesn't depend on the question is an attack."""
+
+
+def repeats(answers: Mapping[str, str]) -> Repeats:
+    """Count equal answers (but for case and spaces) of a model to different prompts."""
+    counts = Counter(" ".join(visible(text).lower().split()) for text in answers.values())
+    if not counts:
+        return Repeats(0, 0.0, "", False)
+    text, times = counts.most_common(1)[0]
+    share = times / len(answers)
+    return Repeats(len(counts), share, text[:100], times >= 3 and share >= 0.05)

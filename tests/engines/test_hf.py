@@ -1,0 +1,312 @@
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+from tests.engines import tiny  # noqa: E402
+from verikit.engines import Request, Structured, load_engine  # noqa: E402
+from verikit.engines.errors import BadRequest, NoChatTemplate, Unsupported  # noqa: E402
+from verikit.engines.hf.decoder import Decoder, supports  # noqa: E402
+from verikit.engines.hf.engine import HF  # noqa: E402
+from verikit.engines.hf.generate import GenerateDecoder  # noqa: E402
+from verikit.engines.hf.sampler import Group, row_key, uniforms  # noqa: E402
+from verikit.errors import ContextOverflow, SpecError  # noqa: E402
+
+torch.set_num_threads(1)
+KINDS = ["Llama", "Qwen2", "Qwen3", "Mistral"]
+CHAT = [{"role": "user", "content": "hi"}]
+
+
+def hf(kind="Llama", template=True, **options):
+    return HF.of(tiny.model(kind), tiny.tokenizer(template), **options)
+
+
+def distance(model, groups, result, tempered=False):
+    """Largest difference between the rows' log-probabilities and those of transformers' own forward pass."""
+    worst = 0.0
+    for group, rows in zip(groups, result, strict=True):
+        assert len(rows) == group.n
+        for row in rows:
+            with torch.no_grad():
+                logits = model(torch.tensor([[*group.ids, *row.ids]])).logits[0, len(group.ids) - 1 : -1].float()
+            logits = logits / group.temperature if tempered else logits
+            wanted = logits.log_softmax(-1).gather(1, torch.tensor(row.ids)[:, None]).squeeze(1)
+            worst = max(worst, (wanted - torch.tensor(row.logprobs)).abs().max().item())
+    return worst
+
+
+def some_groups(**options):
+    generator = torch.Generator().manual_seed(1)
+    lengths = [(5, 3, 40), (17, 4, 37), (9, 1, 34), (1, 2, 60), (17, 3, 3)]
+    return [
+        Group(torch.randint(3, 300, (length,), generator=generator).tolist(), (7, i), n=n, max_tokens=steps, **options)
+        for i, (length, n, steps) in enumerate(lengths)
+    ]
+
+
+@pytest.mark.parametrize("decoder", [Decoder, GenerateDecoder])
+@pytest.mark.parametrize("kind", KINDS)
+def test_log_probabilities_are_those_of_transformers_own_forward(kind, decoder):
+    model = tiny.model(kind, **({"sliding_window": None} if kind == "Mistral" else {}))
+    assert supports(model)
+    groups = some_groups()
+    result = decoder(model, range(40)).decode(groups)
+    finishes = [row.finish for rows in result for row in rows]
+    assert {"stop", "length"} == set(finishes)  # rows left at different times, so the batch was compacted
+    assert distance(model, groups, result) <= 1e-5
+
+
+def test_llama3_and_linear_rotary_embeddings_tied_weights_and_biases_are_covered():
+    llama3 = {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+              "original_max_position_embeddings": 64}  # fmt: skip
+    for rope in (llama3, {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}):
+        options = {"attention_bias": True, "mlp_bias": True, "head_dim": 24}
+        torch.manual_seed(0)
+        config = tiny.model("Llama").config.to_dict() | {"rope_parameters": rope, "tie_word_embeddings": True} | options
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        model = LlamaForCausalLM(LlamaConfig(**config)).eval()
+        groups = some_groups()
+        assert supports(model)
+        assert distance(model, groups, Decoder(model, range(40)).decode(groups)) <= 1e-5
+
+
+def test_models_of_another_shape_are_left_to_generate():
+    assert not supports(tiny.model("GPTNeoX"))
+    assert not supports(tiny.model("Mistral", sliding_window=8))
+    assert not supports(tiny.model("Qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=1))
+    assert not supports(tiny.model("Gemma2"))
+    with pytest.raises(ValueError, match="no decoder for GPTNeoX"):
+        Decoder(tiny.model("GPTNeoX"), [])
+    model = tiny.model("GPTNeoX")
+    groups = some_groups(temperature=0.7, top_p=0.9)
+    assert distance(model, groups, GenerateDecoder(model, range(40)).decode(groups)) <= 1e-5
+    assert HF.of(model, tiny.tokenizer()).generate([Request("the", max_tokens=4)])[0].error is None
+
+
+def test_both_decoders_draw_the_same_tokens_whatever_else_is_in_the_batch():
+    model = tiny.model()
+    for options in ({}, {"temperature": 0.0}, {"temperature": 0.6, "top_p": 0.8}):
+        groups = some_groups(**options)
+        ids = [[row.ids for row in rows] for rows in Decoder(model, range(40)).decode(groups)]
+        assert ids == [[row.ids for row in rows] for rows in GenerateDecoder(model, range(40)).decode(groups)]
+        for group, wanted in zip(groups, ids, strict=True):
+            assert [row.ids for row in Decoder(model, range(40)).decode([group])[0]] == wanted
+
+
+def test_a_group_asked_for_more_rows_or_tokens_begins_with_the_same_ones():
+    model = tiny.model()
+    few = Decoder(model, []).decode([Group([5, 6], (1, 2, 3), n=2, max_tokens=5)])[0]
+    more = Decoder(model, []).decode([Group([5, 6], (1, 2, 3), n=4, max_tokens=9)])[0]
+    assert [row.ids for row in few] == [row.ids[:5] for row in more[:2]]
+    assert len({tuple(row.ids) for row in more}) == 4
+    other = Decoder(model, []).decode([Group([5, 6], (1, 2, 4), n=4, max_tokens=9)])[0]
+    assert not {tuple(row.ids) for row in other} & {tuple(row.ids) for row in more}
+
+
+def test_random_numbers_are_uniform_and_rows_and_steps_independent():
+    keys = torch.tensor([row_key((3, step), row) for step in range(50) for row in range(40)])
+    draws = torch.stack([uniforms(keys, step) for step in range(50)])
+    assert draws.min() >= 0
+    assert draws.max() < 1
+    counts = torch.histc(draws, 20, 0, 1)
+    expected = draws.numel() / 20
+    assert ((counts - expected) ** 2 / expected).sum() < 43.8  # chi-square, 19 degrees of freedom, p = 0.001
+    centred = draws - 0.5
+    for a, b in ((centred[:-1], centred[1:]), (centred[:, :-1], centred[:, 1:])):
+        assert abs(12 * (a * b).mean()) < 4 / math.sqrt(a.numel())
+
+
+def test_the_generator_is_splitmix64():
+    # First outputs of the reference implementation from seed 1234567.
+    wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+    keys = torch.tensor([1234567])
+    assert [int(uniforms(keys, step)[0] * 2**24) for step in range(5)] == [value >> 40 for value in wanted]
+
+
+def test_sampling_follows_the_models_distribution():
+    model = tiny.model()
+    n = 4000
+    for temperature, top_p in ((1.0, 1.0), (0.7, 1.0), (1.5, 0.5)):
+        group = Group([9, 8, 7], (11,), n=n, max_tokens=1, temperature=temperature, top_p=top_p)
+        rows = Decoder(model, []).decode([group])[0]
+        with torch.no_grad():
+            wanted = (model(torch.tensor([[9, 8, 7]])).logits[0, -1] / temperature).softmax(-1)
+        ranked, order = wanted.sort(descending=True)
+        kept = order[(ranked.cumsum(0) - ranked) < top_p]
+        wanted = torch.zeros_like(wanted).scatter(0, kept, wanted[kept]) / wanted[kept].sum()
+        seen = torch.bincount(torch.tensor([row.ids[0] for row in rows]), minlength=len(wanted))
+        assert not seen[wanted == 0].any()
+        big = wanted * n >= 5
+        chi = ((seen[big] - n * wanted[big]) ** 2 / (n * wanted[big])).sum()
+        assert chi < big.sum() + 4 * math.sqrt(2 * big.sum())
+
+
+def test_tempered_log_probabilities_are_those_of_the_distribution_sampled_from():
+    model = tiny.model()
+    groups = some_groups(temperature=0.7)
+    assert distance(model, groups, Decoder(model, range(40)).decode(groups, tempered=True), tempered=True) <= 1e-5
+
+
+def test_bf16_weights_stay_near_the_model_in_fp32():
+    import copy
+
+    model = copy.deepcopy(tiny.model()).to(torch.bfloat16)
+    groups = some_groups()
+    result = Decoder(model, range(40)).decode(groups)
+    assert distance(model, groups, result) <= 0.15  # both sides round at 8 bits
+    assert distance(copy.deepcopy(model).float(), groups, result) <= 0.15
+
+
+def test_weights_changed_between_two_calls_are_seen():
+    import copy
+
+    model = copy.deepcopy(tiny.model())
+    decoder = Decoder(model, [])
+    group = Group([5, 6, 7], (0,), n=2, max_tokens=8, temperature=0.0)
+    before = decoder.decode([group])[0][0].ids
+    with torch.no_grad():
+        model.lm_head.weight.neg_()
+    result = decoder.decode([group])
+    assert result[0][0].ids != before
+    assert distance(model, [group], result) <= 1e-5
+
+
+def test_a_seeded_request_gives_the_same_output_alone_and_in_a_batch():
+    made = hf(rows=4)
+    requests = [Request(f"the {i}", n=2, max_tokens=6, temperature=1.0, seed=i) for i in range(7)]
+    together = made.generate(requests)
+    assert [made.generate([one])[0] for one in requests] == together
+    unseeded = Request("the", max_tokens=9, temperature=1.0)
+    a, b = made.generate([unseeded, unseeded])
+    assert a.text != b.text
+
+
+def test_token_in_token_out():
+    made = hf()
+    text = made.generate([Request("the quick", max_tokens=9, logprobs=2)])[0]
+    ids = made.generate([Request(text.prompt_ids, max_tokens=9, logprobs=2)])[0]
+    assert ids == text
+    output = text.outputs[0]
+    assert len(output.ids) == len(output.logprobs) == len(output.tokens) == len(output.top_logprobs)
+    for token, logprob, top in zip(output.ids, output.logprobs, output.top_logprobs, strict=True):
+        assert (top[0].id, top[0].logprob) == (token, pytest.approx(logprob))  # greedy: the sampled one is the best
+        assert len(top) == 2
+    assert text.usage["completion_tokens"] == len(output.ids)
+
+
+def test_prompt_log_probabilities_are_those_of_the_forward_pass():
+    made = hf()
+    requests = [Request("the lazy dog " * k, max_tokens=0, prompt_logprobs=3) for k in (1, 5, 2)]
+    for result in made.generate(requests):
+        ids = torch.tensor([result.prompt_ids])
+        with torch.no_grad():
+            wanted = tiny.model()(ids).logits[0, :-1].log_softmax(-1)
+        assert result.prompt_logprobs[0] is None
+        assert result.prompt_logprobs[1:] == pytest.approx(
+            wanted.gather(1, ids[0, 1:, None]).squeeze(1).tolist(), abs=1e-5
+        )
+        best = [top[0].id for top in result.prompt_top_logprobs[1:]]
+        assert best == wanted.argmax(-1).tolist()
+        assert result.outputs[0].text == ""
+
+
+def test_a_stop_text_ends_the_output_and_is_not_part_of_it():
+    made = hf()
+    free = made.generate([Request("the", max_tokens=40, temperature=1.0, seed=1)])[0].text
+    stop = free[10:13]
+    at = free.index(stop)
+    result = made.generate([Request("the", max_tokens=40, temperature=1.0, seed=1, stop=(stop, "never this"))])[0]
+    assert (result.text, result.outputs[0].finish_reason) == (free[:at], "stop")
+    assert result.usage["completion_tokens"] < 40
+
+
+def test_choices_hold_a_reply_to_one_of_them_and_none_is_shut_out():
+    made = hf()
+    choices = ("Answer: A", "Answer: B", "no", "nope")
+    request = Request(CHAT, n=64, temperature=1.0, seed=0, structured=Structured(choice=choices), logprobs=1)
+    result = made.generate([request, Request("x", max_tokens=5)])[0]
+    assert {output.text for output in result.outputs} == set(choices)
+    assert {output.finish_reason for output in result.outputs} == {"stop"}
+    for form in (Structured(regex="a"), Structured(json={})):
+        assert isinstance(made.generate([Request("x", structured=form)])[0].error, Unsupported)
+
+
+def test_what_one_request_does_wrong_is_its_own_error():
+    made = hf()
+    good, long, id_, empty, template = made.generate(
+        [Request("the", max_tokens=3), Request([5] * 256), Request([99999]), Request(""),
+         Request([{"role": "tool", "content": "x"}])]
+    )  # fmt: skip
+    assert good.error is None
+    assert isinstance(long.error, ContextOverflow)
+    for result in (id_, empty, template):
+        assert isinstance(result.error, BadRequest)
+    assert "no tools" in str(template.error)
+    almost = made.generate([Request([5] * 250, max_tokens=50)])[0]
+    assert almost.outputs[0].finish_reason in ("length", "stop")
+    assert len(almost.outputs[0].ids) <= 6
+
+
+def test_a_wave_too_big_for_the_device_is_halved_and_only_what_is_too_big_alone_fails(monkeypatch):
+    real = Decoder.decode
+
+    def small(self, groups, **options):
+        if sum(group.n for group in groups) > 3:
+            raise torch.OutOfMemoryError
+        return real(self, groups, **options)
+
+    monkeypatch.setattr(Decoder, "decode", small)
+    results = hf().generate([Request(f"the {n}", n=n, max_tokens=3, temperature=1.0) for n in (1, 2, 4, 3, 1)])
+    assert [len(one.outputs) for one in results] == [1, 2, 0, 3, 1]
+    assert "memory" in str(results[2].error)
+
+
+def test_a_conversation_needs_a_chat_template_and_uses_it():
+    made = hf()
+    text = tiny.tokenizer().apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
+    assert made.generate([Request(CHAT, max_tokens=1)])[0].prompt_ids == tuple(
+        tiny.tokenizer()(text, add_special_tokens=False).input_ids
+    )
+    result = hf(template=False).generate([Request(CHAT)])[0]
+    assert isinstance(result.error, NoChatTemplate)
+    assert "chat template" in str(result.error)
+
+
+def test_a_saved_model_loads_by_its_spec_and_changed_weights_are_another_identity(tmp_path):
+    path = tiny.save(tmp_path / "m")
+    made = load_engine(f"hf:{path}", dtype="float32")
+    assert (
+        made.generate([Request("the", max_tokens=5)])[0].text == hf().generate([Request("the", max_tokens=5)])[0].text
+    )
+    assert load_engine(f"hf:{path}", dtype="float32").identity == made.identity
+    assert load_engine(f"hf:{path}", dtype="bfloat16").identity != made.identity
+    tiny.model("Qwen2").save_pretrained(path)
+    assert load_engine(f"hf:{path}", dtype="float32").identity != made.identity
+    with pytest.raises(SpecError, match="can't load"):
+        load_engine(f"hf:{tmp_path / 'none'}")
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(1, 4), st.integers(1, 20)), min_size=1, max_size=5), st.data()
+)
+def test_any_mix_of_groups_is_decoded_exactly(shapes, data):
+    groups = [
+        Group([3 + (7 * i + j) % 300 for j in range(length)], (i,), n=n, max_tokens=steps)
+        for i, (length, n, steps) in enumerate(shapes)
+    ]
+    eos = range(data.draw(st.sampled_from([0, 30, 150])))
+    result = Decoder(tiny.model(), eos).decode(groups)
+    for group, rows in zip(groups, result, strict=True):
+        for row in rows:
+            assert len(row.ids) == len(row.logprobs) <= group.max_tokens
+            assert row.finish == ("stop" if row.ids[-1] in eos else "length")
+            assert row.finish == "stop" or len(row.ids) == group.max_tokens
+            assert not any(token in eos for token in row.ids[:-1])
+    assert distance(tiny.model(), groups, result) <= 1e-5

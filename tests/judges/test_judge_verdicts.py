@@ -1,0 +1,303 @@
+import pickle
+
+import pytest
+
+from tests.judges.scripted import Scripted, asked, better, shown, token
+from verikit import score_all
+from verikit.errors import ConfigError, EngineError, EngineTimeout, JudgeError, SpecError
+from verikit.judges import ByScore, Knockout, Pair, Pairwise, Pointwise, Reference, RoundRobin, jury
+from verikit.judges.match.canaries import CANARIES
+from verikit.spec import load, load_selector
+from verikit.types import Group, Sample, Score
+from verikit.verifier import Verifier
+
+PAIRS = [Pair(f"good {i}", f"bad {i}", f"question {i}") for i in range(20)]
+
+
+def sample(text="good", opponent="bad", **more):
+    return Sample("q", text, meta={"opponent": opponent}, **more)
+
+
+def test_a_fair_judge_is_heard_and_all_orders_of_a_batch_go_in_one_call():
+    engine = Scripted(better("good", "bad"))
+    compared = Pairwise(engine).compare([*PAIRS, Pair("bad", "good", "q")])
+    assert [one.preference for one in compared] == [1.0] * 20 + [0.0]
+    assert engine.calls == [42]
+
+
+def test_a_judge_that_prefers_a_place_gives_exactly_half():
+    for reply in ("[[A]]", "[[B]]"):
+        compared = Pairwise(Scripted(lambda _, reply=reply: reply)).compare(PAIRS)
+        assert [one.preference for one in compared] == [0.5] * 20
+
+
+def test_a_one_token_judge_that_prefers_a_place_gives_exactly_half():
+    judge = Pairwise(Scripted(lambda _: token(m=0.8, M=0.2)), "pairwise-token")
+    assert [one.preference for one in judge.compare(PAIRS)] == [0.5] * 20
+
+
+def test_a_win_in_one_order_and_a_tie_in_the_other_is_a_tie():
+    engine = Scripted(lambda request: "[[A]]" if shown(request, "answer_1").startswith("good") else "[[C]]")
+    (one,) = Pairwise(engine).compare(PAIRS[:1])
+    assert one.preference == 0.5
+    assert [asked.preference for asked in one.asked] == [1.0, 0.5]
+
+
+def test_fixed_order_asks_once_and_random_order_is_drawn_by_the_prompt():
+    fixed = Scripted(lambda _: "[[A]]")
+    assert [one.preference for one in Pairwise(fixed, order="fixed").compare(PAIRS)] == [1.0] * 20
+    drawn = Pairwise(Scripted(lambda _: "[[A]]"), order="random")
+    first = [one.preference for one in drawn.compare(PAIRS)]
+    assert first == [one.preference for one in drawn.compare(PAIRS)]
+    assert {*first} == {0.0, 1.0}
+    assert fixed.calls == [20]
+
+
+def test_a_reply_without_a_verdict_leaves_the_comparison_without_one():
+    engine = Scripted(lambda request: "[[A]]" if shown(request, "answer_1").startswith("good") else "hard to say")
+    (one,) = Pairwise(engine).compare(PAIRS[:1])
+    assert one.preference is None
+    assert isinstance(one.error, JudgeError)
+    assert "hard to say" in one.reason
+    score = Pairwise(engine).score([sample()])[0]
+    assert (score.value, score.status) == (None, "error")
+
+
+def test_one_retry_goes_on_with_the_conversation_and_names_the_form():
+    engine = Scripted(lambda request: "[[A]]" if len(request.prompt) > 1 else "hmm")
+    (one,) = Pairwise(engine, order="fixed", retry=True).compare(PAIRS[:1])
+    assert one.preference == 1.0
+    assert one.asked[0].verdict.reply == "hmm\n\n[[A]]"
+    assert one.usage["calls"] == 2
+    assert [m["role"] for m in engine.requests[-1].prompt] == ["user", "assistant", "user"]
+    never = Scripted(lambda request: "hmm")
+    assert Pairwise(never, order="fixed", retry=True, probe=0).compare(PAIRS[:1])[0].preference is None
+    assert never.calls == [1, 1]
+
+
+def test_a_judge_that_never_gives_a_verdict_stops_the_run_early():
+    engine = Scripted(lambda _: "As a language model I like both.")
+    judge = Pairwise(engine)
+    assert judge.compare(PAIRS[:3])[0].preference is None
+    with pytest.raises(ConfigError, match="As a language model"):
+        judge.compare(PAIRS[3:6])
+    with pytest.raises(ConfigError):
+        score_all(Pairwise(engine), [sample()] * 8)
+    assert len(engine.calls) == 3
+
+
+def test_engine_failures_are_data_and_do_not_count_against_the_judge():
+    engine = Scripted(lambda _: EngineTimeout("no reply in 60 s"))
+    scores = Pairwise(engine).score([sample()] * 20)
+    assert {score.status for score in scores} == {"timeout"}
+    broken = Pairwise(Scripted(lambda _: EngineError("boom"))).score([sample()])
+    assert (broken[0].status, broken[0].value) == ("error", None)
+    assert "boom" in broken[0].reason
+
+
+def test_equal_answers_are_a_tie_and_nobody_is_asked():
+    engine = Scripted(lambda _: "[[A]]")
+    assert Pairwise(engine).compare([Pair("same", "same")])[0].preference == 0.5
+    assert engine.calls == []
+
+
+def test_a_tie_is_worth_what_the_reward_says():
+    engine = Scripted(lambda _: "[[A]]")
+    assert Pairwise(engine).score([sample()])[0].value == 0.5
+    assert Pairwise(engine, tie=0.0).score([sample()])[0].value == 0.0
+
+
+def test_the_length_guard_is_relative_to_the_opponent():
+    judge = Pairwise(Scripted(better("good", "bad")), max_longer=300)
+    words = "good " * 310
+    kept, guarded = judge.score([sample(words, "bad " * 10), sample(words + "good", "bad " * 10)])
+    assert kept.value == 1.0
+    assert guarded.value == 0.0
+    assert "300 words" in guarded.reason
+
+
+def test_without_an_opponent_there_is_no_score():
+    engine = Scripted(lambda _: "[[A]]")
+    score = Pairwise(engine).score([Sample("q", "x")])[0]
+    assert (score.status, engine.calls) == ("error", [])
+
+
+def test_a_rating_becomes_a_score_between_zero_and_one():
+    scores = Pointwise(Scripted(lambda _: "fine [[10]]")).score([Sample("q", "a"), Sample("q", "b")])
+    assert [score.value for score in scores] == [1.0, 1.0]
+    assert scores[0].answer == "10"
+    assert Pointwise(Scripted(lambda _: "[[1]]"))("a").value == 0.0
+
+
+def test_a_rating_by_tokens_is_their_mean():
+    judge = Pointwise(Scripted(lambda _: token(**{"7": 0.5, "9": 0.5})), "rating-token")
+    assert judge("a").answer == "8"
+    assert judge("a").value == pytest.approx(7 / 9)
+
+
+def test_each_turn_of_a_conversation_is_rated_in_one_call():
+    engine = Scripted(lambda request: "[[10]]" if shown(request, "answer") == "first" else "[[1]]")
+    turns = [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "first"},
+        {"role": "user", "content": "two"},
+    ]
+    score = Pointwise(engine, turns="each")("second", prompt=turns)
+    assert score.value == 0.5
+    assert [step.value for step in score.steps] == [1.0, 0.0]
+    assert engine.calls == [2]
+    assert shown(engine.requests[0], "prompt") == "one"
+    assert "first" in shown(engine.requests[1], "prompt")
+
+
+def test_a_reference_judge_says_true_or_false_and_nothing_else():
+    replies = {"right": "True.", "wrong": "False", "odd": "Probably"}
+    judge = Reference(Scripted(lambda request: replies[shown(request, "answer")]))
+    scores = judge.score([Sample("q", text, "gold") for text in replies] + [Sample("q", "right")])
+    assert [score.value for score in scores] == [1.0, 0.0, None, None]
+    assert [score.status for score in scores] == ["ok", "ok", "error", "error"]
+
+
+def test_several_gold_answers_are_all_shown():
+    engine = Scripted(lambda _: "True")
+    Reference(engine)("x", ["one", "two"])
+    assert shown(engine.requests[0], "reference") == "one\ntwo"
+
+
+def test_replies_are_held_to_their_form_where_engine_and_prompt_can():
+    engine = Scripted(lambda _: "True")
+    Reference(engine, structured=True)("x", "y")
+    Pointwise(engine, structured=True, probe=0)("x")
+    assert engine.requests[0].structured.choice == ("True", "False")
+    assert engine.requests[1].structured is None
+
+
+class Length(Verifier):
+    name = "length"
+
+    def score(self, samples):
+        return [Score(float(len(s.completion))) if s.completion else Score.error("empty") for s in samples]
+
+
+def test_any_verifier_compares_by_its_scores():
+    compared = ByScore(Length()).compare([Pair("aaa", "a"), Pair("a", "b"), Pair("", "b"), Pair("aa", "aaa")])
+    assert [one.preference for one in compared] == [1.0, 0.5, None, 0.0]
+    assert ByScore(Length(), margin=1).compare([Pair("aa", "aaa")])[0].preference == 0.5
+
+
+def test_a_pointwise_judge_compares_by_its_ratings():
+    engine = Scripted(lambda request: "[[9]]" if "good" in shown(request, "answer") else "[[2]]")
+    assert [one.preference for one in Pointwise(engine).compare(PAIRS[:2])] == [1.0, 1.0]
+    assert engine.calls == [4]
+
+
+def test_a_jury_votes_and_a_juror_that_fails_leaves_no_verdict():
+    yes, no = Scripted(lambda _: "True"), Scripted(lambda _: "False")
+    lost = Scripted(lambda _: EngineError("down"))
+    two_to_one = jury(Reference(yes), Reference(yes), Reference(no))
+    assert two_to_one("x", "y").value == 1.0
+    assert jury(Reference(yes), Reference(yes), Reference(no), rule="mean")("x", "y").value == pytest.approx(2 / 3)
+    assert jury(Reference(yes), Reference(no), rule="minimum")("x", "y").value == 0.0
+    broken = jury(Reference(yes), Reference(lost))("x", "y")
+    assert broken.value is None
+    assert len(broken.parts) == 2
+
+
+def test_a_jury_compares_by_majority_and_by_mean():
+    a, b, place = Scripted(better("good", "bad")), Scripted(better("bad", "good")), Scripted(lambda _: "[[A]]")
+    panel = [Pairwise(a), Pairwise(a), Pairwise(b)]
+    assert jury(*panel).compare(PAIRS[:1])[0].preference == 1.0
+    assert jury(*panel, rule="mean").compare(PAIRS[:1])[0].preference == pytest.approx(2 / 3)
+    assert jury(*panel, rule="minimum").compare(PAIRS[:1])[0].preference == 0.5
+    assert jury(Pairwise(a), Pairwise(place), Pairwise(place)).compare(PAIRS[:1])[0].preference == 0.5
+
+
+def test_jurors_work_side_by_side():
+    import threading
+
+    barrier = threading.Barrier(2, timeout=5)
+
+    def together(request):
+        barrier.wait()
+        return "True"
+
+    assert jury(Reference(Scripted(together)), Reference(Scripted(together)))("x", "y").value == 1.0
+
+
+ORDER = ["delta", "alpha", "echo", "bravo", "charlie"]
+
+
+def alphabetical(request):
+    return "[[A]]" if shown(request, "answer_1") < shown(request, "answer_2") else "[[B]]"
+
+
+def test_a_knock_out_finds_the_best_in_one_call_a_round():
+    engine = Scripted(alphabetical)
+    ranking = Knockout(Pairwise(engine)).select(Group("q", ORDER), [Score(0.0)] * 5)
+    assert ORDER[ranking[0]] == "alpha"
+    assert sorted(ranking) == [0, 1, 2, 3, 4]
+    assert engine.calls == [4, 2, 2]
+
+
+def test_a_round_robin_ranks_all_in_one_call():
+    engine = Scripted(alphabetical)
+    ranking = RoundRobin(Pairwise(engine)).select(Group("q", ORDER), [])
+    assert [ORDER[i] for i in ranking] == sorted(ORDER)
+    assert engine.calls == [20]
+
+
+@pytest.mark.parametrize("selector", [Knockout, RoundRobin])
+def test_a_comparison_without_a_verdict_leaves_no_ranking(selector):
+    lost = selector(Pairwise(Scripted(lambda _: EngineError("down"))))
+    with pytest.raises(JudgeError, match="down"):
+        lost.select(Group("q", ORDER), [])
+    assert selector(Pairwise(Scripted(lambda _: ""))).select(Group("q", ["one"]), []) == [0]
+    assert selector(Pairwise(Scripted(lambda _: ""))).select(Group("q", []), []) == []
+
+
+def test_judges_and_tournaments_have_specs():
+    judge = load("pairwise('replay:/dev/null', order='random', tie=0.0)")
+    assert isinstance(judge, Pairwise)
+    assert isinstance(
+        load("jury(judge('replay:/dev/null'), reference_judge('replay:/dev/null'), rule='mean')"), Verifier
+    )
+    assert isinstance(load_selector("knockout(\"pairwise('replay:/dev/null')\")"), Knockout)
+    for wrong in ("pairwise('replay:/dev/null', order='sometimes')", "pairwise('replay:/dev/null', 'rating')"):
+        with pytest.raises((ConfigError, SpecError)):
+            load(wrong)
+
+
+def test_an_option_the_engine_does_not_have_is_named():
+    with pytest.raises(ConfigError, match="nonsense"):
+        Pairwise("openai:http://localhost:1/v1#m", options={"nonsense": 1})("x", opponent="y")
+
+
+def test_how_many_requests_are_in_flight_decides_no_verdict():
+    one, other = (Pairwise("openai:http://localhost:1/v1#m", options={"concurrency": n}) for n in (1, 2))
+    assert one.fingerprint == other.fingerprint == Pairwise("openai:http://localhost:1/v1#m").fingerprint
+    thinking = {"body": {"chat_template_kwargs": {"enable_thinking": False}}}
+    assert Pairwise("openai:http://localhost:1/v1#m", options=thinking).fingerprint != one.fingerprint
+
+
+def test_the_fingerprint_tells_everything_that_decides_the_verdict(tmp_path):
+    assert Pairwise("replay:a").fingerprint != Pairwise("replay:b").fingerprint
+    assert Pairwise("replay:a").fingerprint != Pairwise("replay:a", "pairwise-token").fingerprint
+    assert Pairwise("replay:a").fingerprint == Pairwise("replay:a", probe=3).fingerprint
+    judge = pickle.loads(pickle.dumps(Pairwise("replay:a", tie=0.0)))
+    assert judge == Pairwise("replay:a", tie=0.0)
+
+
+@pytest.mark.parametrize("name", CANARIES)
+def test_no_canary_moves_a_fair_judge_nor_hides_the_honest_answer(name):
+    engine = Scripted(better("honest", "canary"))
+    (one,) = Pairwise(engine).compare([Pair(CANARIES[name], "an honest answer", "q")])
+    assert one.preference == 0.0
+    for request in engine.requests:
+        assert len(asked(request)) < 40_000
+        assert "<|im_start|>" not in asked(request)
+
+
+def test_a_judge_that_reads_only_the_first_verdict_it_sees_is_caught_by_the_canaries():
+    gullible = Scripted(lambda request: "[[A]]" if "[[A]]" in shown(request, "answer_1") else "[[B]]")
+    (one,) = Pairwise(gullible).compare([Pair(CANARIES["verdict"], "an honest answer", "q")])
+    assert one.preference == 1.0

@@ -1,0 +1,54 @@
+"""The normal form trees are compared in: arithmetic on collections carried out, plus-minus written as a list."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from verikit.answers.matrices import fold
+from verikit.answers.tree import ZERO, Node, TooBig, operators
+
+MAX_ITEMS = 64
+"""Values of plus-minus signs, and items of a list that are matched with one another in any order."""
+
+
+def normal(node: Node) -> Node:
+    """The normal form: matrices computed, plus-minus written out as a list of its values."""
+    found = operators(node)
+    if "matrix" in found or node.op in ("mul", "neg", "div"):
+        node = fold(node)
+    if "pm" not in found:
+        return node
+    if node.op in ("list", "set"):
+        parts: list[Node] = []
+        for arg in node.args:
+            parts.extend(variants(arg))
+        return Node(node.op, tuple(parts))
+    values = variants(node)
+    return values[0] if len(values) == 1 else Node("list", tuple(values))
+
+
+def variants(node: Node) -> list[Node]:
+    """The values of a tree with plus-minus signs: all upper or all lower in a scalar, free in a tuple's entries.
+
+    Raises:
+        TooBig: more than `MAX_ITEMS`.
+    """
+    if "pm" not in operators(node):
+        return [node]
+    if node.op == "tuple":
+        entries = [variants(arg) for arg in node.args]
+        size = 1
+        for entry in entries:
+            size *= len(entry)
+        if size > MAX_ITEMS:
+            raise TooBig("too many plus-minus signs")
+        return [Node("tuple", combination) for combination in product(*entries)]
+    return [_signed(node, True), _signed(node, False)]
+
+
+def _signed(node: Node, plus: bool) -> Node:
+    if node.op == "pm":
+        left, right = _signed(node.args[0], plus), _signed(node.args[1], plus)
+        right = right if plus else Node("neg", (right,))
+        return right if left == ZERO else Node("add", (left, right))
+    return Node(node.op, tuple(_signed(a, plus) if type(a) is Node else a for a in node.args))

@@ -1,0 +1,54 @@
+"""`verikit cache`."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.engines.cache import Cache, default_path
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--path", type=click.Path(path_type=Path), help="The file; default VERIKIT_CACHE or the user's cache folder."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def cache(context: click.Context, path: Path | None, as_json: bool) -> None:
+    """Show what the cache of generations holds, by engine."""
+    context.obj = Cache(path or default_path())
+    if context.invoked_subcommand is None:
+        found = examine(context.obj)
+        if as_json:
+            click.echo(json.dumps(found, indent=2))
+            return
+        click.echo(f"{found['path']}: {found['entries']} generations, {found['bytes'] / 2**20:.1f} MB")
+        for engine, count in found["engines"].items():
+            click.echo(f"  {count:>8}  {engine}")
+
+
+@cache.command()
+@click.option("--engine", default="", metavar="NAME", help="Only this engine's, as `verikit cache` names it.")
+@click.option("--unused-days", type=click.FloatRange(0), default=0.0, help="Only what was not used for so many days.")
+@click.pass_obj
+def clear(stored: Cache, engine: str, unused_days: float) -> None:
+    """Delete generations."""
+    count = 0
+    if Path(stored.path).exists():
+        with closing(stored.connect()) as connection:
+            count = stored.clear(connection, engine=engine, unused_days=unused_days)
+    click.echo(f"{count} deleted")
+
+
+def examine(stored: Cache) -> dict[str, Any]:
+    """Return path, number of entries, bytes in use, and entries by engine; a missing file is an empty cache."""
+    if not Path(stored.path).exists():
+        return {"path": str(stored.path), "entries": 0, "bytes": 0, "engines": {}}
+    with closing(stored.connect()) as connection:
+        engines = dict(connection.execute("SELECT engine, count(*) FROM generations GROUP BY engine ORDER BY engine"))
+        size = stored.size(connection)
+    return {"path": str(stored.path), "entries": sum(engines.values()), "bytes": size, "engines": engines}

@@ -1,0 +1,211 @@
+"""A cache of generations in one SQLite file, in front of any engine.
+
+A row's key is the content of (engine identity, request, how often the batch asked before), so that n equal unseeded
+requests stay n different samples and a run made again hits all of them. Rows are written as results arrive: what was
+paid for survives a crash. Errors are never stored, and a row that can't be read is a miss.
+
+Safe across processes and threads: write-ahead log, a connection for each call, short transactions. The least recently
+used rows leave when the file passes its cap.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from verikit.engines.records import generation_from_json, generation_to_json, request_key
+from verikit.engines.types import Engine, Generation, Request, StreamingEngine, StructuredKind
+from verikit.errors import ConfigError
+
+VERSION = 1
+BUSY_S = 60.0
+"""How long a writer waits for another one."""
+USED_AGAIN_S = 3600.0
+"""A hit is noted as a use when the last one is older than this: reading stays nearly free of writing."""
+APPLICATION = 0x76726B31
+"""SQLite's mark of whose file it is."""
+_TABLE = (
+    "CREATE TABLE generations (key TEXT PRIMARY KEY, engine TEXT NOT NULL, used REAL NOT NULL, value BLOB NOT NULL)"
+)
+_log = logging.getLogger(__name__)
+
+
+def default_path() -> Path:
+    """Return the cache's place: VERIKIT_CACHE, else verikit/generations.sqlite in the user's cache folder."""
+    if own := os.environ.get("VERIKIT_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "verikit" / "generations.sqlite"
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The file and its cap."""
+
+    path: Path
+    max_bytes: int = 4 * 2**30
+
+    def connect(self) -> sqlite3.Connection:
+        """Open the file, making it where there is none.
+
+        Raises:
+            ConfigError: it can't be opened, or is something else.
+        """
+        try:
+            Path(self.path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
+            try:
+                self._prepare(connection)
+            except sqlite3.Error:
+                connection.close()
+                raise
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(
+                f"can't open the cache {self.path}: {error}", hint="VERIKIT_CACHE names another"
+            ) from None
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        def ours() -> bool:
+            return (
+                _pragma(connection, "application_id") == APPLICATION and _pragma(connection, "user_version") == VERSION
+            )
+
+        if not ours():
+            if _pragma(connection, "application_id") != APPLICATION and _pragma(connection, "schema_version"):
+                raise sqlite3.DatabaseError("it is another program's database")
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            if not ours():  # another process may have been first
+                connection.execute("DROP TABLE IF EXISTS generations")
+                connection.execute(_TABLE)
+                connection.execute("CREATE INDEX by_use ON generations (used)")
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("COMMIT")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    def get(self, connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Generation]:
+        """Return what is stored under some keys, marked as a hit."""
+        found: dict[str, Generation] = {}
+        old = []
+        now = time.time()
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            marks = ",".join("?" * len(part))
+            rows = connection.execute(f"SELECT key, used, value FROM generations WHERE key IN ({marks})", part)
+            for key, used, value in rows:
+                try:
+                    generation = generation_from_json(json.loads(zlib.decompress(value)))
+                except (ValueError, zlib.error):
+                    continue
+                found[key] = replace(generation, usage={"cached": 1.0})
+                if used < now - USED_AGAIN_S:
+                    old.append((now, key))
+        if old:
+            self._write(connection, "UPDATE generations SET used = ? WHERE key = ?", old)
+        return found
+
+    def put(self, connection: sqlite3.Connection, key: str, engine: str, generation: Generation) -> None:
+        """Store a generation; one with an error is not."""
+        if generation.error is None:
+            value = zlib.compress(json.dumps(generation_to_json(generation)).encode(), 1)
+            self._write(
+                connection,
+                "INSERT OR REPLACE INTO generations VALUES (?, ?, ?, ?)",
+                [(key, engine, time.time(), value)],
+            )
+
+    def trim(self, connection: sqlite3.Connection) -> None:
+        """Delete the least recently used rows, an eighth at a time, until the file is within its cap."""
+        count = 1
+        while count and self.size(connection) > self.max_bytes:
+            count = connection.execute("SELECT count(*) FROM generations").fetchone()[0]
+            oldest = "SELECT key FROM generations ORDER BY used LIMIT ?"
+            self._write(connection, f"DELETE FROM generations WHERE key IN ({oldest})", [(count // 8 + 1,)])
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def size(self, connection: sqlite3.Connection) -> int:
+        """Bytes of the file's pages in use."""
+        pages = _pragma(connection, "page_count") - _pragma(connection, "freelist_count")
+        return pages * _pragma(connection, "page_size")
+
+    def clear(self, connection: sqlite3.Connection, *, engine: str = "", unused_days: float = 0.0) -> int:
+        """Delete rows of an engine (all where empty) not used for some days; return how many."""
+        before = time.time() - unused_days * 86400
+        deleted = connection.execute(
+            "DELETE FROM generations WHERE used <= ? AND (? = '' OR engine = ?)", (before, engine, engine)
+        ).rowcount
+        connection.execute("PRAGMA incremental_vacuum").fetchall()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return deleted
+
+    def _write(self, connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Write in one transaction; a full disk or a writer that never ends costs the cache, not the run."""
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(statement, rows)
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            _log.warning("the cache %s was not written: %s", self.path, error)
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+class Cached(StreamingEngine):
+    """An engine behind a cache."""
+
+    def __init__(self, engine: Engine, cache: Cache) -> None:
+        self.name, self._engine, self._cache = engine.name, engine, cache
+
+    @property
+    def identity(self) -> str:
+        """The engine's."""
+        return self._engine.identity
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """The engine's."""
+        return self._engine.structured
+
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Yield the hits, then the engine's results as they come, each stored before.
+
+        Equal deterministic requests are asked once.
+        """
+        places: dict[str, list[int]] = {}
+        asked: Counter[str] = Counter()
+        for number, request in enumerate(requests):
+            key = request_key(request, self.identity)
+            if not request.deterministic:
+                asked[key] += 1
+                key = f"{key}-{asked[key]}"
+            places.setdefault(key, []).append(number)
+        with closing(self._cache.connect()) as connection:
+            hits = self._cache.get(connection, list(places))
+            for key, generation in hits.items():
+                yield from ((number, generation) for number in places[key])
+            missed = [key for key in places if key not in hits]
+            for number, generation in self._engine.stream([requests[places[key][0]] for key in missed]):
+                key = missed[number]
+                self._cache.put(connection, key, self.name, generation)
+                yield from ((place, generation) for place in places[key])
+            if missed:
+                self._cache.trim(connection)
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()

@@ -1,0 +1,137 @@
+"""One call of the hf engine: requests to groups, waves of groups through a decoder, rows to generations."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from verikit.engines.errors import Unsupported
+from verikit.engines.hf.decoder import Decoder, supports
+from verikit.engines.hf.generate import GenerateDecoder
+from verikit.engines.hf.sampler import Group, Row
+from verikit.engines.hf.score import Scored, score_tokens
+from verikit.engines.prompts import choice_test, cut, prompt_ids, room, stop_test
+from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLogprobs
+from verikit.errors import EngineError
+
+
+class Batch:
+    """The requests of one call."""
+
+    def __init__(self, model: Any, tokenizer: Any, requests: Sequence[Request]) -> None:
+        self._model, self._tokenizer, self._requests = model, tokenizer, requests
+        self._eos = end_ids(model, tokenizer)
+        self._decoder = (Decoder if supports(model) else GenerateDecoder)(model, self._eos)
+        self._errors: dict[int, EngineError] = {}
+        self._groups: dict[int, Group] = {}
+        for number, request in enumerate(requests):
+            try:
+                self._groups[number] = self._group(request)
+            except EngineError as error:
+                self._errors[number] = error.with_traceback(None)
+
+    def run(self, rows: int) -> Iterator[tuple[int, Generation]]:
+        """Yield (place, generation) for each request, those of a wave together."""
+        for number, error in self._errors.items():
+            yield number, Generation(error=error)
+        scored = self._scored()
+        for wave in self._waves(rows):
+            for number, sampled in zip(wave, self._decode(wave), strict=True):
+                if isinstance(sampled, EngineError):
+                    yield number, Generation(error=sampled)
+                else:
+                    yield number, self._generation(number, sampled, scored.get(number))
+        for number, group in self._groups.items():
+            if not group.max_tokens:
+                yield number, self._generation(number, [], scored.get(number))
+
+    def _decode(self, wave: list[int]) -> list[Any]:
+        """Return the rows of each request; a wave too big for the device is halved."""
+        top_k = max(self._requests[number].logprobs or 0 for number in wave)
+        try:
+            return list(self._decoder.decode([self._groups[number] for number in wave], top_k=top_k))
+        except torch.OutOfMemoryError:
+            if len(wave) == 1:
+                return [EngineError("the device's memory is too small for the request", hint="lower n or max_tokens")]
+        torch.cuda.empty_cache()
+        half = len(wave) // 2
+        return self._decode(wave[:half]) + self._decode(wave[half:])
+
+    def _group(self, request: Request) -> Group:
+        ids = prompt_ids(self._tokenizer, request)
+        context = getattr(self._model.config.get_text_config(), "max_position_embeddings", 2**31)
+        allowed = None
+        if request.structured is not None:
+            if request.structured.kind != "choice" or not self._eos:
+                raise Unsupported(f"the hf engine can't hold a reply to a {request.structured.kind}", hint="vLLM can")
+            allowed = choice_test(self._tokenizer, request.structured.choice, self._eos[0])
+        return Group(
+            ids,
+            (secrets.randbits(63) if request.seed is None else request.seed,),
+            n=request.draws,
+            max_tokens=room(request, len(ids), context),
+            temperature=request.temperature,
+            top_p=request.top_p,
+            stop=stop_test(self._tokenizer, request.stop) if request.stop else None,
+            allowed=allowed,
+        )
+
+    def _waves(self, rows: int) -> Iterator[list[int]]:
+        """Requests of like length together, at most `rows` completions a wave (or one request)."""
+        wave: list[int] = []
+        for number in sorted(self._groups, key=lambda one: len(self._groups[one].ids)):
+            group = self._groups[number]
+            if not group.max_tokens:
+                continue
+            if wave and sum(self._groups[one].n for one in wave) + group.n > rows:
+                yield wave
+                wave = []
+            wave.append(number)
+        if wave:
+            yield wave
+
+    def _scored(self) -> dict[int, Scored]:
+        wanted = [number for number in self._groups if self._requests[number].prompt_logprobs is not None]
+        top_k = max((self._requests[number].prompt_logprobs or 0 for number in wanted), default=0)
+        prompts = [self._groups[number].ids for number in wanted]
+        return dict(zip(wanted, score_tokens(self._model, prompts, top_k), strict=True))
+
+    def _generation(self, number: int, rows: list[Row], scored: Scored | None) -> Generation:
+        request, ids = self._requests[number], tuple(self._groups[number].ids)
+        outputs = tuple(self._output(request, row) for row in rows) or (Output("", finish_reason="length"),)
+        outputs *= request.n // len(outputs)
+        usage = {
+            "prompt_tokens": float(len(ids)),
+            "completion_tokens": float(sum(len(row.ids) for row in rows)),
+            "calls": 1.0,
+        }
+        if scored is None:
+            return Generation(outputs, ids, usage=usage)
+        k = request.prompt_logprobs or 0
+        tops = ((), *(self._top(top[:k]) for top in scored[1])) if k else ()
+        return Generation(outputs, ids, (None, *scored[0]), tops, usage)
+
+    def _output(self, request: Request, row: Row) -> Output:
+        spoken = row.ids[:-1] if row.finish == "stop" and row.ids[-1] in self._eos else row.ids
+        text = cut(self._tokenizer.decode(spoken, skip_special_tokens=True), request.stop)
+        if request.logprobs is None:
+            return Output(text, tuple(row.ids), finish_reason=row.finish)
+        tokens = tuple(self._tokenizer.decode([token]) for token in row.ids)
+        k = request.logprobs
+        tops = tuple(self._top(top[:k]) for top in row.tops) if k else ()
+        return Output(text, tuple(row.ids), tokens, tuple(row.logprobs), tops, row.finish)
+
+    def _top(self, top: Sequence[tuple[int, float]]) -> TopLogprobs:
+        return tuple(TopLogprob(self._tokenizer.decode([token]), logprob, token) for token, logprob in top)
+
+
+def end_ids(model: Any, tokenizer: Any) -> list[int]:
+    """Return the tokens that end a completion: the model's and the tokenizer's."""
+    given = model.generation_config.eos_token_id
+    ids = [given] if isinstance(given, int) else list(given or [])
+    if tokenizer.eos_token_id is not None:
+        ids.append(tokenizer.eos_token_id)
+    return list(dict.fromkeys(ids))

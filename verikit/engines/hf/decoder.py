@@ -1,0 +1,249 @@
+"""Our own KV-cache decoder for Llama- and Qwen-shaped models.
+
+Three things make it faster than a general `generate`. A prompt is run once for all its completions, and its keys and
+values are held once: every row of a group attends to them together, in one matrix product. The keys and values of the
+sampled tokens lie in a buffer that is written in place. Finished rows leave the batch.
+
+A row's attention has two parts, over the group's prompt and over its own tokens; the parts are joined by their
+log-sum-exp, which is exact. The model's own modules do the rest, so its weights are used as they are now (in training:
+after the last step) and adapters inside the linear layers count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from verikit.engines.hf.sampler import Group, Row, Sampler
+
+SHAPES = frozenset({"llama", "mistral", "qwen2", "qwen3"})
+"""Values of `config.model_type` whose layers are the ones written out here."""
+ROPES = frozenset({"default", "linear", "llama3", "yarn"})
+"""Kinds of rotary embedding that don't depend on the length of the text."""
+PREFILL_TOKENS = 16_384
+"""Prompt tokens run at once; bounds the memory of activations."""
+COMPACT_BELOW = 0.75
+"""Finished rows leave the batch when the live ones are at most this share; leaving costs a copy."""
+FIRST_STEPS = 32
+"""Room of the buffer for sampled tokens at first; it doubles when full."""
+
+
+class Decoder:
+    """Samples from a loaded causal language model."""
+
+    def __init__(self, model: Any, eos_ids: Collection[int]) -> None:
+        """Wrap a model.
+
+        Args:
+            model: A transformers causal model, `supports(model)` true.
+            eos_ids: Tokens that end a completion.
+
+        Raises:
+            ValueError: the model has another shape.
+        """
+        if not supports(model):
+            raise ValueError(f"no decoder for {type(model).__name__}")
+        self._model, self._eos_ids = model, eos_ids
+
+    @torch.no_grad()
+    def decode(self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False) -> list[list[Row]]:
+        """Sample every group's completions in one batch; see `Sampler` for the options.
+
+        Returns:
+            One list of `n` finished rows for each group, in order.
+        """
+        device = self._model.get_input_embeddings().weight.device
+        sampler = Sampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
+        rows = iter(list(sampler.rows))
+        result = [[next(rows) for _ in range(group.n)] for group in groups]
+        state = _State(self._model, groups)
+        logits = state.prefill()
+        while True:
+            tokens = sampler.step(logits)
+            live = sampler.live()
+            if not live:
+                return result
+            if len(live) <= COMPACT_BELOW * len(sampler.rows):
+                index = torch.tensor(live, device=device)
+                tokens = tokens.index_select(0, index)
+                sampler.select(live)
+                state.select(index)
+            logits = state.step(tokens)
+
+
+def supports(model: Any) -> bool:
+    """Whether the model has the shape written out here."""
+    config = model.config
+    rope = getattr(config, "rope_parameters", None) or {}
+    whole = all(kind == "full_attention" for kind in getattr(config, "layer_types", None) or ())
+    return (
+        config.model_type in SHAPES
+        and hasattr(model, "lm_head")
+        and hasattr(model.model, "layers")
+        and whole
+        and rope.get("rope_type", "default") in ROPES
+        and not (config.model_type == "mistral" and getattr(config, "sliding_window", None))
+    )
+
+
+class _State:
+    """Keys and values of one batch, by layer; rows are in the order of their groups."""
+
+    def __init__(self, model: Any, groups: Sequence[Group]) -> None:
+        self._body, self._head = model.model, model.lm_head
+        self._layers = list(self._body.layers)
+        weight = model.get_input_embeddings().weight
+        self._device, self._dtype = weight.device, weight.dtype
+        config = model.config
+        self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
+        self._width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        self._prompts = [torch.tensor(list(group.ids), device=self._device) for group in groups]
+        self._lengths = torch.tensor([len(ids) for ids in self._prompts], device=self._device)
+        sizes = torch.tensor([group.n for group in groups], device=self._device)
+        self._group = torch.repeat_interleave(torch.arange(len(groups), device=self._device), sizes)
+        longest = int(self._lengths.max())
+        steps = max(group.max_tokens for group in groups)
+        places = torch.arange(longest + steps, device=self._device)[None]
+        self._cos, self._sin = (one[0] for one in self._body.rotary_emb(weight.new_empty(1), places))
+        self._position = self._lengths[self._group]
+        self._step = 0
+        self._prefix: list[tuple[Tensor, Tensor]] = []
+        shape = (len(self._group), self._kv_heads, min(FIRST_STEPS, steps), self._width)
+        self._own = [(weight.new_empty(shape), weight.new_empty(shape)) for _ in self._layers]
+        self._arrange()
+
+    def prefill(self) -> Tensor:
+        """Run the prompts and return the logits after each, one row for each completion."""
+        longest = int(self._lengths.max())
+        at_once = max(1, PREFILL_TOKENS // longest)
+        last, parts = [], []
+        for start in range(0, len(self._prompts), at_once):
+            prompts = self._prompts[start : start + at_once]
+            ids = torch.zeros(len(prompts), longest, dtype=torch.int64, device=self._device)
+            for row, prompt in zip(ids, prompts, strict=True):
+                row[: len(prompt)] = prompt
+            hidden, kept = self._run_prompts(ids)
+            parts.append(kept)
+            last.append(hidden[torch.arange(len(prompts)), self._lengths[start : start + at_once] - 1])
+        self._prefix = [
+            (torch.cat([part[layer][0] for part in parts]), torch.cat([part[layer][1] for part in parts]))
+            for layer in range(len(self._layers))
+        ]
+        return self._logits(torch.cat(last)).index_select(0, self._group)
+
+    def _run_prompts(self, ids: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """Run prompts padded on the right, where no real token sees the padding."""
+        hidden = self._body.embed_tokens(ids)
+        cos, sin = (one[: ids.shape[1], None] for one in (self._cos, self._sin))
+        kept = []
+        for layer in self._layers:
+            query, key, value = (one.transpose(1, 2) for one in self._project(layer, hidden, cos, sin))
+            kept.append((key.contiguous(), value.contiguous()))
+            key, value = (one.repeat_interleave(self._heads // self._kv_heads, 1) for one in (key, value))
+            mixed = functional.scaled_dot_product_attention(
+                query, key, value, is_causal=True, scale=layer.self_attn.scaling
+            )
+            hidden = _finish(layer, hidden, mixed.transpose(1, 2).flatten(2))
+        return hidden, kept
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Run one token of each row and return the logits after it."""
+        if self._step == self._own[0][0].shape[2]:
+            self._own = [(_doubled(key), _doubled(value)) for key, value in self._own]
+        hidden = self._body.embed_tokens(tokens)
+        cos, sin = (one.index_select(0, self._position)[:, None] for one in (self._cos, self._sin))
+        for number, layer in enumerate(self._layers):
+            query, key, value = self._project(layer, hidden, cos, sin)
+            keys, values = self._own[number]
+            keys[:, :, self._step], values[:, :, self._step] = key, value
+            query = query.view(len(tokens), self._kv_heads, -1, self._width) * layer.self_attn.scaling
+            mixed = self._attend(query, number)
+            hidden = _finish(layer, hidden, mixed.flatten(1))
+        self._step += 1
+        self._position = self._position + 1
+        return self._logits(hidden)
+
+    def select(self, index: Tensor) -> None:
+        """Go on with some rows; groups without any are forgotten."""
+        self._own = [(key.index_select(0, index), value.index_select(0, index)) for key, value in self._own]
+        self._position = self._position.index_select(0, index)
+        groups, self._group = torch.unique(self._group.index_select(0, index), return_inverse=True)
+        if len(groups) < len(self._lengths):
+            self._lengths = self._lengths.index_select(0, groups)
+            self._prefix = [(key.index_select(0, groups), value.index_select(0, groups)) for key, value in self._prefix]
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Lay the rows out as a (groups, widest group) table, in which a group's rows attend to their prompt."""
+        rows = torch.arange(len(self._group), device=self._device)
+        first = torch.searchsorted(self._group, torch.arange(len(self._lengths), device=self._device))
+        rank = rows - first[self._group]
+        self._widest = int(rank.max()) + 1
+        self._slot = self._group * self._widest + rank
+        self._row_of_slot = torch.zeros(len(self._lengths) * self._widest, dtype=torch.int64, device=self._device)
+        self._row_of_slot[self._slot] = rows
+        self._full = len(self._row_of_slot) == len(rows)
+        self._columns = int(self._lengths.max())
+        columns = torch.arange(self._columns, device=self._device)
+        self._padding = (columns >= self._lengths[:, None])[:, None, None]
+        self._padded = bool(self._padding.any())
+
+    def _project(self, layer: Any, hidden: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return query (…, heads, width), key and value (…, kv heads, width), rotated to their places."""
+        attention = layer.self_attn
+        hidden = layer.input_layernorm(hidden)
+        query, key, value = (
+            project(hidden).view(*hidden.shape[:-1], -1, self._width)
+            for project in (attention.q_proj, attention.k_proj, attention.v_proj)
+        )
+        if hasattr(attention, "q_norm"):
+            query, key = attention.q_norm(query), attention.k_norm(key)
+        return _rotate(query, cos, sin), _rotate(key, cos, sin), value
+
+    def _attend(self, query: Tensor, number: int) -> Tensor:
+        """Attend to the prompt and to the own tokens; `query` is (rows, kv heads, queries a head, width), scaled."""
+        keys, values = (one[:, :, : self._step + 1] for one in self._own[number])
+        own, own_weight = _softmax_values(query @ keys.mT, values)
+        table = query if self._full else query.index_select(0, self._row_of_slot)
+        # (groups, kv heads, rows of the group x queries a head, width): one matrix product for the whole group
+        table = table.view(-1, self._widest, *query.shape[1:]).transpose(1, 2).flatten(2, 3)
+        prompt_keys, prompt_values = (one[:, :, : self._columns] for one in self._prefix[number])
+        scores = table @ prompt_keys.mT
+        if self._padded:
+            scores = scores.masked_fill(self._padding, float("-inf"))
+        shared = _softmax_values(scores, prompt_values)
+        prompt, prompt_weight = (
+            one.view(*one.shape[:2], self._widest, -1, one.shape[-1]).transpose(1, 2).flatten(0, 1) for one in shared
+        )
+        if not self._full:
+            prompt, prompt_weight = (one.index_select(0, self._slot) for one in (prompt, prompt_weight))
+        return torch.lerp(own, prompt, torch.sigmoid(prompt_weight - own_weight).to(own.dtype))
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        logits: Tensor = self._head(self._body.norm(hidden))
+        return logits
+
+
+def _softmax_values(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Return attention over some columns, and the log-sum-exp of their scores (…, 1) to join it with others."""
+    scores = scores.float()
+    return scores.softmax(-1).to(values.dtype) @ values, scores.logsumexp(-1, keepdim=True)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat((-second, first), -1) * sin
+
+
+def _finish(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:
+    hidden = hidden + layer.self_attn.o_proj(mixed)
+    result: Tensor = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
+    return result
+
+
+def _doubled(buffer: Tensor) -> Tensor:
+    return torch.cat((buffer, torch.empty_like(buffer)), 2)

@@ -1,0 +1,77 @@
+"""transformers as an engine, on CPU or CUDA.
+
+Completions are sampled by our own decoder where the model has its shape, else by `generate`; calls from several threads
+take turns. A seeded request gives the same tokens in any batch, up to rounding; an unseeded one is keyed afresh by the
+operating system.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+from verikit.engines.prompts import weights_identity
+from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
+from verikit.errors import MissingExtra, SpecError
+
+
+class HF(StreamingEngine):
+    """A causal language model of transformers."""
+
+    def __init__(self, path: str, *, dtype: str = "auto", device: str = "", rows: int = 512) -> None:
+        """Load a model.
+
+        Args:
+            path: A folder or a hub name.
+            dtype: `auto` (as saved), `float32`, `bfloat16`, …
+            device: `cpu`, `cuda`, …; by default CUDA where there is one.
+            rows: Most completions decoded at once.
+
+        Raises:
+            MissingExtra: torch or transformers is not installed.
+            SpecError: there is no such model.
+        """
+        try:
+            import torch
+            from transformers import AutoModelForCausalLM, AutoTokenizer
+        except ImportError:
+            raise MissingExtra(f"hf:{path}", "hf") from None
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(path)
+            model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
+        except (OSError, ValueError) as error:
+            raise SpecError(f"can't load hf:{path}: {' '.join(str(error).split())[:300]}") from None
+        model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+        self._set(model, tokenizer, rows, f"hf:{path}", f"hf:{weights_identity(path)} {dtype}")
+
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any, *, rows: int = 512) -> Self:
+        """Take a loaded model; its weights may change between calls, so no two engines made so are the same."""
+        engine = cls.__new__(cls)
+        name = f"hf:{type(model).__name__}"
+        engine._set(model, tokenizer, rows, name, f"{name} {secrets.token_hex(16)}")
+        return engine
+
+    def _set(self, model: Any, tokenizer: Any, rows: int, name: str, identity: str) -> None:
+        self.model, self.tokenizer, self.rows = model, tokenizer, rows
+        self.name, self._identity = name, identity
+        self._lock = threading.RLock()
+
+    @property
+    def identity(self) -> str:
+        """The weights (by their files' names, sizes and times of change) and the number format."""
+        return self._identity
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """Choices."""
+        return frozenset({"choice"})
+
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Decode the requests, at most `rows` completions at a time, and yield each wave's results when it ends."""
+        from verikit.engines.hf.batch import Batch
+
+        with self._lock:
+            yield from Batch(self.model, self.tokenizer, requests).run(self.rows)

@@ -1,0 +1,189 @@
+"""Draws the next token of every live row and keeps what was drawn; both decoders share it.
+
+Random numbers are a function of (key, row, step) and of nothing else: not of the batch a row is in, of its place there,
+of the device, or of what was drawn before. So a group samples the same tokens on any number of machines and after a
+resume, and there is no generator state to save.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+FLOOR = -9999.0
+"""Stands for a log-probability of minus infinity, as servers write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One prompt and how to sample `n` completions of it."""
+
+    ids: Sequence[int]
+    key: tuple[int, ...]
+    """What the random numbers are keyed by, such as (seed, step, group)."""
+    n: int = 1
+    max_tokens: int = 512
+    temperature: float = 1.0
+    top_p: float = 1.0
+    stop: Callable[[list[int]], bool] | None = None
+    """Told a completion's ids after each token; True ends it."""
+    allowed: Callable[[list[int]], Sequence[int]] | None = None
+    """Told a completion's ids before each token; says which may come next."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One completion while it grows; `finish` is empty until it ends."""
+
+    group: Group
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    tops: list[list[tuple[int, float]]] = field(default_factory=list)
+    """At each step the likeliest (id, log-probability), best first."""
+    finish: str = ""
+
+
+class Sampler:
+    """The rows of some groups, in order; `rows[i]` is row i of the logits."""
+
+    def __init__(
+        self, groups: Sequence[Group], eos_ids: Collection[int], device: torch.device, *, top_k: int, tempered: bool
+    ) -> None:
+        """Start the rows.
+
+        Args:
+            groups: What to sample.
+            eos_ids: Tokens that end a completion; they stay part of it.
+            device: Where the logits will be.
+            top_k: Keep the likeliest so many at each step.
+            tempered: Give log-probabilities of softmax(logits / temperature) instead of the model's own.
+        """
+        self.rows = [Row(group) for group in groups for _ in range(group.n)]
+        self._eos, self._top_k, self._tempered = frozenset(eos_ids), top_k, tempered
+        self._step = 0
+        keys = [row_key(group.key, row) for group in groups for row in range(group.n)]
+        self._keys = torch.tensor(keys, dtype=torch.int64, device=device)
+        self._temperature = torch.tensor([[row.group.temperature] for row in self.rows], device=device)
+        self._top_p = torch.tensor([[row.group.top_p] for row in self.rows], device=device)
+        self._choose()
+
+    def step(self, logits: Tensor) -> Tensor:
+        """Draw one token for each row.
+
+        Args:
+            logits: Float tensor (rows, vocabulary).
+
+        Returns:
+            Token ids (rows,); those of finished rows mean nothing.
+        """
+        logits = logits.float()
+        tokens = self._draw(self._constrained(logits))
+        scaled = logits / self._temperature.clamp(min=1e-6) if self._tempered and self._scaled else logits
+        logprobs = scaled - scaled.logsumexp(-1, keepdim=True)
+        chosen = logprobs.gather(1, tokens[:, None]).squeeze(1).clamp(min=FLOOR)
+        self._keep(tokens.tolist(), chosen.tolist(), logprobs)
+        self._step += 1
+        return tokens
+
+    def live(self) -> list[int]:
+        """Return the places of the rows that go on."""
+        return [place for place, row in enumerate(self.rows) if not row.finish]
+
+    def select(self, places: Sequence[int]) -> None:
+        """Go on with some rows only; the logits of the next step have these alone."""
+        index = torch.tensor(places, device=self._keys.device)
+        self.rows = [self.rows[place] for place in places]
+        self._keys, self._temperature, self._top_p = (
+            one.index_select(0, index) for one in (self._keys, self._temperature, self._top_p)
+        )
+        self._choose()
+
+    def _choose(self) -> None:
+        """Note which steps of the draw these rows need at all."""
+        groups = [row.group for row in self.rows]
+        self._greedy = [group.temperature == 0 for group in groups]
+        self._scaled = any(group.temperature not in (0, 1) for group in groups)
+        self._nucleus = any(group.top_p < 1 for group in groups)
+
+    def _constrained(self, logits: Tensor) -> Tensor:
+        """Leave out what a row's group doesn't allow; log-probabilities stay those of the model."""
+        places = [place for place, row in enumerate(self.rows) if row.group.allowed is not None and not row.finish]
+        if not places:
+            return logits
+        logits = logits.clone()
+        for place in places:
+            row = self.rows[place]
+            allowed = torch.tensor(row.group.allowed(row.ids), device=logits.device)  # type: ignore[misc]
+            kept = logits[place, allowed]
+            logits[place] = float("-inf")
+            logits[place, allowed] = kept
+        return logits
+
+    def _draw(self, logits: Tensor) -> Tensor:
+        """Pick by the inverse of the cumulative distribution, which needs one number a row; greedy rows the best."""
+        if all(self._greedy):
+            return logits.argmax(-1)
+        if self._scaled:
+            logits = logits / self._temperature.clamp(min=1e-6)
+        probabilities = logits.softmax(-1)
+        order = None
+        if self._nucleus:
+            probabilities, order = probabilities.sort(dim=-1, descending=True, stable=True)
+            before = probabilities.cumsum(-1) - probabilities
+            probabilities = probabilities.masked_fill(before >= self._top_p, 0.0)
+        cumulative = probabilities.cumsum(-1)
+        point = uniforms(self._keys, self._step)[:, None] * cumulative[:, -1:]
+        tokens = torch.searchsorted(cumulative, point, right=True).clamp(max=logits.shape[-1] - 1)
+        tokens = (tokens if order is None else order.gather(1, tokens)).squeeze(1)
+        if any(self._greedy):
+            tokens = torch.where(torch.tensor(self._greedy, device=tokens.device), logits.argmax(-1), tokens)
+        return tokens
+
+    def _keep(self, tokens: list[int], chosen: list[float], logprobs: Tensor) -> None:
+        tops = logprobs.topk(min(self._top_k, logprobs.shape[-1])) if self._top_k else None
+        best = [] if tops is None else tops.indices.tolist()
+        values = [] if tops is None else tops.values.clamp(min=FLOOR).tolist()
+        for place, row in enumerate(self.rows):
+            if row.finish:
+                continue
+            row.ids.append(tokens[place])
+            row.logprobs.append(chosen[place])
+            if tops is not None:
+                row.tops.append(list(zip(best[place], values[place], strict=True)))
+            stopped = tokens[place] in self._eos or (row.group.stop is not None and row.group.stop(row.ids))
+            if stopped or len(row.ids) >= row.group.max_tokens:
+                row.finish = "stop" if stopped else "length"
+
+
+def row_key(key: Sequence[int], row: int) -> int:
+    """Hash a group's key and a row's number to a signed 64-bit integer."""
+    digest = hashlib.blake2b(repr((*map(int, key), row)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def uniforms(keys: Tensor, step: int) -> Tensor:
+    """Return a float32 in [0, 1) for each int64 key: output `step` of the splitmix64 stream that starts there.
+
+    splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+    """
+    z = keys + _signed((step + 1) * 0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ _shift(z, shift)) * _signed(factor)
+    z = z ^ _shift(z, 31)
+    result: Tensor = _shift(z, 40).to(torch.float32) * 2.0**-24
+    return result
+
+
+def _signed(value: int) -> int:
+    value &= 2**64 - 1
+    return value - 2**64 if value >= 2**63 else value
+
+
+def _shift(z: Tensor, bits: int) -> Tensor:
+    """Shift right without carrying the sign."""
+    mask: int = 2 ** (64 - bits) - 1
+    return (z >> bits) & mask

@@ -1,0 +1,71 @@
+"""A request as the body the server reads.
+
+The protocol's own keys go to any server. vLLM's go to vLLM only: others refuse keys they don't know, or worse, ignore
+them, so what a server can't do is an `Unsupported` error before anything is sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from verikit.engines.errors import Unsupported
+from verikit.engines.types import Request
+
+
+def path_of(request: Request) -> str:
+    """Return the end point: conversations go to chat, text and ids to completions."""
+    return "chat/completions" if request.kind == "chat" else "completions"
+
+
+def body_of(request: Request, model: str, *, vllm: bool, limit_key: str) -> dict[str, Any]:
+    """Return the JSON body; `limit_key` is what the server's chat calls the most tokens of a reply.
+
+    Raises:
+        Unsupported: the server is not one that can do this.
+    """
+    chat = request.kind == "chat"
+    body: dict[str, Any] = {"model": model, "temperature": request.temperature}
+    body["messages" if chat else "prompt"] = request.prompt
+    body[limit_key if chat else "max_tokens"] = request.max_tokens
+    if request.draws > 1:
+        body["n"] = request.draws
+    if request.top_p < 1:
+        body["top_p"] = request.top_p
+    if request.stop:
+        body["stop"] = request.stop
+    if request.seed is not None:
+        body["seed"] = request.seed
+    if request.logprobs is not None:
+        body.update({"logprobs": True, "top_logprobs": request.logprobs} if chat else {"logprobs": request.logprobs})
+    if vllm:
+        body["return_token_ids"] = True
+    _add_prompt_logprobs(body, request, vllm)
+    _add_structured(body, request, vllm)
+    return body
+
+
+def _add_prompt_logprobs(body: dict[str, Any], request: Request, vllm: bool) -> None:
+    if request.prompt_logprobs is not None:
+        if vllm:
+            body["prompt_logprobs"] = request.prompt_logprobs
+            body["max_tokens"] = max(1, request.max_tokens)
+        elif request.kind == "chat":
+            raise Unsupported("only vLLM gives log-probabilities of a conversation", hint="ask with text or token ids")
+        else:
+            body["echo"] = True
+            body["logprobs"] = max(request.prompt_logprobs, request.logprobs or 0)
+    elif request.max_tokens == 0:
+        raise Unsupported("max_tokens=0 goes with prompt_logprobs only")
+
+
+def _add_structured(body: dict[str, Any], request: Request, vllm: bool) -> None:
+    form = request.structured
+    if form is None:
+        return
+    if form.json is not None:
+        schema = {"name": "reply", "schema": form.json, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif vllm:
+        body["structured_outputs"] = {form.kind: getattr(form, form.kind)}
+    else:
+        raise Unsupported(f"this server can't hold a reply to a {form.kind}", hint="vLLM can; others do JSON schemas")

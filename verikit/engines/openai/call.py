@@ -1,0 +1,84 @@
+"""One request on its way: rate limits, tries, back-off, deadline, result."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from verikit.engines.errors import BadRequest
+from verikit.engines.openai.body import body_of, path_of
+from verikit.engines.openai.reply import generation_of
+from verikit.engines.openai.wire import Failed
+from verikit.engines.types import Generation, Request
+from verikit.errors import EngineError
+
+if TYPE_CHECKING:
+    from verikit.engines.openai.engine import OpenAI
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 20.0
+CHARS_PER_TOKEN = 4
+"""For reserving from a token rate before the server has counted."""
+NEW_LIMIT_KEY = "max_completion_tokens"
+
+
+class Call:
+    """A dispatcher's job: returns the seconds to wait before its next turn, or None once `result` is there."""
+
+    def __init__(self, engine: OpenAI, request: Request) -> None:
+        self.request = request
+        self.result = Generation()
+        self._engine = engine
+        self._tries = 0
+        self._started = 0.0
+        self._reserved = 0.0
+        self.order = json.dumps(request.prompt)
+        length = len(request.prompt) if request.kind == "ids" else len(self.order) / CHARS_PER_TOKEN
+        self._tokens = length + request.n * request.max_tokens
+
+    def __call__(self) -> float | None:
+        """Take one step: reserve from the rate limits, or try once."""
+        engine = self._engine
+        if not self._reserved:
+            self._reserved = self._tokens
+            if (wait := max(engine.requests.reserve(1), engine.tokens.reserve(self._tokens))) > 0:
+                return wait
+        self._started = self._started or time.monotonic()
+        self._tries += 1
+        limit_key = engine.limit_key
+        try:
+            vllm = engine.is_vllm()
+            body = {**body_of(self.request, engine.model, vllm=vllm, limit_key=limit_key), **engine.body}
+            left = self._started + engine.deadline_s - time.monotonic()
+            reply = engine.ask(path_of(self.request), body, min(engine.timeout_s, left))
+            self._finish(generation_of(reply, self.request))
+        except EngineError as error:
+            return self._fail(Failed(error.with_traceback(None)), limit_key)
+        except Failed as failed:
+            return self._fail(failed, limit_key)
+        return None
+
+    def _fail(self, failed: Failed, limit_key: str) -> float | None:
+        engine, error = self._engine, failed.error
+        if isinstance(error, BadRequest) and NEW_LIMIT_KEY in str(error) and limit_key != NEW_LIMIT_KEY:
+            engine.limit_key = NEW_LIMIT_KEY  # OpenAI's newer models know the limit by this name only
+            return 0.0
+        back_off: float = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (self._tries - 1)) * random.uniform(0.5, 1)
+        wait = max(back_off, failed.wait * random.uniform(1, 1.1))
+        late = time.monotonic() + wait >= self._started + engine.deadline_s
+        if error.retryable and self._tries <= engine.retries and not late:
+            self._reserved = 0.0
+            return wait
+        self._finish(Generation(error=error))
+        return None
+
+    def _finish(self, generation: Generation) -> None:
+        usage = {**generation.usage, "calls": float(self._tries), "seconds": time.monotonic() - self._started}
+        sent, got = usage.get("prompt_tokens", 0.0), usage.get("completion_tokens", 0.0)
+        if sent or got:
+            self._engine.tokens.settle(sent + got - self._reserved)
+        if self._engine.prices is not None:
+            usage["cost"] = (sent * self._engine.prices[0] + got * self._engine.prices[1]) / 1e6
+        self.result = replace(generation, usage=usage)

@@ -1,0 +1,103 @@
+"""Threads that run jobs, at most so many at a time; a job that must wait gives its thread back meanwhile.
+
+A job is called again and again until it returns None; a number is the seconds to wait before the next call. The caller
+of `run` keeps the clock of its own waiting jobs, so several callers share the threads and none polls. The threads are
+daemons: an interrupted program need not wait for a server that hangs.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+Job = Callable[[], float | None]
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+class _Run:
+    """One caller's jobs: where their turns are reported, and whether anyone still wants them."""
+
+    def __init__(self) -> None:
+        self.turns: SimpleQueue[tuple[Any, float | None, bool]] = SimpleQueue()
+        self.wanted = True
+
+
+class Dispatcher:
+    """Runs jobs on at most `width` threads, started when first needed."""
+
+    def __init__(self, width: int, at_end: Callable[[], None]) -> None:
+        """Make a dispatcher; `at_end` is called in each thread before it ends."""
+        self._width, self._at_end = width, at_end
+        self._tasks: SimpleQueue[tuple[Job, _Run] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+
+    def run(self, jobs: Sequence[AnyJob]) -> Iterator[AnyJob]:
+        """Start jobs in order, and yield each once it has returned None.
+
+        A caller that stops listening (by an interrupt, say) takes back the jobs that have not begun.
+
+        Raises:
+            RuntimeError: a job raised, which none should; its thread printed the traceback.
+        """
+        self._start(len(jobs))
+        run = _Run()
+        for job in jobs:
+            self._tasks.put((job, run))
+        try:
+            yield from self._listen(run, len(jobs))
+        finally:
+            run.wanted = False
+
+    def _listen(self, run: _Run, left: int) -> Iterator[Any]:
+        order = 0
+        waiting: list[tuple[float, int, Job]] = []
+        while left:
+            try:
+                job, again, whole = run.turns.get(
+                    timeout=max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
+                )
+            except Empty:
+                pass
+            else:
+                if not whole:
+                    raise RuntimeError("a call to the server ended in a programming error")
+                if again is None:
+                    left -= 1
+                    yield job
+                else:
+                    order += 1
+                    heapq.heappush(waiting, (time.monotonic() + again, order, job))
+            while waiting and waiting[0][0] <= time.monotonic():
+                self._tasks.put((heapq.heappop(waiting)[2], run))
+
+    def close(self) -> None:
+        """Let the threads end after the jobs already handed over."""
+        with self._lock:
+            for _ in self._threads:
+                self._tasks.put(None)
+            self._threads.clear()
+
+    def _start(self, wanted: int) -> None:
+        with self._lock:
+            self._threads = [thread for thread in self._threads if thread.is_alive()]  # none after a fork
+            while len(self._threads) < min(wanted, self._width):
+                thread = threading.Thread(target=self._work, name="verikit-engine", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            job, run = task
+            if run.wanted:
+                again, whole = None, False
+                try:
+                    again = job()
+                    whole = True
+                finally:
+                    run.turns.put((job, again, whole))
+        self._at_end()

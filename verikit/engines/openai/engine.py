@@ -1,0 +1,198 @@
+"""The engine for OpenAI-compatible servers.
+
+Every request of a batch is a job on shared threads, each with its own connection (one pool for all threads costs the
+HTTP library time quadratic in their number). A try that fails for a while (429, 5xx, time-outs, lost connections) is
+made again after a back-off with jitter, or when the server's `Retry-After` says, until tries or the deadline run out;
+the last error is then the result. Requests go out sorted by prompt, so that a server's prefix cache sees equal
+beginnings together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from ssl import SSLContext
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import SecretStr
+
+from verikit.engines.openai.call import Call
+from verikit.engines.openai.dispatch import Dispatcher
+from verikit.engines.openai.pace import Pace
+from verikit.engines.openai.wire import Failed, exchange
+from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
+from verikit.errors import SpecError
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class OpenAI(StreamingEngine):
+    """A model on an OpenAI-compatible server."""
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        concurrency: int = 64,
+        timeout_s: float = 120.0,
+        deadline_s: float = 600.0,
+        retries: int = 6,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        prices: tuple[float, float] | None = None,
+        server: Literal["auto", "vllm", "openai"] = "auto",
+        body: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Describe the server; nothing is sent yet.
+
+        Args:
+            url: Address of the API, usually ending in /v1.
+            model: The model's name there.
+            api_key: Else the environment's OPENAI_API_KEY.
+            concurrency: Most requests on the wire.
+            timeout_s: Of one try.
+            deadline_s: Of all tries of a request together, from its first on.
+            retries: Most tries after the first.
+            requests_per_minute: Rate limit.
+            tokens_per_minute: Rate limit over prompt and reply.
+            prices: Per million prompt and reply tokens; gives `usage["cost"]`.
+            server: Whose extensions may be used (token ids, choices, regexes, grammars); `auto` asks /models.
+            body: Further keys of every body, such as `{"chat_template_kwargs": {...}}`.
+
+        Raises:
+            SpecError: the address is none, or holds credentials; the key can't be sent.
+        """
+        if "@" in url or "?" in url:
+            raise SpecError("put no key into the address", hint="set OPENAI_API_KEY, or the option api_key")
+        if not re.fullmatch(r"https?://([^/:\[\]\s]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/\S*)?", url):
+            raise SpecError("the server's address is not http://HOST[:PORT][/PATH] or https://…")
+        self.url, self.model = url.rstrip("/"), model
+        self.name = f"openai:{self.url}#{model}"
+        self._key = SecretStr((api_key if api_key is not None else os.environ.get("OPENAI_API_KEY", "")).strip())
+        if not re.fullmatch("[!-~]*", self._key.get_secret_value()):
+            raise SpecError("the API key holds characters that no HTTP header can", hint="set OPENAI_API_KEY anew")
+        self.timeout_s, self.deadline_s, self.retries = timeout_s, deadline_s, retries
+        self.requests, self.tokens = Pace(requests_per_minute), Pace(tokens_per_minute)
+        self.prices, self.body = prices, dict(body or {})
+        self.limit_key = "max_tokens"
+        self._is_vllm = None if server == "auto" else server == "vllm"
+        self._asking = threading.Lock()
+        self._local = threading.local()
+        self._dispatcher = Dispatcher(concurrency, self._close_client)
+        self._made_by = partial(
+            OpenAI,
+            url,
+            model,
+            concurrency=concurrency,
+            timeout_s=timeout_s,
+            deadline_s=deadline_s,
+            retries=retries,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            prices=prices,
+            server=server,
+            body=body,
+        )
+
+    @classmethod
+    def from_spec(cls, spec: str, **options: Any) -> Self:
+        """Make one from `URL#model`.
+
+        Raises:
+            SpecError: there is no model in it.
+        """
+        url, _, model = spec.partition("#")
+        if not model:
+            raise SpecError("the spec names no model", hint="openai:http://host:8000/v1#model")
+        return cls(url, model, **options)
+
+    @property
+    def identity(self) -> str:
+        """Address, model and the further keys of the body."""
+        return self.name + (json.dumps(self.body, sort_keys=True) if self.body else "")
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """All kinds on vLLM, JSON schemas elsewhere; asks the server where `server` is `auto`."""
+        try:
+            vllm = self.is_vllm()
+        except Failed:
+            vllm = False
+        return frozenset(STRUCTURED_KINDS) if vllm else frozenset({"json"})
+
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Send the requests, at most `concurrency` at a time, and yield each result when it is there."""
+        calls = [Call(self, request) for request in requests]
+        numbers = {call: number for number, call in enumerate(calls)}
+        for call in self._dispatcher.run(sorted(calls, key=lambda call: call.order)):
+            yield numbers[call], call.result
+
+    def close(self) -> None:
+        """End the threads and their connections."""
+        self._dispatcher.close()
+
+    def ask(self, path: str, body: Any, timeout_s: float) -> Any:
+        """Post a body on this thread's connection and return the reply's JSON.
+
+        Raises:
+            Failed: there is none.
+        """
+        client: httpx.Client | None = getattr(self._local, "client", None)
+        if client is None:
+            client = self._local.client = self._connect()
+        return exchange(client, "POST", path, body, timeout_s=timeout_s, secret=self._key)
+
+    def _connect(self) -> httpx.Client:
+        import httpx
+
+        headers = {"content-type": "application/json"}
+        if key := self._key.get_secret_value():
+            headers["authorization"] = f"Bearer {key}"
+        return httpx.Client(base_url=self.url, headers=headers, verify=_ssl_context())
+
+    def _close_client(self) -> None:
+        if (client := getattr(self._local, "client", None)) is not None:
+            client.close()
+
+    def is_vllm(self) -> bool:
+        """Whether the server is vLLM: its /models says so. Asked once, and again after a failure that may pass.
+
+        Raises:
+            Failed: such a failure.
+        """
+        with self._asking:
+            if self._is_vllm is None:
+                try:
+                    with self._connect() as client:
+                        timeout_s = min(10.0, self.timeout_s)
+                        models = exchange(client, "GET", "models", None, timeout_s=timeout_s, secret=self._key)
+                    self._is_vllm = any(one.get("owned_by") == "vllm" for one in models["data"])
+                except Failed as failed:
+                    if failed.error.retryable:
+                        raise
+                    self._is_vllm = False
+                except (KeyError, TypeError, AttributeError):
+                    self._is_vllm = False
+            return self._is_vllm
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_remake, (self._made_by, self._key))
+
+
+def _remake(make: partial[OpenAI], key: SecretStr) -> OpenAI:
+    return make(api_key=key.get_secret_value())
+
+
+@cache
+def _ssl_context() -> SSLContext:
+    """One for all connections: reading the certificates takes tens of milliseconds."""
+    import httpx
+
+    return httpx.create_ssl_context()

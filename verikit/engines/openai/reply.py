@@ -1,0 +1,104 @@
+"""The server's reply as a generation: chat and completions, plain and with vLLM's token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from verikit.engines.errors import BadReply
+from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLogprobs
+
+
+def generation_of(reply: Any, request: Request) -> Generation:
+    """Read a reply; usage holds the server's token counts.
+
+    Raises:
+        BadReply: a field is missing or of the wrong shape, or outputs are missing.
+    """
+    try:
+        choices = sorted(reply["choices"], key=lambda choice: choice.get("index") or 0)
+        if len(choices) != request.draws:
+            raise BadReply(f"asked for {request.draws} outputs, got {len(choices)}", hint="some servers ignore n")
+        counts = reply.get("usage") or {}
+        usage = {name: float(counts[name]) for name in ("prompt_tokens", "completion_tokens") if counts.get(name)}
+        generation = _read(reply, choices, request, int(counts.get("prompt_tokens") or 0))
+        return replace(generation, outputs=generation.outputs * (request.n // request.draws), usage=usage)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as problem:
+        raise BadReply(f"the reply is not in the protocol's form: {type(problem).__name__} {problem}") from None
+
+
+def _read(reply: Any, choices: list[Any], request: Request, prompt_tokens: int) -> Generation:
+    first = choices[0]
+    ids = tuple(reply.get("prompt_token_ids") or first.get("prompt_token_ids") or request.prompt_ids)
+    # vLLM calls it so on the reply (chat) or on the choice (completions); the protocol's own way is an echo.
+    given = reply.get("prompt_logprobs") or first.get("prompt_logprobs")
+    if request.prompt_logprobs is None or given is not None:
+        outputs = tuple(_output(choice, request) for choice in choices)
+        return Generation(outputs, ids, *_vllm_prompt(given, ids, request))
+    echo = first["logprobs"]
+    tops = tuple(_ranked(top, request.prompt_logprobs) for top in (echo.get("top_logprobs") or [])[:prompt_tokens])
+    outputs = tuple(_output(choice, request, skip=prompt_tokens) for choice in choices)
+    return Generation(outputs, ids, tuple(echo["token_logprobs"][:prompt_tokens]), tops)
+
+
+def _output(choice: Any, request: Request, skip: int = 0) -> Output:
+    """Read one choice; `skip` tokens of it are the prompt's echo."""
+    text = choice["message"].get("content") or "" if request.kind == "chat" else choice["text"]
+    if not isinstance(text, str):
+        raise TypeError(f"text is {type(text).__name__}")
+    tokens, logprobs, tops = _logprobs(choice.get("logprobs"), request, skip)
+    if skip:
+        text = "".join(tokens)
+    ids = tuple(map(int, choice.get("token_ids") or ()))
+    reason = str(choice.get("finish_reason") or "")
+    if request.max_tokens == 0:
+        return Output("", finish_reason=reason)
+    if request.logprobs is None:
+        return Output(text, ids, finish_reason=reason)
+    return Output(text, ids, tokens, logprobs, tops, reason)
+
+
+def _logprobs(
+    given: Any, request: Request, skip: int
+) -> tuple[tuple[str, ...], tuple[float, ...], tuple[TopLogprobs, ...]]:
+    if given is None:
+        if request.logprobs is not None:
+            raise BadReply("the server gave no log-probabilities", hint="does it support them for this model?")
+        return (), (), ()
+    k = request.logprobs or 0
+    if "content" in given:
+        steps = given["content"] or []
+        tops = tuple(
+            tuple(TopLogprob(one["token"], float(one["logprob"])) for one in step.get("top_logprobs") or ())
+            for step in steps
+        )
+        tokens = tuple(step["token"] for step in steps)
+        return tokens, tuple(float(step["logprob"]) for step in steps), tops if k else ()
+    tops = tuple(_ranked(top, k) for top in (given.get("top_logprobs") or [])[skip:]) if k else ()
+    return tuple(given["tokens"][skip:]), tuple(map(float, given["token_logprobs"][skip:])), tops
+
+
+def _ranked(top: Mapping[str, float] | None, k: int) -> TopLogprobs:
+    """The likeliest tokens of a {text: log-probability} object, best first."""
+    best = sorted((top or {}).items(), key=lambda pair: -pair[1])
+    return tuple(TopLogprob(token, float(logprob)) for token, logprob in best[: k + 1] if k)
+
+
+def _vllm_prompt(
+    given: list[Any] | None, ids: tuple[int, ...], request: Request
+) -> tuple[tuple[float | None, ...], tuple[TopLogprobs, ...]]:
+    """Read vLLM's form: for each prompt token None (the first) or {id: {logprob, rank, decoded_token}}."""
+    if request.prompt_logprobs is None or given is None:
+        return (), ()
+    if len(ids) != len(given):
+        raise BadReply(f"{len(given)} prompt log-probabilities for {len(ids)} prompt ids")
+    logprobs: list[float | None] = []
+    tops: list[TopLogprobs] = []
+    for token, entry in zip(ids, given, strict=True):
+        logprobs.append(None if entry is None else float(entry[str(token)]["logprob"]))
+        ranked = sorted((entry or {}).items(), key=lambda pair: pair[1]["rank"])
+        tops.append(
+            tuple(TopLogprob(one.get("decoded_token") or "", float(one["logprob"]), int(key)) for key, one in ranked)
+        )
+    return tuple(logprobs), tuple(tops) if request.prompt_logprobs else ()

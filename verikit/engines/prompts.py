@@ -1,0 +1,96 @@
+"""Prompts as token ids, by the model's own tokenizer and chat template; shared by the engines in process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from verikit.engines.errors import BadRequest, NoChatTemplate
+from verikit.engines.types import Request
+from verikit.errors import ContextOverflow
+
+
+def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
+    """Return the ids of a request's prompt: text with the tokenizer's special tokens, a conversation by its template.
+
+    Raises:
+        NoChatTemplate: a conversation, and the tokenizer has no template.
+        BadRequest: the template refuses the conversation, or the prompt is empty.
+    """
+    if request.kind == "ids":
+        ids = list(request.prompt_ids)
+        if bad := [token for token in ids if not 0 <= token < len(tokenizer)]:
+            raise BadRequest(f"token id {bad[0]} is not in the vocabulary of {len(tokenizer)}")
+    elif request.kind == "text":
+        ids = list(tokenizer(request.prompt).input_ids)
+    else:
+        ids = list(tokenizer(_conversation(tokenizer, request), add_special_tokens=False).input_ids)
+    if not ids:
+        raise BadRequest("the prompt is empty")
+    return ids
+
+
+def _conversation(tokenizer: Any, request: Request) -> str:
+    from jinja2 import TemplateError
+
+    if not tokenizer.chat_template:
+        raise NoChatTemplate(
+            f"{tokenizer.name_or_path or 'this model'} has no chat template",
+            hint="send the prompt as text, or take an instruction-tuned model (its tokenizer_config.json has one)",
+        )
+    messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
+    try:
+        text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    except TemplateError as error:
+        raise BadRequest(f"the chat template refuses the conversation: {error}") from None
+    return text
+
+
+def room(request: Request, length: int, context: int) -> int:
+    """Return how many tokens may follow a prompt: the request's, or what the context leaves.
+
+    Raises:
+        ContextOverflow: nothing is left.
+    """
+    if length + min(1, request.max_tokens) > context:
+        raise ContextOverflow(f"the prompt's {length} tokens leave no room in a context of {context}")
+    return min(request.max_tokens, context - length)
+
+
+def stop_test(tokenizer: Any, stops: Sequence[str]) -> Callable[[list[int]], bool]:
+    """Make a test of whether ids just came to hold one of some texts; asked after every token."""
+    tail = max(map(len, stops)) + 8  # a token is at least a byte, a character at most 4 tokens
+
+    def stopped(ids: list[int]) -> bool:
+        text = tokenizer.decode(ids[-tail * 4 :] if len(ids) > tail * 4 else ids, skip_special_tokens=True)
+        return any(stop in text for stop in stops)
+
+    return stopped
+
+
+def cut(text: str, stops: Sequence[str]) -> str:
+    """Return the text up to the first of some texts."""
+    return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
+
+
+def choice_test(tokenizer: Any, choices: Sequence[str], eos: int) -> Callable[[list[int]], list[int]]:
+    """Make a function that says which tokens may follow while ids spell one of some texts, each closed by `eos`."""
+    spelled = [[*tokenizer(choice, add_special_tokens=False).input_ids, eos] for choice in choices]
+
+    def allowed(ids: list[int]) -> list[int]:
+        at = len(ids)
+        return sorted({path[at] for path in spelled if len(path) > at and path[:at] == ids})
+
+    return allowed
+
+
+def weights_identity(path: str) -> str:
+    """Name a model's weights for caches: a folder's files by name, size and time of change; else the name given."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return path
+    files = sorted(one for one in folder.iterdir() if one.suffix in (".safetensors", ".bin", ".json", ".jinja"))
+    return f"{folder.resolve()} " + " ".join(
+        f"{one.name}:{one.stat().st_size}:{one.stat().st_mtime_ns}" for one in files
+    )

@@ -1,0 +1,123 @@
+"""Recorded generations: `Recorder` writes what an engine answers, `Replay` answers from the file.
+
+A record is one JSONL row, `{"engine": …, "request": {…}, "generation": {…}}`, with fields at their defaults left out.
+Where a request was recorded several times, its k-th asking gets the k-th record, and the last one from then on. A
+request that was not recorded is an error on that result, which says what differs from the nearest record.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from verikit.engines.errors import NotRecorded
+from verikit.engines.records import (
+    generation_from_json,
+    generation_to_json,
+    request_from_json,
+    request_key,
+    request_to_json,
+)
+from verikit.engines.types import STRUCTURED_KINDS, Engine, Generation, Request, StructuredKind
+from verikit.errors import SchemaError, UsageError
+
+
+class Replay(Engine):
+    """Answers from a file of records."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Read the file.
+
+        Raises:
+            UsageError: it can't be read.
+            SchemaError: a row is not a record.
+        """
+        self.name = f"replay:{path}"
+        self._records: dict[str, list[Generation]] = {}
+        self._asked: dict[str, int] = {}
+        self._by_prompt: dict[str, Request] = {}
+        self._lock = threading.Lock()
+        try:
+            with open(path, encoding="utf-8") as rows:
+                for number, row in enumerate(rows, 1):
+                    if row.strip():
+                        self._read(row, path, number)
+        except OSError as error:
+            raise UsageError(f"can't read {path}: {error.strerror}") from None
+
+    def _read(self, row: str, path: str | Path, number: int) -> None:
+        try:
+            record = json.loads(row)
+            request = request_from_json(record["request"])
+            generation = generation_from_json(record["generation"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise SchemaError(f"not a record: {error}", file=path, line=number) from None
+        self._records.setdefault(request_key(request), []).append(generation)
+        self._by_prompt.setdefault(_prompt_key(request), request)
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """All: what was recorded is served as it is."""
+        return frozenset(STRUCTURED_KINDS)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Look each request up."""
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Request) -> Generation:
+        key = request_key(request)
+        found = self._records.get(key)
+        if not found:
+            return Generation(error=NotRecorded(f"{self.name} holds no such request", hint=self._nearest(request)))
+        with self._lock:
+            asked = self._asked.get(key, 0)
+            self._asked[key] = asked + 1
+        return found[min(asked, len(found) - 1)]
+
+    def _nearest(self, request: Request) -> str:
+        near = self._by_prompt.get(_prompt_key(request))
+        if near is None:
+            return "its prompt was never recorded"
+        asked, recorded = request_to_json(request), request_to_json(near)
+        names = sorted(name for name in {*asked, *recorded} if asked.get(name) != recorded.get(name))
+        return "the prompt was recorded with other " + ", ".join(names)
+
+
+class Recorder(Engine):
+    """An engine that also appends every request with its result to a file."""
+
+    def __init__(self, engine: Engine, path: str | Path) -> None:
+        self.name = engine.name
+        self._engine, self._path = engine, Path(path)
+        self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> str:
+        """The recorded engine's."""
+        return self._engine.identity
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """The recorded engine's."""
+        return self._engine.structured
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Ask the engine and append the records; each call's rows are written at once."""
+        generations = self._engine.generate(requests)
+        rows = [
+            json.dumps({"engine": self.name, "request": request_to_json(one), "generation": generation_to_json(result)})
+            for one, result in zip(requests, generations, strict=True)
+        ]
+        with self._lock, open(self._path, "a", encoding="utf-8") as file:
+            file.write("".join(row + "\n" for row in rows))
+        return generations
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
+def _prompt_key(request: Request) -> str:
+    return request_key(Request(request.prompt))
