@@ -214,8 +214,14 @@ def test_driven_tests_see_numpy_values_and_no_value_escapes_judgement() -> None:
     }
     assert score("import numpy\ndef f(n): return numpy.full(2, n)", **meta).value == 1
     assert score("import numpy\ndef f(n): return numpy.full(3, n)", **meta).value == 0
-    grows = 'import os\ndef f(n):\n    data = b\'{"status":"ok","value":"\' + b\'\\xc3\\xa9\' * 400_000 + b\'"}\\n\'\n'
-    grows += "    while data: data = data[os.write(3, data):]\n    os._exit(0)"
+    grows = """
+import os
+def f(n):
+    data = b'{"status":"ok","value":["list",["' + b'\\xc3\\xa9' * 400_000 + b'"]]}\\n'
+    while data:
+        data = data[os.write(3, data):]
+    os._exit(0)
+"""
     found = score(grows, **meta)
     assert (found.value, found.status) == (0, "ok")
     assert "bytes" in found.reason

@@ -29,7 +29,8 @@ _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 _STEPS = 100
 """How many full steps of a session the processor time is for; each step has its own wall clock."""
 RECORD_CAP = MAX_BYTES + (1 << 16)
-_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME")
+_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")
+"""Where libraries lie; and where a server without namespaces puts its work directories (its children see another)."""
 _SEALED = 0x000F
 
 
@@ -56,7 +57,7 @@ def clean_environment(seed: int = 0) -> dict[str, str]:
     """The whole environment of a sandboxed interpreter: nothing of ours but where libraries lie."""
     fixed = {
         "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": str(seed),
-        "PYTHONIOENCODING": "utf-8:strict", "LD_BIND_NOW": "1", "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONIOENCODING": "utf-8:strict", "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
     }  # fmt: skip
     return fixed | {name: os.environ[name] for name in _KEPT if name in os.environ}

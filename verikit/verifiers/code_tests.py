@@ -180,7 +180,7 @@ def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
             cases += lifted
         else:
             whole = f"{setup}\n{test}\n"
-            cases.append(Driven(whole, _free_functions(_module(whole)), str(test).strip()[:200]))
+            cases.append(Driven(whole, _free_functions(_module(whole)), " ".join(str(test).split())[:200]))
     if not cases:
         raise ValueError("no tests in this row")
     return cases
