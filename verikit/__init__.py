@@ -16,6 +16,7 @@ from verikit.verifier import Verifier, score_all, verifier
 
 if TYPE_CHECKING:
     from verikit.verifiers.answer import Answer as answer
+    from verikit.verifiers.answer import Math as math
     from verikit.verifiers.boxed import Boxed as boxed
     from verikit.verifiers.choice import Choice as choice
     from verikit.verifiers.code import Code as code
@@ -31,20 +32,21 @@ if TYPE_CHECKING:
     from verikit.verifiers.tags import Tags as tags
 
 _VERIFIERS = {
-    "answer": "Answer",
-    "boxed": "Boxed",
-    "choice": "Choice",
-    "code": "Code",
-    "column": "Column",
-    "cover_em": "CoverEM",
-    "exact": "Exact",
-    "f1": "F1",
-    "json_schema": "JsonSchema",
-    "length": "Length",
-    "numeric": "Numeric",
-    "program": "Program",
-    "regex": "Regex",
-    "tags": "Tags",
+    "answer": "verikit.verifiers.answer:Answer",
+    "boxed": "verikit.verifiers.boxed:Boxed",
+    "choice": "verikit.verifiers.choice:Choice",
+    "code": "verikit.verifiers.code:Code",
+    "column": "verikit.verifiers.column:Column",
+    "cover_em": "verikit.verifiers.cover_em:CoverEM",
+    "exact": "verikit.verifiers.exact:Exact",
+    "f1": "verikit.verifiers.f1:F1",
+    "json_schema": "verikit.verifiers.json_schema:JsonSchema",
+    "length": "verikit.verifiers.length:Length",
+    "math": "verikit.verifiers.answer:Math",
+    "numeric": "verikit.verifiers.numeric:Numeric",
+    "program": "verikit.verifiers.program:Program",
+    "regex": "verikit.verifiers.regex:Regex",
+    "tags": "verikit.verifiers.tags:Tags",
 }
 
 __all__ = [
@@ -77,6 +79,7 @@ __all__ = [
     "length_guard",
     "load",
     "majority",
+    "math",
     "maximum",
     "mean",
     "minimum",
@@ -95,4 +98,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'verikit' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"verikit.verifiers.{name}"), _VERIFIERS[name])
+    module, _, verifier_class = _VERIFIERS[name].partition(":")
+    return getattr(import_module(module), verifier_class)

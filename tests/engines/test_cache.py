@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from engines.test_replay import Counter
+from tests.engines.test_replay import Counter
 from verikit.cli.cache import cache as command
 from verikit.engines import Cache, Cached, Engine, Generation, Output, Request, load_engine
 from verikit.engines.errors import ServerFailed

@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from engines import tiny  # noqa: E402
+from tests.engines import tiny  # noqa: E402
 from verikit.engines import Request, Structured, load_engine  # noqa: E402
 from verikit.engines.errors import BadRequest, NoChatTemplate, Unsupported  # noqa: E402
 from verikit.engines.hf.decoder import Decoder, supports  # noqa: E402

@@ -9,7 +9,7 @@ import traceback
 
 import pytest
 
-from engines.server import Server, chat_reply, cut, drip, drop, hang
+from tests.engines.server import Server, chat_reply, cut, drip, drop, hang
 from verikit.engines import Recorder, Request, Structured, TopLogprob, load_engine
 from verikit.engines.errors import (
     BadReply,

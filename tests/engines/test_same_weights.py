@@ -37,8 +37,8 @@ ANY = [
     Request("the", n=4, temperature=1.0, seed=3, max_tokens=9, logprobs=1),
     Request([1] * 250, max_tokens=1, n=2),
     Request([1] * 300),
-    Request("the", logprobs=1000),
-    Request("x", structured=Structured(regex="(((")),
+    Request("the", logprobs=1000, max_tokens=4),
+    Request("x", structured=Structured(regex="((("), max_tokens=4),
 ]
 ENVIRONMENT = {
     **os.environ,
@@ -75,7 +75,7 @@ def ask(folder: Path, spec: str, options: dict, requests: list[Request]) -> list
 def model(tmp_path_factory):
     from engines import tiny
 
-    return tiny.save(tmp_path_factory.mktemp("model"))
+    return tiny.save(tmp_path_factory.mktemp("model"), hidden_size=128)  # vLLM on CPU wants heads of 32
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +118,14 @@ def near(ours, theirs):
     return max((abs(a - b) for a, b in zip(ours, theirs, strict=True) if a is not None), default=0.0)
 
 
+def same_tops(ours, theirs):
+    """The likeliest tokens agree; a server's completions know them by text, where equal texts fall together."""
+    assert bool(ours) == bool(theirs)
+    for top in theirs[: len(ours)]:
+        assert min(abs(top.logprob - one.logprob) for one in ours) <= 1e-4
+        assert top.id is None or top.id in {one.id for one in ours}
+
+
 @pytest.mark.parametrize("other", ["vllm", "openai"])
 def test_tokens_and_log_probabilities_are_equal_to_hf_on_the_same_weights(answers, other):
     for request, ours, theirs in zip(SAME, answers["hf"], answers[other], strict=False):
@@ -125,14 +133,15 @@ def test_tokens_and_log_probabilities_are_equal_to_hf_on_the_same_weights(answer
         assert theirs.prompt_ids == ours.prompt_ids
         assert [a is None for a in theirs.prompt_logprobs] == [a is None for a in ours.prompt_logprobs]
         assert near(ours.prompt_logprobs, theirs.prompt_logprobs) <= 1e-4
-        for top, top_ in zip(ours.prompt_top_logprobs, theirs.prompt_top_logprobs, strict=True):
-            assert near([t.logprob for t in top], [t.logprob for t in top_[: len(top)]]) <= 1e-4
+        for tops in zip(ours.prompt_top_logprobs, theirs.prompt_top_logprobs, strict=True):
+            same_tops(*tops)
         for a, b in zip(ours.outputs, theirs.outputs, strict=True):
-            assert (b.ids, b.text, b.finish_reason) == (a.ids, a.text, a.finish_reason)
+            assert (b.ids, b.finish_reason) == (a.ids, a.finish_reason)
+            assert b.text.rstrip("\ufffd") == a.text.rstrip("\ufffd")  # vLLM holds back an unfinished character
             assert near(a.logprobs, b.logprobs) <= 1e-4
             assert len(a.tokens) == len(b.tokens)
-            for top, top_ in zip(a.top_logprobs, b.top_logprobs, strict=True):
-                assert near([t.logprob for t in top], [t.logprob for t in top_[: len(top)]]) <= 1e-4
+            for tops in zip(a.top_logprobs, b.top_logprobs, strict=True):
+                same_tops(*tops)
 
 
 @pytest.mark.parametrize("other", ["vllm", "openai"])
@@ -155,5 +164,5 @@ def test_a_server_says_what_is_wrong_with_model_and_template(model, server, tmp_
     assert isinstance(ask(tmp_path, f"openai:{server}#other", {}, [Request("x")])[0].error, UnknownModel)
     from engines import tiny
 
-    bare = tiny.save(tmp_path / "bare", template=False)
+    bare = tiny.save(tmp_path / "bare", template=False, hidden_size=128)
     assert isinstance(ask(tmp_path, f"vllm:{bare}", VLLM, [Request(CHAT)])[0].error, NoChatTemplate)

@@ -54,7 +54,7 @@ def model(kind="Llama", **options):
     return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
 
 
-def save(path, kind="Llama", template=True):
-    model(kind).save_pretrained(path)
+def save(path, kind="Llama", template=True, **options):
+    model(kind, **options).save_pretrained(path)
     tokenizer(template).save_pretrained(path)
     return str(path)
