@@ -1,6 +1,8 @@
 """docs/cli.md is the commands' own help; `UPDATE=1 pytest tests/test_cli_reference.py` writes it anew."""
 
 import os
+import subprocess
+import sys
 
 import click
 
@@ -10,17 +12,21 @@ from verikit.cli import COMMANDS, cli
 PAGE = ROOT / "docs/cli.md"
 
 
+def help_of(*words):
+    """What a new process prints: in one that ran a command before, click keeps that run's settings."""
+    command = [sys.executable, "-m", "verikit", *words, "--help"]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
+    ).stdout
+
+
 def reference():
     parts = ["# Command line\n\nWritten from the commands' own help.\n"]
     for name in COMMANDS:
-        wide = {"max_content_width": 100, "terminal_width": 100}
-        context = cli.make_context("verikit", ["list"], resilient_parsing=True, **wide)
-        command = cli.get_command(context, name)
-        below = click.Context(command, info_name=name, parent=context, **wide)
-        parts.append(f"\n## {name}\n\n```text\n{command.get_help(below)}\n```\n")
-        for sub in getattr(command, "commands", {}).values():
-            deeper = click.Context(sub, info_name=sub.name, parent=below, **wide)
-            parts.append(f"\n### {name} {sub.name}\n\n```text\n{sub.get_help(deeper)}\n```\n")
+        parts.append(f"\n## {name}\n\n```text\n{help_of(name)}```\n")
+        command = cli.get_command(click.Context(cli), name)
+        for sub in getattr(command, "commands", {}):
+            parts.append(f"\n### {name} {sub}\n\n```text\n{help_of(name, sub)}```\n")
     return "".join(parts)
 
 
