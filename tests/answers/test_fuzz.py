@@ -66,7 +66,7 @@ def test_mutated_answers_never_raise_hang_or_match_another_gold(tmp_path):
         worst = max(worst, took)
         assert took < 1.0, (answer, gold)
         assert verifier.equal(answer, gold) == verifier.equal(gold, answer), (answer, gold)
-        if verdict.equal and verdict.extracted:
+        if verdict.equal and verdict.extracted and gold.strip() not in answer:  # the gold itself may match as a whole
             again = verify(verdict.extracted, gold)
             assert again.outcome in ("equal", "undecided", "limit"), (answer, gold, verdict, again)
         if len(answer) < 200 and len(pool) < 500 and rng.random() < 0.02:
