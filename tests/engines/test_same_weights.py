@@ -73,7 +73,7 @@ def ask(folder: Path, spec: str, options: dict, requests: list[Request]) -> list
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    from engines import tiny
+    from tests.engines import tiny
 
     return tiny.save(tmp_path_factory.mktemp("model"), hidden_size=128)  # vLLM on CPU wants heads of 32
 
@@ -162,7 +162,7 @@ def test_structured_outputs_are_held_and_failures_stay_with_their_request(answer
 
 def test_a_server_says_what_is_wrong_with_model_and_template(model, server, tmp_path):
     assert isinstance(ask(tmp_path, f"openai:{server}#other", {}, [Request("x")])[0].error, UnknownModel)
-    from engines import tiny
+    from tests.engines import tiny
 
     bare = tiny.save(tmp_path / "bare", template=False, hidden_size=128)
     assert isinstance(ask(tmp_path, f"vllm:{bare}", VLLM, [Request(CHAT)])[0].error, NoChatTemplate)

@@ -117,10 +117,16 @@ def processes() -> dict[int, tuple[str, int]]:
     return found
 
 
+def temporary() -> set[str]:
+    """What lies in the temporary folders."""
+    return {f"{folder}/{name}" for folder in ("/tmp", "/dev/shm") for name in os.listdir(folder)}
+
+
 def main() -> None:
     job = json.load(sys.stdin)
     cage.enter(job["keep"])
     uid = job["user"]
+    kept = temporary()  # the project or its environment may lie in a temporary folder
     before = plant(uid)
     ears = listeners()
     who = {"user": uid, "group": uid, "extra_groups": []} if uid else {}
@@ -161,7 +167,7 @@ def main() -> None:
     failures += ["a secret came out"] if CANARY in seen.get("text", "") else []
     failures += ["files outside changed"] if picture() != before else []
     failures += ["too late"] if seen.get("seconds", 0) > 1 else []
-    failures += [f"litter: {found}"] if (found := os.listdir("/tmp") + os.listdir("/dev/shm")) else []
+    failures += [f"litter: {found}"] if (found := temporary() - kept) else []
     print(json.dumps(seen | {"failures": failures, "text": seen.get("text", "")[-600:]}), flush=True)
     os.kill(-1, signal.SIGKILL)
     os._exit(0)
