@@ -22,6 +22,8 @@ def report(runs: tuple[Path, ...], as_json: bool) -> None:
         click.echo(json.dumps({name: summary for name, (summary, _) in found.items()}, indent=2, ensure_ascii=False))
         return
     for name, (summary, config) in found.items():
+        if "metrics" not in summary:
+            raise UsageError(f"{name} is no score run", hint=f"its figures are in {name}/summary.json, or use --json")
         click.secho(name, dim=True)
         click.echo("\n".join(show(summary, config)))
 
