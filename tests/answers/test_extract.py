@@ -78,3 +78,9 @@ def test_a_megabyte_of_anything_takes_less_than_a_second(unit):
         verify(text, gold)
         verify("answer is 42 " + text, gold)
         assert time.thread_time() - start < 2
+
+
+def test_a_last_line_that_is_labelled_as_the_answer_is_read_without_its_label():
+    assert verify("We add 100 and 60.\nA: 160", "160").outcome == "equal"
+    assert verify("We add 100 and 60.\nA: $160", "160").outcome == "equal"
+    assert verify("We add 100 and 60.\nA: 161", "160").outcome == "different"

@@ -51,6 +51,8 @@ _CONNECTOR = re.compile(
     re.IGNORECASE,
 )
 _KEYS = ("answer", "final", "答", "réponse", "respuesta", "risposta", "antwort", "ответ", "الجواب")
+_LABEL = re.compile(r"^(?:A|Ans)\s*[:：]\s*(?=[-−$\\\d])")
+"""What a last line may begin with before a number or a formula: "A: 160", as against the option "A: red"."""
 _HASHES = re.compile(r"####(?!#)[ \t]*([^\n]{1,400})")
 _STOP = re.compile(r"\n|(?<![A-Z])[.。!](?=\s+(?:\S)|\s*$|</)|[。！]|\s+I hope\b|</")
 _NOT = re.compile(r"\s*(?:definitely |certainly )?(?:not|n't|never|neither|none of)\b", re.IGNORECASE)
@@ -239,6 +241,7 @@ def last_line(text: str) -> Found:
     line = cut.rsplit("\n", 1)[-1].strip()
     if line in ("\\]", "$$", "\\)"):
         line = " ".join(cut.rsplit("\n", 3)[-3:])
+    line = _LABEL.sub("", line)
     return Found(line, "last line", len(stripped) - len(line))
 
 
