@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.score import UNSCORED, _share, parse_mapping
+from verikit.cli.score import UNSCORED, parse_mapping, parse_share
 from verikit.errors import UsageError
 from verikit.judges.judge import Judge
 from verikit.judges.match.canaries import canary_win_rates
@@ -48,7 +48,12 @@ Examples:
 @click.option("--instructions", metavar="FILE", help="AlpacaEval's instructions as a JSON list, to go with --gamed.")
 @click.option("--canaries", type=click.IntRange(0), default=0, metavar="N", help="Try ten attacks on N prompts.")
 @click.option(
-    "--fail-over", default="0%", show_default=True, callback=_share, metavar="SHARE", help="Exit with 3 if more failed."
+    "--fail-over",
+    default="0%",
+    show_default=True,
+    callback=parse_share,
+    metavar="SHARE",
+    help="Exit with 3 if more failed.",
 )
 @click.option("--resume/--restart", default=True, help="Go on where an earlier run stopped (default), or start anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")

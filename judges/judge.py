@@ -76,6 +76,11 @@ class Judge(Verifier):
         return verdicts
 
     @property
+    def batch(self) -> int:  # type: ignore[override]
+        """As many samples as the engine has requests in flight."""
+        return int(self.options.get("concurrency", 64))
+
+    @property
     def _engine(self) -> Engine:
         if isinstance(self.engine, str):
             return connect(self.engine, self.options, cached=self.cache)

@@ -316,3 +316,18 @@ def test_a_bad_toml_file_is_a_spec_error(tmp_path, content):
 def test_a_pattern_in_a_spec_warns_of_nothing(recwarn):
     load(r"regex('\d+\s')")
     assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem", "hint"),
+    [
+        ("answer(tolerence=1)", "there is no option 'tolerence'", "did you mean tolerance?"),
+        ("exact(zzz=1)", "there is no option 'zzz'", "its options are"),
+        ("f1(3, 4, 5, 6)", "4 values where", "its options are"),
+        ("column", "it needs", "verikit list"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_told_in_words_of_options(spec, problem, hint):
+    with pytest.raises(SpecError, match=problem) as told:
+        load(spec)
+    assert hint in told.value.hint

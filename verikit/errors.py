@@ -14,7 +14,8 @@ the machine.
     │   ├── RateLimited
     │   ├── EngineTimeout
     │   ├── ContextOverflow
-    │   └── AuthError
+    │   ├── AuthError
+    │   └── …               what else an exchange with a server can come to: verikit.engines.errors
     ├── JudgeError              a judge answered, but gave no verdict
     │   ├── UnparseableVerdict
     │   └── Refusal

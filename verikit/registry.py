@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from inspect import Parameter, signature
 from typing import Any, Literal
 
 from verikit.errors import SpecError
@@ -39,3 +40,23 @@ def find(kind: Kind, name: str) -> Callable[..., Any]:
     except (ImportError, AttributeError) as error:
         raise SpecError(f"{name} is registered as {entries[name].value}, which can't be imported: {error}") from error
     return loaded
+
+
+def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> tuple[str, str]:
+    """What of a call's arguments the callee does not take, and what to do about it; two empty texts if it takes all."""
+    try:
+        taken = signature(make).parameters
+    except (TypeError, ValueError):
+        return "", ""
+    kinds = [one.kind for one in taken.values()]
+    places = [name for name, one in taken.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    named = [name for name, one in taken.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    if Parameter.VAR_KEYWORD not in kinds and (unknown := [name for name in options if name not in named]):
+        near = get_close_matches(unknown[0], named, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"its options are {', '.join(named) or 'none'}"
+        return f"there is no option {unknown[0]!r}", hint
+    if Parameter.VAR_POSITIONAL not in kinds and len(args) > len(places):
+        return f"{len(args)} values where {len(places)} fit", f"its options are {', '.join(named) or 'none'}"
+    given = {*places[: len(args)], *options}
+    missing = [name for name in named if taken[name].default is Parameter.empty and name not in given]
+    return (f"it needs {' and '.join(missing)}", "`verikit list`") if missing else ("", "")

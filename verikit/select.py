@@ -27,6 +27,8 @@ class Selector(ABC):
     """Ranks the candidates of a group."""
 
     name: str = "selector"
+    by_score: bool = False
+    """Whether it ranks by the scores' values, which say who is right unless other scores rank."""
 
     @abstractmethod
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
@@ -38,6 +40,7 @@ class Best(Selector):
     """The highest score; ties by position."""
 
     name = "best"
+    by_score = True
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Rank by score."""
@@ -67,6 +70,7 @@ class Weighted(Selector):
     """
 
     name = "weighted"
+    by_score = True
     equal: Equal = operator.eq
     """Which extracted answers (`Score.answer`) are the same."""
     weights: Weighting = "sigmoid"

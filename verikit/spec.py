@@ -28,7 +28,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from verikit.errors import SpecError
-from verikit.registry import Kind, find
+from verikit.registry import Kind, find, misfit
 from verikit.verifier import Scorer, Verifier, verifier
 
 if TYPE_CHECKING:
@@ -118,7 +118,12 @@ class _Reader:
         return self._call(node, find(self.kind, name), [], {})
 
     def _call(self, node: ast.expr, make: Any, args: list[Any], options: dict[str, Any]) -> Any:
-        return make if isinstance(make, Verifier) else self._apply(node, lambda: make(*args, **options))
+        if isinstance(make, Verifier):
+            return make
+        problem, hint = misfit(make, args, options)
+        if problem:
+            raise self._refuse(node, problem, hint)
+        return self._apply(node, lambda: make(*args, **options))
 
     def _apply(self, node: ast.expr, make: Any) -> Any:
         try:
@@ -132,8 +137,8 @@ class _Reader:
             return value
         raise self._refuse(node, "only verifiers and numbers can be multiplied or added")
 
-    def _refuse(self, node: ast.expr, problem: str) -> SpecError:
-        return SpecError(f"{ast.get_source_segment(self.text, node) or self.text!r}: {problem}", hint="`verikit list`")
+    def _refuse(self, node: ast.expr, problem: str, hint: str = "`verikit list`") -> SpecError:
+        return SpecError(f"{ast.get_source_segment(self.text, node) or self.text!r}: {problem}", hint=hint)
 
 
 def _from_toml(file: Path, name: str, kind: Kind) -> Any:

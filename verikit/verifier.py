@@ -32,6 +32,8 @@ class Verifier(ABC):
     """
 
     name: str
+    batch: int = 1
+    """Samples it wants in one call to work at full speed: what an engine keeps in flight, say."""
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> list[Score]:

@@ -3,6 +3,7 @@ import pickle
 import pytest
 
 from verikit import Sample
+from verikit.answers import check_gold
 from verikit.errors import UsageError
 from verikit.verifiers.answer import Answer, Math
 
@@ -82,3 +83,14 @@ def test_explain_tells_the_whole_story():
     assert "answer tree: add(x, x)" in text
     assert "gold tree: mul(2, x)" in text
     assert Answer().explain(Sample(completion="5")) == ""
+
+
+@pytest.mark.parametrize("gold", ["NaN", "N/A", "?", "??", "[invalid]", "null", "First we add both sides. " * 15])
+def test_a_gold_that_is_none_is_unscored_and_never_a_zero(gold):
+    assert Answer()("7", gold).status == "error"
+    assert check_gold(gold)
+
+
+def test_a_word_that_may_be_an_answer_stays_a_gold():
+    assert Answer()("none", "None").value == 1.0
+    assert check_gold("undefined") is None

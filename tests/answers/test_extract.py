@@ -84,3 +84,10 @@ def test_a_last_line_that_is_labelled_as_the_answer_is_read_without_its_label():
     assert verify("We add 100 and 60.\nA: 160", "160").outcome == "equal"
     assert verify("We add 100 and 60.\nA: $160", "160").outcome == "equal"
     assert verify("We add 100 and 60.\nA: 161", "160").outcome == "different"
+
+
+@pytest.mark.parametrize("line", ["= 160", "a) 160", "Therefore 160.", "Thus, $160$", "x: 160", "A: 160", "So 160"])
+def test_a_label_before_a_number_is_no_part_of_the_answer(line):
+    assert verify(line, "160").equal
+    assert verify(f"We add the two.\n{line}", "160").equal
+    assert not verify(f"We add the two.\n{line}", "161").equal

@@ -1,16 +1,20 @@
-"""Ten minutes of random and mutated answers: nothing raises, hangs, or scores that should not."""
+"""Two million random and mutated answers (some ten minutes): nothing raises, hangs, or scores that should not."""
 
-import json
 import os
 import random
 import time
 
 import pytest
 
-from verikit.answers import Policy, verify
+from verikit.answers import Policy, choices, verify
+from verikit.answers.clean import same_but_spacing
+from verikit.answers.extract import Found
+from verikit.answers.text import compare_texts
+from verikit.answers.verdict import _judge, read_gold
 from verikit.verifiers.answer import Answer
 
-SECONDS = float(os.environ.get("VERIKIT_FUZZ_SECONDS", "600"))
+PAIRS = int(os.environ.get("VERIKIT_FUZZ_PAIRS", "2_000_000"))
+"""A count, not a time: the same pairs come on a fast and on a slow machine."""
 SEEDS = [
     r"\frac{1}{2}", r"\boxed{\sqrt{2}+x^{2}}", r"(1,2]\cup[3,\infty)", r"\{x \mid x > 0\}",
     r"\begin{pmatrix}1&2\\3&4\end{pmatrix}",
@@ -50,15 +54,13 @@ def mutate(text, rng):
 
 
 @pytest.mark.slow
-def test_mutated_answers_never_raise_hang_or_match_another_gold(tmp_path):
+def test_mutated_answers_never_raise_hang_or_match_another_gold():
     rng = random.Random(20_26)
     verifier, lenient = Answer(tail_seconds=0), Policy(strictness="lenient")
     pool = list(SEEDS)
-    end = time.monotonic() + SECONDS
-    count, worst = 0, 0.0
-    while time.monotonic() < end:
+    worst = 0.0
+    for _ in range(PAIRS):
         answer, gold = mutate(rng.choice(pool), rng), rng.choice(pool)
-        (tmp_path / "last.json").write_text(json.dumps([answer, gold]))
         start = time.thread_time()
         verdict = verify(answer, gold)
         verify(answer, gold, policy=lenient)
@@ -66,10 +68,21 @@ def test_mutated_answers_never_raise_hang_or_match_another_gold(tmp_path):
         worst = max(worst, took)
         assert took < 1.0, (answer, gold)
         assert verifier.equal(answer, gold) == verifier.equal(gold, answer), (answer, gold)
-        if verdict.equal and verdict.extracted and gold.strip() not in answer:  # the gold itself may match as a whole
-            again = verify(verdict.extracted, gold)
-            assert again.outcome in ("equal", "undecided", "limit"), (answer, gold, verdict, again)
+        if verdict.equal and verdict.extracted:
+            again = equal_by_itself(verdict, gold)
+            assert again, (answer, gold, verdict)
         if len(answer) < 200 and len(pool) < 500 and rng.random() < 0.02:
             pool.append(answer)
-        count += 1
-    print(f"{count} pairs, slowest {1_000 * worst:.0f} ms")
+    print(f"{PAIRS} pairs, slowest {1_000 * worst:.0f} ms")
+
+
+def equal_by_itself(verdict, gold):
+    """Whether what the verdict shows as extracted is the gold without the text around it."""
+    if verdict.rule == "same text":
+        return verdict.extracted == verdict.gold or same_but_spacing(verdict.extracted, verdict.gold)
+    read = read_gold(gold)
+    if read.kind == "letter":
+        _, option = choices.gold_letter(read.text)
+        return read.letter in verdict.extracted.upper() or bool(compare_texts(option, verdict.extracted, Policy()))
+    again = _judge(Found(verdict.extracted, verdict.form), read, "", (), Policy(), None)
+    return again.outcome in ("equal", "undecided", "limit")

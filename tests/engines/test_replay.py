@@ -186,5 +186,5 @@ def test_a_spec_that_is_no_engine_says_which_there_are(tmp_path):
         assert "openai:http://host:8000/v1#model" in caught.value.hint
     with pytest.raises(UsageError, match="can't read"):
         load_engine(f"replay:{tmp_path / 'none'}")
-    with pytest.raises(SpecError, match="unexpected keyword argument 'speed'"):
+    with pytest.raises(SpecError, match="there is no option 'speed'"):
         load_engine(f"replay:{tmp_path / 'none'}", speed=1)

@@ -166,3 +166,23 @@ def test_progress_names_rate_failures_and_the_slowest_row_in_flight():
     progress = SimpleNamespace(tally=tally, rows=820, in_flight={0: (chunk, -1e9), 1: (chunk, 1e12)})
     told = describe(progress, 2.0)
     assert told.startswith("1,235 rows, 5,678 candidates, 410 rows/s, 3 unscored; slowest: line 17-18 for ")
+
+
+def test_choosing_by_the_truth_itself_is_called_an_upper_bound(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(1), row(2)])
+    assert "upper bound" in score(file, "--select", "best").err
+    for fair in (("--select", "majority"), ("--select", "best", "--by", "length(max=2)")):
+        assert "upper bound" not in score(file, *fair, "--restart").err
+
+
+def test_a_k_that_no_prompt_has_candidates_for_is_said_to_have_no_figures(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(1)])
+    assert "no figures for k=16" in score(file, "--k", "2,16").out
+    assert "no figures" not in score(file, "--restart").out
+
+
+def test_a_reason_of_the_ranking_verifier_is_told_apart_from_one_of_the_verifier(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(1)])
+    reasons = json.loads(score(file, "--by", "column('nowhere')", "--json").out)["unscored_reasons"]
+    assert reasons
+    assert all(reason.startswith("--by: ") for reason in reasons)

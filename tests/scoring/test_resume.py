@@ -16,6 +16,8 @@ from verikit.scoring import run as running
 from verikit.scoring.folder import Commit, Folder
 from verikit.scoring.plan import Plan
 from verikit.scoring.run import score_file
+from verikit.types import Score
+from verikit.verifier import Verifier
 
 PLAN = Plan(verifier="exact", by="length(max=3)", select="majority", ks=(1, 2))
 ONE = {"prompt": "one?", "answer": "1"}
@@ -61,7 +63,7 @@ def test_files_cut_anywhere_under_any_chunking_end_in_the_same_bytes(finished, t
     rows = data.draw(st.integers(1, 6), label="rows a chunk")
     stop = data.draw(st.integers(0, 8), label="chunks before the stop")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "FIRST_ROWS", rows)
+        patch.setattr(Verifier, "batch", rows)
         patch.setattr(reading, "MAX_ROWS", rows)
         patch.setattr(running, "Folder", stopping(stop))
         with suppress(KeyboardInterrupt):
@@ -236,7 +238,6 @@ def test_an_interrupted_retry_keeps_what_it_scored(score, tmp_path, after):
     score(*command, "-o", "out")
     (tmp_path / "down").unlink()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "FIRST_ROWS", 1)
         patch.setattr(reading, "MAX_ROWS", 1)
         patch.setattr(running, "Folder", stopping(after))
         assert score(*command, "-o", "out", "--retry-errors").code == 1
@@ -314,3 +315,31 @@ def test_a_folder_that_cant_be_written_to_says_so(tmp_path):
         (tmp_path / "ok/.summary.new").mkdir()
         with pytest.raises(VerikitError, match=r"can't write .*summary"):
             folder.write_json("summary", {})
+
+
+def test_an_interrupt_of_a_slow_verifier_keeps_all_but_the_row_it_was_at(score, tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "from verikit import verifier\n@verifier\ndef slow(sample):\n"
+        "    if sample.completion == '3':\n        raise KeyboardInterrupt\n    return 1.0\n"
+    )
+    file = write(tmp_path / "in.jsonl", [row(i, str(i)) for i in range(6)])
+    assert score(file, "-v", "slow.py:slow", "-o", "out").code == 1
+    assert [one["id"] for one in lines(tmp_path / "out/scores.jsonl")] == ["r0", "r1", "r2"]
+
+
+def test_a_verifier_that_wants_many_samples_at_once_gets_them(tmp_path):
+    sizes = []
+
+    class Engineered(Verifier):
+        name, batch = "engineered", 10
+
+        def score(self, samples):
+            sizes.append(len(samples))
+            return [Score(1.0)] * len(samples)
+
+    file = write(tmp_path / "in.jsonl", [row(i, "x") for i in range(40)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plan, "load", lambda plan: (Engineered(), None, None))
+        patch.setattr(running, "CHUNK_SECONDS", 0.0)
+        score_file(str(file), Plan(), tmp_path / "out")
+    assert sizes == [10, 10, 10, 10]

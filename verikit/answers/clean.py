@@ -98,3 +98,17 @@ def clean(text: str) -> str:
 def _mixed(match: re.Match[str]) -> str:
     whole, top, bottom = match.groups()
     return f"({whole}+{top}/{bottom})" if int(top) < int(bottom) else match[0]
+
+
+_SPACING = re.compile(r"\s+|\\(?:left|right)(?![a-z])|\\[,!;: ]|\$")
+_MEANT_SPACE = re.compile(r"\d\s+\d|[a-zA-Z]{2}\s+[a-zA-Z]")
+
+
+def same_but_spacing(a: str, b: str) -> bool:
+    """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
+    if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
+        return False
+    if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
+        return False
+    squeezed = _SPACING.sub("", a.replace("dfrac", "frac"))
+    return squeezed != "" and squeezed == _SPACING.sub("", b.replace("dfrac", "frac"))

@@ -51,7 +51,9 @@ _CONNECTOR = re.compile(
     re.IGNORECASE,
 )
 _KEYS = ("answer", "final", "答", "réponse", "respuesta", "risposta", "antwort", "ответ", "الجواب")
-_LABEL = re.compile(r"^(?:A|Ans)\s*[:：]\s*(?=[-−$\\\d])")
+_LABEL = re.compile(
+    r"^(?:(?:[aA]ns|[a-zA-Z])\s*[:：]|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution)\b[,:]?)\s*(?=[-−$\\\d])"
+)
 """What a last line may begin with before a number or a formula: "A: 160", as against the option "A: red"."""
 _HASHES = re.compile(r"####(?!#)[ \t]*([^\n]{1,400})")
 _STOP = re.compile(r"\n|(?<![A-Z])[.。!](?=\s+(?:\S)|\s*$|</)|[。！]|\s+I hope\b|</")
@@ -236,7 +238,7 @@ def last_line(text: str) -> Found:
     """Where nothing is marked: the whole of a short text, else its last line."""
     stripped = text.strip()
     if "\n" not in stripped and len(stripped) <= MAX_LINE:
-        return Found(stripped, "whole text")
+        return Found(_LABEL.sub("", stripped), "whole text")
     cut = stripped[-MAX_LINE:]
     line = cut.rsplit("\n", 1)[-1].strip()
     if line in ("\\]", "$$", "\\)"):

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verikit.answers import choices, extract
+from verikit.answers.clean import same_but_spacing
 from verikit.answers.compare import compare
 from verikit.answers.evaluate import ExactField, Opaque, Undefined
 from verikit.answers.extract import Found
@@ -23,6 +24,10 @@ Tail = Callable[[Node, Node], Match]
 STRICT = Policy()
 MAX_CACHED = 300
 """Characters of a text whose tree is kept: 8,192 trees of such texts take a few tens of megabytes at most."""
+MAX_WORDS = 60
+"""Words of a gold that is prose; a longer one is a whole solution, which no short answer could equal."""
+_NO_GOLD = frozenset(("nan", "n/a", "#n/a", "<na>", "null", "[null]", "[none]", "[invalid]", "[deleted]"))
+"""What tables hold where there is no gold."""
 MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""
 
@@ -107,12 +112,15 @@ def _gold(gold: str) -> Gold:
     elif read(text).tree is None and (marked := extract.marked(text)):
         text = marked[-1].text.strip()
     text = _trim(text)
+    if text.casefold() in _NO_GOLD or not text.strip("?"):
+        return Gold(text, "text", problem="the gold says that there is none")
     letter, _ = choices.gold_letter(text)
     if letter:
         return Gold(text, "letter", read(text).tree, letter)
     reading = read(text)
     if reading.tree is None:
-        return Gold(text, "text", problem=reading.problem if reading.too_big else "")
+        essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
+        return Gold(text, "text", problem=reading.problem if reading.too_big else essay)
     return Gold(text, "math", reading.tree, problem=_undefined(reading.tree))
 
 
@@ -189,7 +197,7 @@ def _verify(
 ) -> Verdict:
     if found and found[-1].form == "box" and policy.several == "last" and not found[-1].negated and gold_text:
         text = found[-1].text
-        if (text == gold_text and not text.isspace()) or _same_but_spacing(text, gold_text):
+        if (text == gold_text and not text.isspace()) or same_but_spacing(text, gold_text):
             return Verdict("equal", "same text", "text", text, "box", gold_text)
     gold = read_gold(gold_text)
     if gold.problem:
@@ -202,20 +210,6 @@ def _verify(
         return refused
     candidate = found[-1] if found else extract.last_line(part)
     return _judge(candidate, gold, question, options, policy, tail)
-
-
-_SPACING = re.compile(r"\s+|\\(?:left|right)(?![a-z])|\\[,!;: ]|\$")
-_MEANT_SPACE = re.compile(r"\d\s+\d|[a-zA-Z]{2}\s+[a-zA-Z]")
-
-
-def _same_but_spacing(a: str, b: str) -> bool:
-    """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
-    if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
-        return False
-    if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
-        return False
-    squeezed = _SPACING.sub("", a.replace("dfrac", "frac"))
-    return squeezed != "" and squeezed == _SPACING.sub("", b.replace("dfrac", "frac"))
 
 
 def _several(found: list[Found], gold: Gold, policy: Policy) -> Verdict | None:
@@ -280,7 +274,7 @@ def _judge(
     if len(found.text) > 2 * MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", found.text[:200], form, gold.text)
     text = _trim(found.text)
-    if text == gold.text or _same_but_spacing(text, gold.text):
+    if text == gold.text or same_but_spacing(text, gold.text):
         return Verdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)

@@ -16,7 +16,7 @@ from verikit.registry import Kind, find, registered
 @click.argument("kind", type=click.Choice(get_args(Kind)), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(kind: Kind | None, as_json: bool) -> None:
-    """List what can stand in a spec: each name with its options and one line of help.
+    """List the verifiers and selectors that can stand in a spec: each name with its options and one line of help.
 
     A name's full text: `python -c "from verikit import registry; help(registry.find('verifiers', 'exact'))"`.
     """

@@ -36,5 +36,9 @@ def _read(run: Path, name: str) -> Any:
         problem = "the run is not finished" if unfinished else "no run's folder"
         hint = "run the same `verikit score` again: it goes on where it stopped" if unfinished else "give -o's folder"
         raise UsageError(f"{run}: {problem}", hint=hint) from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{run / name}: {error}") from None
+    except NotADirectoryError:
+        raise UsageError(f"{run} is a file", hint="give a run's folder: score's -o") from None
+    except OSError as error:
+        raise UsageError(f"{run / name}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"{run / name} is damaged: {error}") from None

@@ -47,7 +47,8 @@ def parse_mapping(context: click.Context, parameter: click.Parameter, value: tup
     return {field: key for field, _, key in pairs}
 
 
-def _share(context: click.Context, parameter: click.Parameter, value: str) -> float:
+def parse_share(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    """Read a share such as 5% or 0.05 (a click callback)."""
     try:
         share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
     except ValueError:
@@ -75,7 +76,7 @@ def _share(context: click.Context, parameter: click.Parameter, value: str) -> fl
     "--fail-over",
     default="0%",
     show_default=True,
-    callback=_share,
+    callback=parse_share,
     metavar="SHARE",
     help="Exit with 3 if more than this share of candidates has no score by our fault or the data's.",
 )

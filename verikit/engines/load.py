@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from inspect import signature
 from typing import Any
 
 from verikit.engines.cache import Cache, Cached
 from verikit.engines.types import Engine
 from verikit.errors import SpecError
+from verikit.registry import misfit
 
 ENGINES = {
     "openai": ("verikit.engines.openai:OpenAI.from_spec", "openai:http://host:8000/v1#model"),
@@ -34,9 +34,8 @@ def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Eng
     made: Any = import_module(module)
     for part in path.split("."):
         made = getattr(made, part)
-    try:
-        signature(made).bind(rest, **options)
-    except TypeError as error:
-        raise SpecError(f"engine {kind}: {error}") from None
+    problem, hint = misfit(made, [rest], options)
+    if problem:
+        raise SpecError(f"engine {kind}: {problem}", hint=hint)
     engine: Engine = made(rest, **options)
     return engine if cache is None else Cached(engine, cache)

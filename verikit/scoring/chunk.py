@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from verikit.errors import SchemaError, VerikitError
@@ -12,7 +12,7 @@ from verikit.scoring.rows import to_line, to_row
 from verikit.scoring.tally import LOST, Tally
 from verikit.stats.intervals import LARGEST
 from verikit.types import Group, Sample, Score
-from verikit.verifier import Verifier, describe, score_all
+from verikit.verifier import Verifier, describe, score_all, walk
 
 SCORES, SELECTED, ERRORS = "scores.jsonl", "selected.jsonl", "errors.jsonl"
 
@@ -59,6 +59,11 @@ class Scorer:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.verifier, self.by, self.selector = plan.load()
+
+    def parts(self) -> Iterator[Verifier]:
+        """Every verifier in use, and all they are made of."""
+        for verifier in filter(None, (self.verifier, self.by)):
+            yield from walk(verifier)
 
     def tally(self) -> Tally:
         """An empty tally of a run."""

@@ -17,7 +17,6 @@ from verikit.scoring.folder import Commit
 from verikit.scoring.plan import Plan
 from verikit.types import Group
 
-FIRST_ROWS = 16
 MAX_ROWS = 4096
 MAX_BYTES = 4 * 2**20
 GIVE_UP = 1000
@@ -26,16 +25,18 @@ Numbered = tuple[int, RawRow | Group | SchemaError]
 
 
 class Input:
-    """Cuts a file into chunks of about equal work.
+    """Cuts a file into chunks of about equal work, each of at least `batch` rows.
+
+    The first is no longer than that: however slow a verifier is, an interrupt loses little.
 
     Raises:
         UsageError: the file can't be read, or has no rows.
     """
 
-    def __init__(self, path: str, plan: Plan, limit: int | None = None) -> None:
+    def __init__(self, path: str, plan: Plan, limit: int | None = None, batch: int = 1) -> None:
         self._reader = Reader(path, plan.format, plan.mapping)
         self._limit = limit
-        self._size = FIRST_ROWS
+        self._size = self._batch = min(batch, MAX_ROWS)
         rows = self._reader.rows()
         self._rows = chain([next(rows)], rows)
         self._checksum = 0
@@ -49,7 +50,7 @@ class Input:
     def pace(self, rows: int, seconds: float, target: float) -> None:
         """Learn from a scored chunk how many rows the next ones should have to take `target` seconds."""
         wanted = int(rows * target / max(seconds, 1e-6))
-        self._size = max(1, min(MAX_ROWS, wanted, 2 * self._size))
+        self._size = max(self._batch, min(MAX_ROWS, wanted, 2 * self._size))
 
     def skip(self, commit: Commit) -> None:
         """Pass over the rows that were done.

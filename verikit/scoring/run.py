@@ -21,7 +21,6 @@ from verikit.scoring.plan import Plan, check_same
 from verikit.scoring.pool import InFlight, score_chunks
 from verikit.scoring.rows import read_rows, to_line
 from verikit.scoring.tally import LOST, Tally
-from verikit.verifier import walk
 
 FILES = (ERRORS, SELECTED, SCORES)
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
@@ -74,7 +73,10 @@ def score_file(
     if retry_errors and path == "-":
         raise UsageError("--retry-errors reads the input twice, which stdin can't be", hint="give a file")
     scorer = Scorer(plan)
-    source, progress = Input(path, plan, limit), Progress(scorer.tally())
+    batch = max(part.batch for part in scorer.parts())
+    if scorer.selector is not None and scorer.selector.by_score and scorer.by is None:
+        note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
+    source, progress = Input(path, plan, limit, batch), Progress(scorer.tally())
     with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
         commit = _begin(folder, plan.config(scorer.verifier, scorer.by), restart)
         source.skip(commit)
@@ -84,7 +86,7 @@ def score_file(
         commit = _fold(folder, commit)
         watch(progress)
         if retry_errors and commit.line:
-            commit = _retry(Input(path, plan), scorer, jobs, folder, commit, progress)
+            commit = _retry(Input(path, plan, batch=batch), scorer, jobs, folder, commit, progress)
         for id, line in progress.tally.read(*(read_rows(out / name) for name in (SCORES, SELECTED, ERRORS))):
             ids.add(id, line)
         if limit is not None and limit < commit.line:
@@ -108,9 +110,8 @@ def score_file(
 def _environment(scorer: Scorer) -> dict[str, Any]:
     """What of this machine the scores rest on, from every verifier in use."""
     found: dict[str, Any] = {}
-    for verifier in filter(None, (scorer.verifier, scorer.by)):
-        for part in walk(verifier):
-            found |= part.environment()
+    for part in scorer.parts():
+        found |= part.environment()
     return found
 
 

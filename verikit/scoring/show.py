@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from verikit.scoring.plan import DEFAULT_KS
 from verikit.terminal import printable, table
 
 _COLUMNS = {
@@ -25,7 +26,7 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     metrics = summary["metrics"]
     counts = ", ".join(f"{count:,} {name}" for name, count in _counts(summary).items())
     head = click.style(config["verifier"], bold=True)
-    yield f"{head}: {summary['prompts']:,} prompts, {summary['candidates']:,} candidates: {counts}"
+    yield f"{head}: {_many(summary['prompts'], 'prompt')}, {_many(summary['candidates'], 'candidate')}: {counts}"
     for reason, count in summary["unscored_reasons"].items():
         yield f"  {click.style(f'{count:,} unscored:', fg='yellow')} {printable(reason)}"
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
@@ -34,10 +35,16 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     ks = sorted({int(name.partition("@")[2]) for name in metrics if "@" in name} - {1})
     columns = [metric for metric in _COLUMNS if any(f"{metric}@{k}" in metrics for k in ks)]
     rows = [[str(k), *(_percent(metrics.get(f"{metric}@{k}")) for metric in columns)] for k in ks]
+    for k in sorted(set(config["ks"]) - set(ks) - set(DEFAULT_KS)):
+        yield f"  no figures for k={k}: no prompt has {k} scored candidates"
     if rows:
         yield from ("  " + line for line in table(["k", *(f"{metric}@k" for metric in columns)], rows))
     for metric in columns:
         yield click.style("  " + _COLUMNS[metric].format(by=config["by"]), dim=True)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _counts(summary: Mapping[str, Any]) -> dict[str, int]:

@@ -57,8 +57,8 @@ class Tally:
             self._selected.add(value)
 
     def _unscored(self, score: Score, rank: Score) -> None:
-        told = {one.reason[:REASON_CHARS].encode(errors="replace").decode() for one in (score, rank) if not one.scored}
-        for reason in sorted(told):
+        told = {"" if one is score else "--by: ": one.reason[:REASON_CHARS] for one in (score, rank) if not one.scored}
+        for reason in (f"{whose}{reason}".encode(errors="replace").decode() for whose, reason in told.items()):
             self._count(reason, 1)
         self.counts["unscored"] += score.status in LOST or rank.status in LOST
 

@@ -108,7 +108,11 @@ class Code(Verifier):
             return ""
         pairs = zip(case.cases, result.value, strict=True) if isinstance(case, Together) else [(case, result.value)]
         wrong = ((one, value) for one, value in pairs if not holds(one, value, box, self.equality, self.tolerance))
-        return next((f"{one.text[:120]}: gives {show(value)}" for one, value in wrong), "")
+        told = (
+            f"{one.text[:120]}: gives {show(value)}" if one is not case else f"gives {show(value)}"
+            for one, value in wrong
+        )
+        return next(told, "")
 
     def _run(self, case: Case, program: str, box: LocalSandbox) -> RunResult:
         limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
