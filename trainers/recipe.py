@@ -1,10 +1,10 @@
 """What a recipe is: it owns rollouts, rewards and its own state; the trainer owns the optimisation.
 
-How to write one. Subclass `Recipe`, give it `name` and (optionally) a pydantic `Options`, register it in pyproject under
-`[project.entry-points."verikit.recipes"]` (or name it `package.module:Class` in the config). A config is TOML: top-level
-`recipe = "<name>"`, and a table `[options]` that is read by your `Options`; every other table ([model], [loss],
-[optimizer], …) is the trainer's (`verikit.trainers.config`). Configs lie in `trainers/configs/` or beside the recipe in
-`trainers/recipes/<name>/configs/`, are package data, and are found by file name: `verikit train absolute-zero-tiny`.
+To write one, subclass `Recipe`, give it `name` and (optionally) a pydantic `Options`, and register it in pyproject
+under `[project.entry-points."verikit.recipes"]` (or name it `package.module:Class` in the config). A config is TOML: at
+the top `recipe = "<name>"`, and a table `[options]` that your `Options` reads; the other tables ([model], [loss],
+[optimizer], …) are the trainer's (`verikit.trainers.config`). Configs lie in `trainers/configs/`, or beside the recipe in
+`trainers/recipes/<name>/configs/`; they are package data, and found by file name: `verikit train absolute-zero-tiny`.
 
 Many processes: `collect` and `evaluate` run on every rank with the same state and must do the same on each. `Sampler`
 divides work and gathers the results (`generate`, `generate_then`, `map`), so a recipe is written as for one process.
@@ -50,6 +50,8 @@ class Trajectory:
     """What it was sampled at; the loss takes the policy's log-probabilities at the same."""
     weight: float = 1.0
     """Factor on the advantage, such as a role's share in the objective."""
+    labels: Sequence[int] = ()
+    """Classes to learn at the masked places, parallel to `ids`, for a model with a head over classes; else empty."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Components of the reward, for the log."""
     prompt: str = ""
@@ -93,7 +95,7 @@ class Transcript:
 class Sampler(Engine):
     """The live policy as an engine: token ids in and out, log-probabilities at the temperature sampled from.
 
-    Random numbers are a function of the request's seed alone (and of the row), so ask `seed` for it: the same group then
+    Random numbers are a function of the request's seed (and of the row), so ask `seed` for it: the same group then
     samples the same tokens on any number of processes and after a resume. An unseeded request is keyed by the run's
     seed, the step, its prompt and how often that prompt was asked unseeded in this step.
     """
