@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -37,6 +38,10 @@ class World:
     def refresh(self, policy: nn.Module) -> None:
         """Bring the sampling model up to date after an update."""
         return
+
+    def accumulating(self, policy: nn.Module, *, last: bool) -> AbstractContextManager[Any]:
+        """Hold the exchange of gradients back until the last backward pass of a step."""
+        return nullcontext()
 
     def clip_gradients(self, policy: nn.Module, limit: float) -> Tensor:
         """Clip the gradient to a total norm and return the norm it had."""

@@ -15,11 +15,6 @@ def prepare_model(model: Any, config: Config) -> Any:
     return model
 
 
-def reference_logits_off(model: Any) -> Any:
-    """Return a context in which the model is the one it started as (LoRA off), or None where that needs a copy."""
-    return None
-
-
 def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.Optimizer:
     """Return the optimizer; vectors (biases, norms) are decayed like the rest."""
     parameters = [one for one in policy.parameters() if one.requires_grad]
