@@ -254,17 +254,53 @@ def test_what_one_request_does_wrong_is_its_own_error():
 
 
 def test_a_wave_too_big_for_the_device_is_halved_and_only_what_is_too_big_alone_fails(monkeypatch):
-    real = Decoder.decode
+    real = Decoder.stream
 
     def small(self, groups, **options):
         if sum(group.n for group in groups) > 3:
             raise torch.OutOfMemoryError
         return real(self, groups, **options)
 
-    monkeypatch.setattr(Decoder, "decode", small)
+    monkeypatch.setattr(Decoder, "stream", small)
     results = hf().generate([Request(f"the {n}", n=n, max_tokens=3, temperature=1.0) for n in (1, 2, 4, 3, 1)])
     assert [len(one.outputs) for one in results] == [1, 2, 0, 3, 1]
     assert "memory" in str(results[2].error)
+
+
+def test_memory_that_runs_out_midway_leaves_the_results_that_were_complete(monkeypatch):
+    real = Decoder.stream
+    calls = []
+
+    def breaks_once(self, groups, **options):
+        calls.append(len(groups))
+        for number, done in enumerate(real(self, groups, **options)):
+            if number == 1 and len(calls) == 1:
+                raise torch.OutOfMemoryError
+            yield done
+
+    requests = [Request(f"the {n}", n=2, max_tokens=3 * n, temperature=1.0, seed=n) for n in (1, 2, 3)]
+    wanted = [one.outputs for one in hf().generate(requests)]
+    monkeypatch.setattr(Decoder, "stream", breaks_once)
+    assert [one.outputs for one in hf().generate(requests)] == wanted
+    assert calls == [3, 1, 1]
+
+
+def test_a_result_comes_out_as_soon_as_its_last_completion_ends():
+    requests = [Request([5, 6, 7], n=2, max_tokens=steps, temperature=1.0, seed=steps) for steps in (40, 3, 20)]
+    assert [place for place, _ in hf().stream(requests)] == [1, 2, 0]
+
+
+def test_a_tempered_engine_gives_the_log_probabilities_of_the_distribution_it_draws_from():
+    request = Request([5, 6, 7], n=2, max_tokens=8, temperature=0.5, seed=1, logprobs=0)
+    model = tiny.model()
+    result = HF.of(model, tiny.tokenizer(), tempered=True).generate([request])[0]
+    plain = hf().generate([request])[0]
+    for output, own in zip(result.outputs, plain.outputs, strict=True):
+        assert output.ids == own.ids
+        logits = model(torch.tensor([[5, 6, 7, *output.ids]])).logits[0, 2:-1].detach()
+        wanted = (logits / 0.5).log_softmax(-1).gather(1, torch.tensor(output.ids)[:, None]).squeeze(1)
+        assert output.logprobs == pytest.approx(wanted.tolist(), abs=1e-4)
+        assert own.logprobs != pytest.approx(wanted.tolist(), abs=1e-2)
 
 
 def test_a_conversation_needs_a_chat_template_and_uses_it():

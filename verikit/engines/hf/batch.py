@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -21,8 +22,9 @@ from verikit.errors import EngineError
 class Batch:
     """The requests of one call."""
 
-    def __init__(self, model: Any, tokenizer: Any, requests: Sequence[Request]) -> None:
-        self._model, self._tokenizer, self._requests = model, tokenizer, requests
+    def __init__(self, model: Any, tokenizer: Any, requests: Sequence[Request], *, tempered: bool = False) -> None:
+        self._model, self._tokenizer, self._requests, self._tempered = model, tokenizer, requests, tempered
+        self._piece = cache(lambda token: tokenizer.decode([token]))
         self._eos = end_ids(model, tokenizer)
         self._decoder = (Decoder if supports(model) else GenerateDecoder)(model, self._eos)
         self._errors: dict[int, EngineError] = {}
@@ -34,12 +36,12 @@ class Batch:
                 self._errors[number] = error.with_traceback(None)
 
     def run(self, rows: int) -> Iterator[tuple[int, Generation]]:
-        """Yield (place, generation) for each request, those of a wave together."""
+        """Yield (place, generation) for each request, when its last completion ends."""
         for number, error in self._errors.items():
             yield number, Generation(error=error)
         scored = self._scored()
         for wave in self._waves(rows):
-            for number, sampled in zip(wave, self._decode(wave), strict=True):
+            for number, sampled in self._decode(wave):
                 if isinstance(sampled, EngineError):
                     yield number, Generation(error=sampled)
                 else:
@@ -48,17 +50,25 @@ class Batch:
             if not group.max_tokens:
                 yield number, self._generation(number, [], scored.get(number))
 
-    def _decode(self, wave: list[int]) -> list[Any]:
-        """Return the rows of each request; a wave too big for the device is halved."""
+    def _decode(self, wave: list[int]) -> Iterator[tuple[int, list[Row] | EngineError]]:
+        """Yield the rows of each request; what is left of a wave too big for the device is halved."""
         top_k = max(self._requests[number].logprobs or 0 for number in wave)
+        left = dict.fromkeys(wave)
         try:
-            return list(self._decoder.decode([self._groups[number] for number in wave], top_k=top_k))
+            groups = [self._groups[number] for number in wave]
+            for place, rows in self._decoder.stream(groups, top_k=top_k, tempered=self._tempered):
+                del left[wave[place]]
+                yield wave[place], rows
+            return
         except torch.OutOfMemoryError:
-            if len(wave) == 1:
-                return [EngineError("the device's memory is too small for the request", hint="lower n or max_tokens")]
+            if len(left) == 1:
+                problem = EngineError("the device's memory is too small for the request", hint="lower n or max_tokens")
+                yield next(iter(left)), problem
+                return
         torch.cuda.empty_cache()
-        half = len(wave) // 2
-        return self._decode(wave[:half]) + self._decode(wave[half:])
+        rest, half = list(left), len(left) // 2
+        yield from self._decode(rest[:half])
+        yield from self._decode(rest[half:])
 
     def _group(self, request: Request) -> Group:
         ids = prompt_ids(self._tokenizer, request)
@@ -119,13 +129,13 @@ class Batch:
         text = cut(self._tokenizer.decode(spoken, skip_special_tokens=True), request.stop)
         if request.logprobs is None:
             return Output(text, tuple(row.ids), finish_reason=row.finish)
-        tokens = tuple(self._tokenizer.decode([token]) for token in row.ids)
+        tokens = tuple(map(self._piece, row.ids))
         k = request.logprobs
         tops = tuple(self._top(top[:k]) for top in row.tops) if k else ()
         return Output(text, tuple(row.ids), tokens, tuple(row.logprobs), tops, row.finish)
 
     def _top(self, top: Sequence[tuple[int, float]]) -> TopLogprobs:
-        return tuple(TopLogprob(self._tokenizer.decode([token]), logprob, token) for token, logprob in top)
+        return tuple(TopLogprob(self._piece(token), logprob, token) for token, logprob in top)
 
 
 def end_ids(model: Any, tokenizer: Any) -> list[int]:

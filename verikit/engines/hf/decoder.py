@@ -11,7 +11,7 @@ after the last step) and adapters inside the linear layers count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -49,24 +49,36 @@ class Decoder:
             raise ValueError(f"no decoder for {type(model).__name__}")
         self._model, self._eos_ids = model, eos_ids
 
-    @torch.no_grad()
     def decode(self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False) -> list[list[Row]]:
         """Sample every group's completions in one batch; see `Sampler` for the options.
 
         Returns:
             One list of `n` finished rows for each group, in order.
         """
+        done = dict(self.stream(groups, top_k=top_k, tempered=tempered))
+        return [done[place] for place in range(len(groups))]
+
+    @torch.no_grad()
+    def stream(
+        self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False
+    ) -> Iterator[tuple[int, list[Row]]]:
+        """Like `decode`, but yield (place, rows) of a group as soon as its last row is finished."""
         device = self._model.get_input_embeddings().weight.device
         sampler = Sampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
         rows = iter(list(sampler.rows))
-        result = [[next(rows) for _ in range(group.n)] for group in groups]
+        growing = {place: [next(rows) for _ in range(group.n)] for place, group in enumerate(groups)}
         state = _State(self._model, groups)
         logits = state.prefill()
+        alive = len(sampler.rows)
         while True:
             tokens = sampler.step(logits)
             live = sampler.live()
+            if len(live) < alive:
+                alive = len(live)
+                for place in [place for place, group in growing.items() if all(row.finish for row in group)]:
+                    yield place, growing.pop(place)
             if not live:
-                return result
+                return
             if len(live) <= COMPACT_BELOW * len(sampler.rows):
                 index = torch.tensor(live, device=device)
                 tokens = tokens.index_select(0, index)

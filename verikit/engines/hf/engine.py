@@ -47,16 +47,20 @@ class HF(StreamingEngine):
         self._set(model, tokenizer, rows, f"hf:{path}", f"hf:{weights_identity(path)} {dtype}")
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any, *, rows: int = 512) -> Self:
-        """Take a loaded model; its weights may change between calls, so no two engines made so are the same."""
+    def of(cls, model: Any, tokenizer: Any, *, rows: int = 512, tempered: bool = False) -> Self:
+        """Take a loaded model; its weights may change between calls, so no two engines made so are the same.
+
+        With `tempered`, log-probabilities are those of the distribution sampled from, softmax(logits / temperature).
+        """
         engine = cls.__new__(cls)
         name = f"hf:{type(model).__name__}"
         engine._set(model, tokenizer, rows, name, f"{name} {secrets.token_hex(16)}")
+        engine.tempered = tempered
         return engine
 
     def _set(self, model: Any, tokenizer: Any, rows: int, name: str, identity: str) -> None:
         self.model, self.tokenizer, self.rows = model, tokenizer, rows
-        self.name, self._identity = name, identity
+        self.name, self._identity, self.tempered = name, identity, False
         self._lock = threading.RLock()
 
     @property
@@ -70,8 +74,8 @@ class HF(StreamingEngine):
         return frozenset({"choice"})
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Decode the requests, at most `rows` completions at a time, and yield each wave's results when it ends."""
+        """Decode the requests, at most `rows` completions at a time, and yield each result when it is complete."""
         from verikit.engines.hf.batch import Batch
 
         with self._lock:
-            yield from Batch(self.model, self.tokenizer, requests).run(self.rows)
+            yield from Batch(self.model, self.tokenizer, requests, tempered=self.tempered).run(self.rows)

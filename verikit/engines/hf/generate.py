@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -45,6 +45,12 @@ class GenerateDecoder:
             self._model.generation_config = own
         rows = iter(sampler.rows)
         return [[next(rows) for _ in range(group.n)] for group in groups]
+
+    def stream(
+        self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False
+    ) -> Iterator[tuple[int, list[Row]]]:
+        """Yield (place, rows) of every group, all at the end."""
+        yield from enumerate(self.decode(groups, top_k=top_k, tempered=tempered))
 
 
 class _Draw(LogitsProcessor):

@@ -1,0 +1,118 @@
+"""From rewards to advantages: one function for each estimator.
+
+Shapes: `rewards` (n,) of scored trajectories, `groups` (n,) group numbers, `lengths` (n,) sampled tokens of each; flat
+token values (sum of lengths,). Reckoned in float64. A group of one has nothing to compare with, and equal rewards
+nothing to tell: both give exactly 0, not what rounding leaves over a tiny deviation.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SAME = 1e-9
+"""Rewards closer than this, relative to their size, are equal."""
+GROUPED = frozenset({"grpo", "dr-grpo", "rloo", "reinforce++-baseline"})
+"""Estimators that compare within groups: these need two scored members."""
+
+
+def grpo(rewards: Tensor, groups: Tensor, epsilon: float = 1e-6) -> Tensor:
+    """(r - mean of the group) / (its sample standard deviation + epsilon); DeepSeekMath, arXiv 2402.03300, 4.1.2."""
+    count, centred, live = _centred(rewards, groups)
+    squares = torch.zeros_like(count).index_add_(0, groups, centred**2)
+    deviation = (squares / (count - 1).clamp(min=1)).sqrt()
+    return torch.where(live, centred / (deviation[groups] + epsilon), 0.0)
+
+
+def dr_grpo(rewards: Tensor, groups: Tensor) -> Tensor:
+    """R - mean of the group; Dr. GRPO, arXiv 2503.20783, 3.2."""
+    _, centred, live = _centred(rewards, groups)
+    return torch.where(live, centred, 0.0)
+
+
+def rloo(rewards: Tensor, groups: Tensor) -> Tensor:
+    """R - mean of the group's others; RLOO, arXiv 2402.14740, equation 8."""
+    count, centred, live = _centred(rewards, groups)
+    size = count[groups]
+    return torch.where(live, centred * size / (size - 1).clamp(min=1), 0.0)
+
+
+def returns_to_go(rewards: Tensor, lengths: Tensor, penalties: Tensor | None = None) -> Tensor:
+    """Give each token what follows: the reward less the penalties from there on (discount 1); flat.
+
+    REINFORCE++, arXiv 2501.03262, section 3.2, where a penalty is the coefficient times k1 at a token.
+    """
+    result = rewards.repeat_interleave(lengths)
+    if penalties is None:
+        return result
+    parts = penalties.double().split(lengths.tolist())
+    return result - torch.cat([part.flip(0).cumsum(0).flip(0) for part in parts])
+
+
+def whiten(values: Tensor) -> Tensor:
+    """(x - mean) / sqrt(unbiased variance + 1e-8) over all tokens given, as verl's `masked_whiten`."""
+    if len(values) < 2 or _same(values.min(), values.max()):
+        return torch.zeros_like(values)
+    return (values - values.mean()) * (values.var() + 1e-8).rsqrt()
+
+
+def reinforce_pp(rewards: Tensor, lengths: Tensor, penalties: Tensor | None = None) -> Tensor:
+    """Returns to go, whitened over the batch's tokens; REINFORCE++, arXiv 2501.03262; flat."""
+    return whiten(returns_to_go(rewards, lengths, penalties))
+
+
+def reinforce_pp_baseline(rewards: Tensor, groups: Tensor, lengths: Tensor) -> Tensor:
+    """R - mean of the group, whitened over the batch's tokens; REINFORCE++-baseline, as verl has it; flat."""
+    return whiten(dr_grpo(rewards, groups).repeat_interleave(lengths))
+
+
+def trr_pp(rewards: Tensor, kinds: Tensor, lengths: Tensor, penalties: Tensor | None = None) -> Tensor:
+    """REINFORCE++ with a mean and variance for each (task, role); Absolute Zero, arXiv 2505.03335, 3.3.5; flat."""
+    values, kind = returns_to_go(rewards, lengths, penalties), kinds.repeat_interleave(lengths)
+    result = torch.empty_like(values)
+    for one in kinds.unique():
+        result[kind == one] = whiten(values[kind == one])
+    return result
+
+
+def estimate(
+    name: str,
+    rewards: Tensor,
+    groups: Tensor,
+    kinds: Tensor,
+    lengths: Tensor,
+    *,
+    epsilon: float = 1e-6,
+    penalties: Tensor | None = None,
+) -> Tensor:
+    """Return flat token advantages by the estimator's name; `kinds` (n,) numbers each (task, role).
+
+    Estimators with one advantage for a trajectory take the sum of its penalties off its reward.
+    """
+    rewards = rewards.double()
+    if name == "reinforce++":
+        return reinforce_pp(rewards, lengths, penalties)
+    if name == "trr++":
+        return trr_pp(rewards, kinds, lengths, penalties)
+    if penalties is not None:
+        row = torch.arange(len(lengths)).repeat_interleave(lengths)
+        rewards = rewards.index_add(0, row, -penalties.double())
+    if name == "reinforce++-baseline":
+        return reinforce_pp_baseline(rewards, groups, lengths)
+    one = {"grpo": lambda r, g: grpo(r, g, epsilon), "dr-grpo": dr_grpo, "rloo": rloo}[name](rewards, groups)
+    return one.repeat_interleave(lengths)
+
+
+def _centred(rewards: Tensor, groups: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return each group's size, each reward less its group's mean, and whether its group's rewards differ at all."""
+    size = int(groups.max()) + 1 if len(groups) else 0
+    zeros = rewards.new_zeros(size)
+    count = zeros.index_add(0, groups, torch.ones_like(rewards))
+    mean = zeros.index_add(0, groups, rewards) / count.clamp(min=1)
+    low = zeros.scatter_reduce(0, groups, rewards, "amin", include_self=False)
+    high = zeros.scatter_reduce(0, groups, rewards, "amax", include_self=False)
+    return count, rewards - mean[groups], ~_same(low, high)[groups]
+
+
+def _same(low: Tensor, high: Tensor) -> Tensor:
+    return high - low <= SAME * torch.maximum(low.abs(), high.abs())

@@ -1,0 +1,129 @@
+"""Trajectories as rows of numbers, and rows as micro-batches: sorted by length, under a token budget, padded or packed.
+
+A row holds only what counts: its ids up to the last place that predicts, and flat values for each learnt token. Padding
+is on the right and means nothing, so its id may be any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from verikit.trainers.recipe import Trajectory
+
+
+@dataclass(slots=True)
+class Row:
+    """One sequence to learn from; tensors are (learnt tokens,), on the CPU."""
+
+    number: int
+    """Its place in the batch."""
+    ids: Sequence[int]
+    where: list[int]
+    """Places whose hidden state predicts a target."""
+    targets: list[int]
+    sampled: Tensor
+    """Log-probabilities by the engine that sampled."""
+    advantage: Tensor
+    temperature: float = 1.0
+    old: Tensor | None = None
+    """The trainer's log-probabilities before the update; None: those of the forward pass itself."""
+    reference: Tensor | None = None
+    weight: float = 0.0
+    """What a token counts in the sum of losses."""
+
+    @property
+    def live(self) -> bool:
+        """Whether any token has an advantage."""
+        return bool(self.advantage.any())
+
+
+def as_row(number: int, one: Trajectory) -> Row:
+    """Take from a trajectory what is learnt: the token after each place, or the place's own class.
+
+    The first token of a sequence has nothing before it and is never learnt.
+    """
+    shift = 0 if one.labels else 1
+    learnt = [place for place, own in enumerate(one.mask) if own and place >= shift]
+    targets = [(one.labels or one.ids)[place] for place in learnt]
+    where = [place - shift for place in learnt]
+    sampled = torch.tensor([one.logprobs[place] for place in learnt])
+    ids = one.ids[: where[-1] + 1] if where else ()
+    return Row(number, ids, where, targets, sampled, torch.zeros(len(where)), one.temperature)
+
+
+def micro_batches(rows: Sequence[Row], tokens: int, shares: int = 1, *, packed: bool = False) -> list[list[Row]]:
+    """Cut rows into micro-batches of like length, longest first, each of at most `tokens` (padded) tokens.
+
+    Their number is a multiple of `shares`, so that process r of them takes every `shares`-th from r on; what is missing
+    is filled with the shortest row at weight 0, since every process must run as often as the others.
+    """
+    batches: list[list[Row]] = []
+    used = 0
+    for row in sorted(rows, key=lambda row: (-len(row.ids), row.number)):
+        cost = len(row.ids) if packed or not batches else len(batches[-1][0].ids)
+        if not batches or used + cost > tokens:
+            batches.append([])
+            cost, used = len(row.ids), 0
+        batches[-1].append(row)
+        used += cost
+    while len(batches) % shares:
+        batches.append([replace(batches[-1][-1], weight=0.0)])
+    return batches
+
+
+@dataclass(frozen=True, slots=True)
+class Micro:
+    """A micro-batch as tensors on the device; see `Policy.forward` and `losses` for the shapes."""
+
+    ids: Tensor
+    positions: Tensor | None
+    where: Tensor
+    targets: Tensor
+    temperature: Tensor | None
+    row: Tensor
+    sampled: Tensor
+    old: Tensor | None
+    advantage: Tensor
+    reference: Tensor | None
+    weight: Tensor
+
+
+def collate(rows: Sequence[Row], device: torch.device, *, packed: bool = False) -> Micro:
+    """Put rows into tensors."""
+    lengths = [len(row.ids) for row in rows]
+    positions = None
+    if packed:
+        starts = [sum(lengths[:number]) for number in range(len(rows))]
+        ids = torch.tensor([[token for row in rows for token in row.ids]])
+        positions = torch.cat([torch.arange(length) for length in lengths])[None].to(device)
+    else:
+        longest = max(lengths)
+        starts = [number * longest for number in range(len(rows))]
+        ids = torch.tensor([[*row.ids, *[0] * (longest - len(row.ids))] for row in rows])
+    counts = torch.tensor([len(row.where) for row in rows])
+    even = all(row.temperature == 1 for row in rows)
+    values = torch.tensor([[row.weight, row.temperature] for row in rows]).repeat_interleave(counts, 0).to(device)
+    return Micro(
+        ids=ids.to(device),
+        positions=positions,
+        where=torch.tensor(
+            [start + place for start, row in zip(starts, rows, strict=True) for place in row.where], device=device
+        ),
+        targets=torch.tensor([target for row in rows for target in row.targets], device=device),
+        temperature=None if even else values[:, 1],
+        row=torch.arange(len(rows)).repeat_interleave(counts).to(device),
+        sampled=torch.cat([row.sampled for row in rows]).to(device),
+        old=_joined([row.old for row in rows], device),
+        advantage=torch.cat([row.advantage for row in rows]).to(device),
+        reference=_joined([row.reference for row in rows], device),
+        weight=values[:, 0],
+    )
+
+
+def _joined(parts: list[Tensor | None], device: torch.device) -> Tensor | None:
+    there = [part for part in parts if part is not None]
+    return torch.cat(there).to(device) if len(there) == len(parts) else None

@@ -1,0 +1,113 @@
+"""Checkpoints: a folder each, complete or not there at all.
+
+A folder holds the weights and the optimizer (torch DCP, resharded when the number of processes changes) and one JSON
+file with the rest. It is written under a temporary name, flushed to the disk, and renamed; older ones go after that. So a
+kill at any moment leaves the last complete one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.state_dict import (
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+)
+
+from verikit.errors import TrainerError
+from verikit.trainers.distributed import World
+
+STATE = "state.json"
+
+
+def save(
+    folder: Path,
+    name: str,
+    module: Any,
+    optimizer: torch.optim.Optimizer,
+    state: dict[str, Any],
+    keep: int,
+    world: World,
+) -> Path:
+    """Write a checkpoint and remove all but the newest `keep`; names sort by age.
+
+    Raises:
+        TrainerError: it can't be written; older ones are still there.
+    """
+    temporary, path = folder / f".{name}.tmp", folder / name
+    try:
+        if world.rank == 0:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+        world.barrier()
+        tensors: dict[str, Any] = {"model": get_model_state_dict(module)}
+        if optimizer.state:  # asking for it would make one that never was
+            tensors["optimizer"] = get_optimizer_state_dict(module, optimizer)
+        dcp.save(tensors, checkpoint_id=temporary, no_dist=world.size == 1)
+        world.barrier()
+        if world.rank == 0:
+            text = json.dumps(state | {"stepped": "optimizer" in tensors}, ensure_ascii=False)
+            (temporary / STATE).write_text(text, "utf-8")
+            _flush(temporary / STATE)
+            _flush(temporary)
+            shutil.rmtree(path, ignore_errors=True)
+            temporary.rename(path)
+            _flush(folder)
+            for old in checkpoints(folder)[:-keep]:
+                shutil.rmtree(old)
+        world.barrier()
+    except (OSError, CheckpointException) as error:
+        if world.rank == 0:
+            shutil.rmtree(temporary, ignore_errors=True)
+        reason = " ".join(str(error).split())[-300:]
+        raise TrainerError(
+            f"can't write the checkpoint {path}: {reason}",
+            hint="make room, then go on with `verikit train --resume`; the last complete checkpoint is untouched",
+        ) from error
+    return path
+
+
+def load(path: Path, module: Any, optimizer: torch.optim.Optimizer, world: World) -> None:
+    """Put a checkpoint's weights and optimizer into these."""
+    tensors: dict[str, Any] = {"model": get_model_state_dict(module)}
+    if read_state(path)["stepped"]:
+        tensors["optimizer"] = get_optimizer_state_dict(module, optimizer)
+    dcp.load(tensors, checkpoint_id=path, no_dist=world.size == 1)
+    set_model_state_dict(module, tensors["model"])
+    if "optimizer" in tensors:
+        set_optimizer_state_dict(module, optimizer, tensors["optimizer"])
+
+
+def load_weights(path: Path, module: Any) -> None:
+    """Put a checkpoint's weights into a whole policy, in one process."""
+    tensors = {"model": get_model_state_dict(module)}
+    dcp.load(tensors, checkpoint_id=path, no_dist=True)
+    set_model_state_dict(module, tensors["model"])
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Return the JSON state of a checkpoint."""
+    state: dict[str, Any] = json.loads((path / STATE).read_text("utf-8"))
+    return state
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Return the complete checkpoints, oldest first."""
+    return sorted(path for path in folder.glob("[!.]*") if (path / STATE).exists()) if folder.is_dir() else []
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,330 @@
+"""A run's settings: TOML read by pydantic, `--set a.b=c` on top, and the recipe's own options under `[options]`.
+
+Unknown keys are refused with the nearest known one. The resolved settings are saved beside the run, and are all that
+decides it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+
+from verikit.errors import ConfigError
+from verikit.trainers.recipe import Recipe
+
+Model = TypeVar("Model", bound=BaseModel)
+PACKAGE = Path(__file__).parent
+
+
+class Section(BaseModel):
+    """A table of the settings: no unknown keys, values checked when they are assigned too."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, use_attribute_docstrings=True)
+
+
+class ModelSection(Section):
+    """[model]: what is trained."""
+
+    path: str = ""
+    """A folder or a hub name; "" where the recipe makes its own tiny model."""
+    dtype: Literal["float32", "bfloat16", "auto"] = "auto"
+    attention: str = ""
+    """transformers' `attn_implementation`; "" leaves it the choice."""
+
+
+class AdvantageSection(Section):
+    """[advantage]: from rewards to advantages."""
+
+    kind: Literal["grpo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "trr++"] = "grpo"
+    epsilon: float = Field(1e-6, ge=0)
+    """Added to GRPO's standard deviation."""
+
+
+class LossSection(Section):
+    """[loss]: the policy objective."""
+
+    kind: Literal["ppo", "gspo", "cispo", "likelihood"] = "ppo"
+    """`likelihood` is supervised: -log p, with the trajectory's weight and no advantage."""
+    clip_low: float = Field(0.2, ge=0)
+    clip_high: float = Field(0.28, ge=0)
+    dual_clip: float | None = Field(None, gt=1)
+    """The bound c of dual clip, 3 in the paper."""
+    aggregation: Literal["token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"] = (
+        "token-mean"
+    )
+    length: PositiveInt | None = None
+    """The constant of `seq-mean-token-sum-norm`: the most tokens of a completion."""
+    entropy: float = 0.0
+    """Coefficient of the entropy bonus."""
+    overlong: Literal["keep", "filter"] = "keep"
+    """`filter`: trajectories cut off at the limit give no gradient (DAPO)."""
+    soft_length: PositiveInt | None = None
+    """DAPO's soft length penalty: sampled tokens beyond `soft_length - soft_margin` cost up to 1 of reward."""
+    soft_margin: PositiveInt = 1
+    mismatch: Literal["ignore", "truncate", "icepop", "sequence-mask"] = "ignore"
+    """What is done where the engine that sampled and the trainer disagree about a token's probability."""
+    mismatch_cap: float = Field(2.0, gt=1)
+    """`truncate`: the most a ratio counts; else the range is [1/cap, cap]."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> LossSection:
+        if self.kind == "gspo" and self.aggregation != "seq-mean-token-mean":
+            raise ValueError('gspo is a mean over sequences: set loss.aggregation = "seq-mean-token-mean"')
+        if self.aggregation == "seq-mean-token-sum-norm" and self.length is None:
+            raise ValueError("seq-mean-token-sum-norm needs loss.length, the constant it divides by")
+        return self
+
+
+class KLSection(Section):
+    """[kl]: the leash to the model at the start of training."""
+
+    coefficient: float = Field(0.0, ge=0)
+    estimator: Literal["k1", "k2", "k3", "k1+", "k3+"] = "k3"
+    """`k1+`, `k3+` have the value of k1 and k3 and the gradient of k2."""
+    place: Literal["loss", "reward"] = "loss"
+
+
+class OptimizerSection(Section):
+    """[optimizer]."""
+
+    kind: str = "adamw"
+    """`adamw`, or one that `verikit.trainers.precision` adds."""
+    lr: float = Field(1e-6, gt=0)
+    betas: tuple[float, float] = (0.9, 0.99)
+    weight_decay: float = 0.0
+    epsilon: float = 1e-8
+    grad_clip: float = Field(1.0, gt=0)
+    warmup_steps: int = Field(0, ge=0)
+    """Steps over which the rate rises to `lr`."""
+    schedule: Literal["constant", "cosine"] = "constant"
+    """`cosine` falls to a tenth of `lr` at the last step."""
+
+
+class BatchSection(Section):
+    """[batch]: how trajectories become updates."""
+
+    tokens: PositiveInt = 4096
+    """Most tokens of a micro-batch, padding included; one longer sequence stands alone."""
+    minibatches: PositiveInt = 1
+    """Optimizer steps for each collected batch."""
+    epochs: PositiveInt = 1
+    packing: bool = False
+    """Sequences end to end without padding (needs an attention that knows packed positions, such as flash-attention)."""
+    dynamic: int = Field(0, ge=0)
+    """Dynamic sampling (DAPO): collect up to so many times until enough groups have unequal rewards; 0 is off."""
+    allow_truncated: bool = False
+    """Train on samples drawn with top-p below 1, whose log-probabilities are not those they were drawn with."""
+
+
+class WarmupSection(Section):
+    """[warmup]: imitate the recipe's demonstrations first, until its gate."""
+
+    steps: PositiveInt
+    gate: float = 0.0
+    """What `Recipe.gate` must reach at the end; below it the run stops with an error."""
+    optimizer: OptimizerSection = OptimizerSection(lr=5e-3)
+
+
+class EngineSection(Section):
+    """[engine]: what samples."""
+
+    kind: Literal["hf", "vllm", "server"] = "hf"
+    rows: PositiveInt = 512
+    """Most completions decoded at once."""
+    options: dict[str, Any] = {}
+    """What the engine's own class takes."""
+
+
+class PrecisionSection(Section):
+    """[precision]: number formats and memory; see `verikit.trainers.precision`."""
+
+    master: Literal["same", "float32", "stochastic"] = "same"
+    checkpointing: bool = False
+    compile: bool = False
+    lora_rank: int = Field(0, ge=0)
+    lora_alpha: float = 32.0
+    lora_targets: list[str] = []
+
+
+class DistributedSection(Section):
+    """[distributed]: what torchrun's processes do with the model."""
+
+    kind: Literal["ddp", "fsdp2"] = "ddp"
+
+
+class RunSection(Section):
+    """[run]: how long, and what is kept."""
+
+    steps: PositiveInt = 100
+    evaluate_every: int = Field(10, ge=0)
+    """0: at the end only."""
+    save_every: PositiveInt = 20
+    keep: PositiveInt = 2
+    """Checkpoints kept."""
+    samples_every: int = Field(5, ge=0)
+    samples: int = Field(8, ge=0)
+    """Completions logged at each of those steps."""
+    tensorboard: bool = False
+    wandb: str = ""
+    """Weights & Biases project; "" is off."""
+    max_unscored_steps: PositiveInt = 3
+    """Stop after so many steps in a row without one scored trajectory."""
+    max_bad_steps: PositiveInt = 5
+    """Stop after so many steps in a row whose gradient is not finite."""
+    threads: int = Field(0, ge=0)
+    """CPU threads of torch; 0: OMP_NUM_THREADS, else one."""
+
+
+class Config(Section):
+    """All settings of one run."""
+
+    recipe: str
+    name: str = ""
+    seed: int = 0
+    model: ModelSection = ModelSection()
+    advantage: AdvantageSection = AdvantageSection()
+    loss: LossSection = LossSection()
+    kl: KLSection = KLSection()
+    optimizer: OptimizerSection = OptimizerSection()
+    batch: BatchSection = BatchSection()
+    warmup: WarmupSection | None = None
+    engine: EngineSection = EngineSection()
+    precision: PrecisionSection = PrecisionSection()
+    distributed: DistributedSection = DistributedSection()
+    run: RunSection = RunSection()
+    options: dict[str, Any] = {}
+    folder: str = ""
+    """Where the file lay; relative paths start there."""
+
+
+def shipped() -> dict[str, Path]:
+    """Return the configs that come with the package, by name."""
+    found = [*PACKAGE.glob("configs/*.toml"), *PACKAGE.glob("recipes/*/configs/*.toml")]
+    return {path.stem: path for path in sorted(found)}
+
+
+def load_config(source: str, changes: Sequence[str] = ()) -> Config:
+    """Read settings from a file or a shipped config's name, and apply `a.b=c` changes (values as TOML, else as text).
+
+    Raises:
+        ConfigError: there is no such file, or a key or value is wrong; the hint names the nearest key.
+    """
+    named = shipped()
+    path = Path(source) if source.endswith(".toml") or "/" in source else named.get(source)
+    if path is None:
+        near = get_close_matches(source, named, n=3)
+        hint = f"there are {', '.join(near or named)}; or give a FILE.toml"
+        raise ConfigError(f"no config is called {source!r}", hint=hint)
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    table = {"name": path.stem, "folder": str(path.resolve().parent)} | table
+    return read_config(changed(table, changes))
+
+
+def read_config(table: Mapping[str, Any]) -> Config:
+    """Check settings, the recipe's options included; what is not given has its default in the result.
+
+    Raises:
+        ConfigError: a key or value is wrong.
+    """
+    config = checked(Config, table)
+    options = checked(find_recipe(config.recipe).Options, config.options, "options.")
+    return config.model_copy(update={"options": options.model_dump(mode="json")})
+
+
+def changed(table: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Return the table with `a.b=c` changes made in it.
+
+    Raises:
+        ConfigError: a change is no KEY=VALUE, or its key goes through a value.
+    """
+    result = {key: dict(value) if isinstance(value, dict) else value for key, value in table.items()}
+    for change in changes:
+        key, equals, text = change.partition("=")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except ValueError:
+            value = text
+        *tables, last = key.strip().split(".")
+        place = result
+        for name in tables:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"--set {change}: {name} is a value, not a table")
+        if not equals or not last:
+            raise ConfigError(f"--set {change}: not KEY=VALUE, such as run.steps=20")
+        place[last] = value
+    return result
+
+
+def checked(kind: type[Model], table: Any, prefix: str = "") -> Model:
+    """Make a pydantic model of a table.
+
+    Raises:
+        ConfigError: every wrong key or value in one message, unknown keys with the nearest known one.
+    """
+    try:
+        return kind.model_validate(table)
+    except ValidationError as error:
+        problems = []
+        for one in error.errors():
+            key = prefix + ".".join(map(str, one["loc"]))
+            if one["type"] == "extra_forbidden":
+                near = get_close_matches(str(one["loc"][-1]), _keys(kind, one["loc"][:-1]), n=1)
+                problems.append(f"unknown key {key!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+            else:
+                problems.append(f"{key}: {one['msg'].removeprefix('Value error, ')}".removeprefix(": "))
+        raise ConfigError("; ".join(problems)) from None
+
+
+def _keys(kind: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
+    """The known keys of the table at a place."""
+    for name in loc:
+        annotation = kind.model_fields[str(name)].annotation
+        parts = [annotation, *getattr(annotation, "__args__", ())]
+        kind = next(part for part in parts if isinstance(part, type) and issubclass(part, BaseModel))
+    return list(kind.model_fields)
+
+
+def find_recipe(name: str) -> type[Recipe]:
+    """Return the class of a recipe: registered under `verikit.recipes`, or `package.module:Class`.
+
+    Raises:
+        ConfigError: there is none, or it can't be imported.
+    """
+    found = {entry.name: entry.value for entry in entry_points(group="verikit.recipes")}
+    target = found.get(name, name)
+    module, colon, attribute = target.partition(":")
+    if not colon:
+        near = get_close_matches(name, found, n=1)
+        raise ConfigError(
+            f"no recipe is called {name!r}" + (f" (did you mean {near[0]!r}?)" if near else ""),
+            hint=f"there are {', '.join(sorted(found))}; or package.module:Class",
+        )
+    try:
+        made = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"recipe {target} can't be imported: {error}") from None
+    return cast(type[Recipe], made)
+
+
+def differences(old: Config, new: Config) -> Iterator[str]:
+    """Yield `key: old -> new` for every setting that differs."""
+    yield from _differences(old.model_dump(mode="json"), new.model_dump(mode="json"), "")
+
+
+def _differences(old: Any, new: Any, key: str) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in dict.fromkeys([*old, *new]):
+            yield from _differences(old.get(name), new.get(name), f"{key}.{name}".lstrip("."))
+    elif old != new:
+        yield f"{key}: {old!r} -> {new!r}"

@@ -1,0 +1,133 @@
+"""From a step's trajectories to rows with advantages: what is scored, comparable and short enough, and figures of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+import torch
+from torch import Tensor
+
+from verikit.trainers import losses
+from verikit.trainers.advantages import GROUPED, estimate
+from verikit.trainers.batch import Row, as_row
+from verikit.trainers.config import Config
+from verikit.trainers.recipe import Trajectory
+from verikit.types import PASS_MARK
+
+References = Callable[[Sequence[Row]], list[Tensor]]
+
+
+@dataclass(slots=True)
+class Experience:
+    """Rows to learn from, and what is to be told of the step."""
+
+    rows: list[Row]
+    trajectories: list[Trajectory]
+    """Parallel to the rows."""
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+def supervised(trajectories: Sequence[Trajectory]) -> Experience:
+    """Make rows to imitate: every token counts the trajectory's weight."""
+    rows = [as_row(number, one) for number, one in enumerate(trajectories)]
+    for row, one in zip(rows, trajectories, strict=True):
+        row.advantage = torch.full((len(row.where),), float(one.weight))
+    return Experience(rows, list(trajectories), {"trajectories": float(len(rows))})
+
+
+def experience(trajectories: Sequence[Trajectory], config: Config, references: References | None) -> Experience:
+    """Score, compare and number a step's trajectories.
+
+    The unscored leave, then groups left with one member where the estimator compares within groups. Group statistics
+    are of the scored. `references` gives log-probabilities under the reference model where the KL is wanted.
+    """
+    scored = [one for one in trajectories if one.reward is not None]
+    kept = _comparable(scored) if config.advantage.kind in GROUPED else scored
+    rows = [as_row(number, one) for number, one in enumerate(kept)]
+    rewards = torch.tensor(
+        [_reward(one, row, config) for one, row in zip(kept, rows, strict=True)], dtype=torch.float64
+    )
+    lengths = torch.tensor([len(row.where) for row in rows], dtype=torch.int64)
+    groups, kinds = _numbers([(one.role, one.group) for one in kept]), _numbers([(one.role, one.task) for one in kept])
+    penalties = None
+    if references is not None and rows:
+        for row, reference in zip(rows, references(rows), strict=True):
+            row.reference = reference
+        if config.kl.place == "reward":
+            away = [losses.kl(row.sampled, reference, "k1") for row in rows if (reference := row.reference) is not None]
+            penalties = config.kl.coefficient * torch.cat(away)
+    values = estimate(
+        config.advantage.kind, rewards, groups, kinds, lengths, epsilon=config.advantage.epsilon, penalties=penalties
+    )
+    for row, one, value in zip(rows, kept, values.split(lengths.tolist()), strict=True):
+        row.advantage = (value * one.weight).float()
+        if config.loss.overlong == "filter" and not one.finished:
+            _silence(row)
+    figures = _figures(trajectories, scored) | {"groups_dropped": float(len(_groups(scored)) - len(_groups(kept)))}
+    return Experience(rows, kept, figures | {"zero_variance": zero_variance(scored)})
+
+
+def zero_variance(scored: Sequence[Trajectory]) -> float:
+    """Return the share of groups whose rewards are all the same."""
+    groups = _groups(scored)
+    return fmean(len(set(rewards)) == 1 for rewards in groups.values()) if groups else 0.0
+
+
+def telling(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """Return the trajectories of groups whose rewards differ (DAPO's dynamic sampling, arXiv 2503.14476, 3.2)."""
+    groups = _groups([one for one in trajectories if one.reward is not None])
+    return [one for one in trajectories if len(set(groups.get((one.role, one.group), ()))) > 1]
+
+
+def _comparable(scored: Sequence[Trajectory]) -> list[Trajectory]:
+    sizes = Counter((one.role, one.group) for one in scored)
+    return [one for one in scored if sizes[one.role, one.group] > 1]
+
+
+def _groups(scored: Sequence[Trajectory]) -> dict[tuple[str, Hashable], list[float]]:
+    groups: dict[tuple[str, Hashable], list[float]] = {}
+    for one in scored:
+        assert one.reward is not None
+        groups.setdefault((one.role, one.group), []).append(one.reward)
+    return groups
+
+
+def _reward(one: Trajectory, row: Row, config: Config) -> float:
+    assert one.reward is not None
+    limit = config.loss.soft_length
+    return one.reward + (losses.overlong_penalty(len(row.where), limit, config.loss.soft_margin) if limit else 0.0)
+
+
+def _silence(row: Row) -> None:
+    """Take every learnt token out of a row."""
+    row.where, row.targets = [], []
+    row.sampled, row.advantage = row.sampled[:0], row.advantage[:0]
+    row.reference = None if row.reference is None else row.reference[:0]
+
+
+def _numbers(keys: Sequence[Hashable]) -> Tensor:
+    places: dict[Hashable, int] = {}
+    return torch.tensor([places.setdefault(key, len(places)) for key in keys], dtype=torch.int64)
+
+
+def _figures(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -> dict[str, float]:
+    """Return means over the scored: reward, each part of it, by role where there are several; lengths and counts."""
+    figures = {
+        "trajectories": float(len(trajectories)),
+        "unscored": float(len(trajectories) - len(scored)),
+        "length": fmean(sum(one.mask) for one in trajectories) if trajectories else 0.0,
+        "finished": fmean(one.finished for one in trajectories) if trajectories else 0.0,
+    }
+    if not scored:
+        return figures
+    rewards = [one.reward for one in scored if one.reward is not None]
+    figures |= {"reward": fmean(rewards), "passed": fmean(reward >= PASS_MARK for reward in rewards)}
+    roles = {one.role for one in scored}
+    for role in sorted(roles) if len(roles) > 1 else ():
+        figures[f"reward/{role}"] = fmean(one.reward for one in scored if one.role == role and one.reward is not None)
+    for name in sorted({name for one in scored for name in one.parts}):
+        figures[f"part/{name}"] = fmean(one.parts[name] for one in scored if name in one.parts)
+    return figures

@@ -1,0 +1,260 @@
+"""The training loop: collect, score, compare, learn; log, evaluate, save.
+
+Every process runs the same loop on the same trajectories; only sampling and gradients are divided (see `rollout` and
+`learner`). All randomness is keyed by (seed, step), so a run that is resumed is the run that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from verikit.errors import TrainerError
+from verikit.trainers import checkpoint
+from verikit.trainers.config import Config, LossSection, find_recipe
+from verikit.trainers.distributed import World
+from verikit.trainers.experience import Experience, experience, supervised, telling
+from verikit.trainers.learner import Learner
+from verikit.trainers.policy import Policy, load_model
+from verikit.trainers.precision import prepare_model
+from verikit.trainers.recipe import Recipe, Setting, Trajectory
+from verikit.trainers.reference import Reference
+from verikit.trainers.rollout import Rollout
+from verikit.trainers.run import CHECKPOINTS, MODEL, SAMPLES, RunFolder, environment
+from verikit.trainers.weights import make_engine
+
+WARMUP, TRAIN = "0-warmup", "1-train"
+"""The phases, by names that sort."""
+Report = Callable[[dict[str, Any]], None]
+
+
+class Trainer:
+    """One run in one process."""
+
+    def __init__(self, config: Config, folder: RunFolder, world: World, report: Report = lambda row: None) -> None:
+        """Make or load everything; `report` is told each line of metrics.
+
+        Raises:
+            ConfigError: model, recipe or options don't fit together.
+        """
+        self.config, self.folder, self.world, self.report = config, folder, world, report
+        kind = find_recipe(config.recipe)
+        options = kind.Options.model_validate(config.options)
+        model, tokenizer = load_model(config, kind, options)
+        if folder.main and not (folder.path / MODEL).exists():
+            model.config.save_pretrained(folder.path / MODEL)
+            tokenizer.save_pretrained(folder.path / MODEL)
+        self.recipe: Recipe = kind(options, Setting(tokenizer, config.seed, Path(config.folder or ".")))
+        self.policy = Policy(prepare_model(model.to(world.device), config))
+        self.module = world.wrap(self.policy)
+        self.engine = make_engine(config, self.policy, tokenizer, world)
+        self.sampler = Rollout(
+            self.engine.engine, tokenizer, world, config.seed, allow_truncated=config.batch.allow_truncated
+        )
+        self.phase, self.step, self.seconds, self.unscored_steps = TRAIN, 0, 0.0, 0
+        self.reference: Reference | None = None
+        self.learner = self._learner(WARMUP if config.warmup else TRAIN)
+
+    def run(self) -> None:
+        """Train to the last step, from wherever the run is."""
+        if self.phase == WARMUP:
+            self._warm_up()
+        self._find_reference()
+        if self.step == 0:
+            self._evaluate()
+        while self.step < self.config.run.steps:
+            self._train_step(self.step + 1)
+        if self.config.run.evaluate_every == 0:
+            self._evaluate()
+
+    def resume(self) -> bool:
+        """Go back to the last checkpoint; False if there is none."""
+        found = checkpoint.checkpoints(self.folder.path / CHECKPOINTS)
+        if not found:
+            self.folder.cut({})
+            return False
+        state = checkpoint.read_state(found[-1])
+        self.learner = self._learner(state["phase"])
+        checkpoint.load(found[-1], self.module, self.learner.optimizer, self.world)
+        self.engine.refresh()
+        self.step, self.seconds = state["step"], state["seconds"]
+        self.unscored_steps, self.learner.bad_steps = state["unscored_steps"], state["bad_steps"]
+        self.recipe.restore(state["recipe"])
+        self.folder.cut(state["logs"])
+        return True
+
+    def close(self) -> None:
+        """Give back the recipe's and the engine's processes."""
+        self.recipe.close()
+        self.engine.close()
+
+    def _learner(self, phase: str) -> Learner:
+        self.phase, warmup = phase, self.config.warmup
+        if phase == WARMUP and warmup is not None:
+            supervised = LossSection(kind="likelihood")
+            return Learner(self.module, self.world, self.config, warmup.optimizer, supervised, warmup.steps)
+        config = self.config
+        return Learner(self.module, self.world, config, config.optimizer, config.loss, config.run.steps)
+
+    def _warm_up(self) -> None:
+        """Imitate demonstrations until the gate.
+
+        Raises:
+            TrainerError: the gate is not reached.
+        """
+        assert self.config.warmup is not None
+        while self.step < self.config.warmup.steps:
+            began = time.perf_counter()
+            self.step += 1
+            figures = self.learner.learn(supervised(self.recipe.demonstrations(self.step)).rows, self.step)
+            self._log(figures, began)
+            if self.step % (10 * self.config.run.save_every) == 0:
+                self._save()
+        self.engine.refresh()
+        self.sampler.at(0)
+        reached = self.recipe.gate(self.sampler)
+        if reached < self.config.warmup.gate:
+            raise TrainerError(
+                f"after the warm-up the gate stands at {reached:.3f}, below warmup.gate = {self.config.warmup.gate}",
+                hint="raise warmup.steps; training on a policy that can't do the task yet teaches little",
+            )
+        self.learner, self.step = self._learner(TRAIN), 0
+        self._save()
+
+    def _find_reference(self) -> None:
+        """Keep the model as it is at the first step, where the KL to it is wanted."""
+        if self.config.kl.coefficient > 0:
+            self.reference = Reference(self.module, self.policy, self.world, self.config.batch, self.folder.path)
+
+    def _train_step(self, step: int) -> None:
+        began = time.perf_counter()
+        trajectories = self._collect(step)
+        collected = time.perf_counter()
+        if self.learner.loss.kind == "likelihood":
+            made = supervised(trajectories)
+        else:
+            made = experience(trajectories, self.config, self.reference)
+            self._watch_unscored(trajectories)
+        figures = self._learn(made, step)
+        self.engine.refresh()
+        self.step = step
+        times = {"seconds_collect": collected - began, "seconds_learn": time.perf_counter() - collected}
+        self._log(made.figures | figures | self.recipe.metrics() | times, began)
+        self._log_samples(trajectories, step)
+        if step == self.config.run.steps or self._due(self.config.run.evaluate_every):
+            self._evaluate()
+        if step == self.config.run.steps or self._due(self.config.run.save_every):
+            self._save()
+
+    def _collect(self, step: int) -> list[Trajectory]:
+        """Collect one batch; with dynamic sampling, until as many groups tell something as the first try had.
+
+        Raises:
+            TrainerError: too few do after the most tries allowed.
+        """
+        self.sampler.at(step)
+        trajectories = self.recipe.collect(self.sampler, step)
+        tries = self.config.batch.dynamic
+        if not tries:
+            return trajectories
+        wanted = len({(one.role, one.group) for one in trajectories})
+        kept = telling(trajectories)
+        for attempt in range(1, tries):
+            if len({(one.role, one.group) for one in kept}) >= wanted:
+                break
+            self.sampler.at(step, attempt)
+            kept += telling(self.recipe.collect(self.sampler, step))
+        groups = list(dict.fromkeys((one.role, one.group) for one in kept))[:wanted]
+        if len(groups) < wanted:
+            raise TrainerError(
+                f"step {step}: {len(groups)} of {wanted} groups have unequal rewards after {tries} tries",
+                hint="the problems are too easy or too hard for the policy; raise batch.dynamic, or set it to 0",
+            )
+        return [one for one in kept if (one.role, one.group) in set(groups)]
+
+    def _watch_unscored(self, trajectories: Sequence[Trajectory]) -> None:
+        """Stop when nothing has been scored for too long.
+
+        Raises:
+            TrainerError: it has.
+        """
+        scored = any(one.reward is not None for one in trajectories)
+        self.unscored_steps = 0 if scored else self.unscored_steps + 1
+        if self.unscored_steps >= self.config.run.max_unscored_steps:
+            reason = next((one.answer for one in trajectories if one.answer), "no reason given")
+            raise TrainerError(
+                f"no trajectory was scored for {self.unscored_steps} steps: {reason}",
+                hint="try the reward on one completion with `verikit explain`",
+            )
+
+    def _learn(self, made: Experience, step: int) -> dict[str, float]:
+        """Learn from a batch; where the gradient is not finite, leave the batch in the folder for a person to see."""
+        before = self.learner.bad_steps
+        try:
+            return self.learner.learn(made.rows, step)
+        finally:
+            if self.learner.bad_steps > before and self.folder.main:
+                rows = [
+                    {"ids": list(row.ids), "targets": row.targets, "advantage": row.advantage.tolist()}
+                    for row in made.rows
+                ]
+                path = self.folder.path / f"not-finite-{step:06d}.json"
+                path.write_text(json.dumps({"step": step, "figures": made.figures, "rows": rows}), "utf-8")
+
+    def _due(self, every: int) -> bool:
+        return every > 0 and self.step % every == 0
+
+    def _evaluate(self) -> None:
+        """Log held-out figures."""
+        began = time.perf_counter()
+        self.sampler.at(self.step, -1)
+        figures = self.recipe.evaluate(self.sampler, self.step)
+        self.seconds += time.perf_counter() - began
+        if figures:
+            row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)}
+            self.report(row | {f"held-out/{name}": value for name, value in figures.items()})
+            self.folder.metrics(row | {f"held-out/{name}": value for name, value in figures.items()})
+
+    def _log(self, figures: dict[str, float], began: float) -> None:
+        took = time.perf_counter() - began
+        self.seconds += took
+        row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)} | figures
+        row |= {"seconds_step": took, "tokens_per_second": figures["tokens"] / took, "memory_mb": memory_mb()}
+        self.report(row)
+        self.folder.metrics(row)
+
+    def _log_samples(self, trajectories: Sequence[Trajectory], step: int) -> None:
+        if not self._due(self.config.run.samples_every):
+            return
+        stride = max(1, len(trajectories) // max(1, self.config.run.samples))
+        shown = trajectories[::stride][: self.config.run.samples]
+        keys = ("role", "task", "prompt", "completion", "answer", "reward", "finished")
+        rows = [{"step": step} | {key: getattr(one, key) for key in keys} | {"parts": dict(one.parts)} for one in shown]
+        self.folder.append(SAMPLES, rows)
+
+    def _save(self) -> None:
+        state = {
+            "phase": self.phase,
+            "step": self.step,
+            "seconds": self.seconds,
+            "unscored_steps": self.unscored_steps,
+            "bad_steps": self.learner.bad_steps,
+            "recipe": self.recipe.state(),
+            "logs": self.folder.sizes() if self.folder.main else {},
+            "environment": environment(self.world.size),
+        }
+        folder, name = self.folder.path / CHECKPOINTS, f"{self.phase}-{self.step:08d}"
+        checkpoint.save(folder, name, self.module, self.learner.optimizer, state, self.config.run.keep, self.world)
+
+
+def memory_mb() -> float:
+    """Return the peak memory of this process, or of its GPU, in MiB."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10

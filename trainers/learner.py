@@ -1,0 +1,165 @@
+"""One batch of rows to optimizer steps: forward, loss, backward, clip, step.
+
+Everything that normalises is reckoned from the whole batch before it is cut up, so neither micro-batches nor processes
+change the gradient. Rows whose advantage is zero give none and are skipped; they still count where losses are averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from verikit.errors import TrainerError
+from verikit.trainers import losses
+from verikit.trainers.batch import Micro, Row, collate, micro_batches
+from verikit.trainers.config import BatchSection, Config, LossSection, OptimizerSection
+from verikit.trainers.distributed import World
+from verikit.trainers.precision import make_optimizer
+
+SUMS = ("tokens", "loss", "clip_share", "entropy", "kl", "mismatch")
+"""What is summed over tokens while learning; the entropy is estimated by the mean of -log π, which needs no logits."""
+
+
+class Learner:
+    """The policy with its optimizer and objective."""
+
+    def __init__(
+        self, module: Any, world: World, config: Config, optimizer: OptimizerSection, loss: LossSection, steps: int
+    ) -> None:
+        """Take the wrapped policy; `steps` is how many batches there will be, for the learning rate."""
+        self.module, self.world, self.options, self.loss, self.steps = module, world, optimizer, loss, steps
+        self.kl, self.batch, self.limit = config.kl, config.batch, config.run.max_bad_steps
+        self.optimizer = make_optimizer(module, optimizer)
+        self.bad_steps = 0
+        """Optimizer steps in a row whose gradient was not finite."""
+
+    def learn(self, rows: Sequence[Row], step: int) -> dict[str, float]:
+        """Take the optimizer steps of one batch and return its figures.
+
+        Raises:
+            TrainerError: the gradient was not finite for too many steps in a row.
+        """
+        if self.loss.mismatch != "ignore" and self.batch.minibatches * self.batch.epochs > 1:
+            for row, logp in zip(rows, token_logprobs(self.module, rows, self.world, self.batch), strict=True):
+                row.old = logp
+        figures = {"lr": self._set_rate(step), "grad_norm": 0.0, "rows_learnt": 0.0, "skipped": 0.0}
+        totals = torch.zeros(len(SUMS), dtype=torch.float64)
+        for _ in range(self.batch.epochs):
+            for part in _parts(rows, self.batch.minibatches):
+                sums, norm, learnt = self._step(part)
+                totals += sums
+                figures["rows_learnt"] += learnt
+                self.bad_steps = 0 if math.isfinite(norm) else self.bad_steps + 1
+                figures["skipped" if self.bad_steps else "grad_norm"] += 1 if self.bad_steps else norm
+        if self.bad_steps >= self.limit:
+            raise TrainerError(
+                f"the gradient was not finite {self.bad_steps} times in a row", hint="lower optimizer.lr"
+            )
+        sums = [sum(column) for column in zip(*self.world.gather(totals.tolist()), strict=True)]
+        tokens = sums[0]
+        return (
+            figures
+            | {name: value / max(tokens, 1) for name, value in zip(SUMS, sums, strict=True)}
+            | {"tokens": tokens}
+        )
+
+    def _step(self, rows: Sequence[Row]) -> tuple[Tensor, float, int]:
+        """Take one optimizer step; return the sums, the gradient's norm and the number of rows learnt from."""
+        lengths = torch.tensor([len(row.where) for row in rows])
+        weights = losses.token_weights(lengths, self.loss.aggregation, self.loss.length)
+        for row, weight in zip(rows, weights.tolist(), strict=True):
+            row.weight = weight
+        all_learn = (self.kl.coefficient > 0 and self.kl.place == "loss") or self.loss.entropy != 0
+        live = [row for row in rows if row.where and (all_learn or row.live)]
+        totals = torch.zeros(len(SUMS), dtype=torch.float64)
+        if not live:
+            return totals, 0.0, 0
+        batches = micro_batches(live, self.batch.tokens, self.world.size, packed=self.batch.packing)
+        mine = batches[self.world.rank :: self.world.size]
+        for number, batch in enumerate(mine, 1):
+            micro = collate(batch, self.world.device, packed=self.batch.packing)
+            with self.world.accumulating(self.module, last=number == len(mine)):
+                totals += self._backward(micro)
+        norm = float(self.world.clip_gradients(self.module, self.options.grad_clip))
+        if math.isfinite(norm):
+            self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return totals, norm, len(live)
+
+    def _backward(self, micro: Micro) -> Tensor:
+        """Add one micro-batch's gradient and return its sums."""
+        want_entropy = self.loss.entropy != 0
+        logp, entropy = self.module(
+            micro.ids, micro.where, micro.targets, micro.positions, micro.temperature, want_entropy
+        )
+        logp = logp.to(micro.advantage.dtype)
+        now = logp.detach()
+        supervised = self.loss.kind == "likelihood"
+        old = micro.old if micro.old is not None else now if self.loss.mismatch != "ignore" else micro.sampled
+        value, clipped = self._objective(logp, old, micro)
+        if self.loss.mismatch != "ignore" and not supervised:
+            kind, cap = self.loss.mismatch, self.loss.mismatch_cap
+            value = value * losses.mismatch_weight(old, micro.sampled, micro.row, kind, cap)
+        if micro.reference is not None and self.kl.place == "loss":
+            value = value + self.kl.coefficient * losses.kl(logp, micro.reference, self.kl.estimator)
+        if entropy is not None:
+            value = value - self.loss.entropy * entropy
+        loss = (value * micro.weight).sum()
+        (loss * self.world.size).backward()
+        real = micro.weight > 0
+        leash = losses.kl(now, micro.sampled if micro.reference is None else micro.reference, "k3")
+        away = torch.zeros_like(now) if supervised else (now - micro.sampled).abs()
+        columns = (
+            torch.ones_like(now),
+            value.detach(),
+            clipped,
+            -now,
+            torch.zeros_like(now) if supervised else leash,
+            away,
+        )
+        return torch.stack([(column * real).double().sum() for column in columns]).cpu()
+
+    def _objective(self, logp: Tensor, old: Tensor, micro: Micro) -> losses.Loss:
+        low, high = self.loss.clip_low, self.loss.clip_high
+        if self.loss.kind == "likelihood":
+            return losses.likelihood(logp, micro.advantage)
+        if self.loss.kind == "gspo":
+            return losses.gspo(logp, old, micro.advantage, micro.row, low, high)
+        if self.loss.kind == "cispo":
+            return losses.cispo(logp, old, micro.advantage, low, high)
+        return losses.ppo(logp, old, micro.advantage, low, high, self.loss.dual_clip)
+
+    def _set_rate(self, step: int) -> float:
+        """Set the learning rate of a step, 1 being the first."""
+        options = self.options
+        rate = options.lr * min(1.0, step / options.warmup_steps if options.warmup_steps else 1.0)
+        if options.schedule == "cosine" and step > options.warmup_steps:
+            done = (step - options.warmup_steps) / max(1, self.steps - options.warmup_steps)
+            rate = options.lr * (0.1 + 0.9 * (1 + math.cos(math.pi * min(1.0, done))) / 2)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        return rate
+
+
+@torch.no_grad()
+def token_logprobs(module: Any, rows: Sequence[Row], world: World, batch: BatchSection) -> list[Tensor]:
+    """Return each row's log-probabilities (learnt tokens,) under a policy, on the CPU, on every process."""
+    batches = micro_batches([row for row in rows if row.where], batch.tokens, world.size, packed=batch.packing)
+    done: list[tuple[int, list[float]]] = []
+    for part in batches[world.rank :: world.size]:
+        micro = collate(part, world.device, packed=batch.packing)
+        logp, _ = module(micro.ids, micro.where, micro.targets, micro.positions, micro.temperature)
+        pieces = logp.float().cpu().split([len(row.where) for row in part])
+        done += [(row.number, piece.tolist()) for row, piece in zip(part, pieces, strict=True)]
+    found = dict(pair for share in world.gather(done) for pair in share)
+    return [torch.tensor(found.get(row.number, [])) for row in rows]
+
+
+def _parts(rows: Sequence[Row], count: int) -> list[Sequence[Row]]:
+    """Cut rows into `count` runs of about equal length."""
+    size = math.ceil(len(rows) / count)
+    return [rows[start : start + size] for start in range(0, len(rows), size)] if rows else []

@@ -1,0 +1,196 @@
+"""The model that is trained, as a module from token ids to the log-probabilities of given tokens.
+
+Logits are never held: the body's hidden states at the wanted places go through the head in chunks, forward and
+backward. Sequences are padded on the right (where no real token sees the padding) or packed; no padding token and no
+attention mask exist. A model whose logits are more than head(body(ids)) is found by comparing, and runs in full.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from verikit.errors import ConfigError
+from verikit.trainers.config import Config
+from verikit.trainers.recipe import Recipe
+
+CHUNK_LOGITS = 2**22
+"""Most logits held at once (16 MB in fp32)."""
+
+
+class LinearLogProb(torch.autograd.Function):
+    """log softmax(hidden @ weight.T + bias) at `targets`, and optionally the entropy, in chunks over the tokens.
+
+    The backward pass computes each chunk's logits again; d logp / d logits = onehot - p, and
+    d H / d logits = -p (log p + H). The weight's gradient is an ordinary one, so tied embeddings and FSDP work.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, entropy: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Take hidden (n, d), weight (v, d), bias (v) and targets (n); return logp (n) and entropy (n)."""
+        exact = torch.float64 if hidden.dtype == torch.float64 else torch.float32
+        logp, norm = (torch.empty(len(hidden), dtype=exact, device=hidden.device) for _ in range(2))
+        spread = torch.empty_like(logp) if entropy else None
+        for part in _chunks(hidden, weight):
+            logits = functional.linear(hidden[part], weight, bias).to(exact)
+            norm[part] = logits.logsumexp(-1)
+            logp[part] = logits.gather(1, targets[part, None]).squeeze(1) - norm[part]
+            if spread is not None:
+                logits -= norm[part, None]
+                spread[part] = -(logits.exp() * logits).sum(-1)
+        ctx.save_for_backward(hidden, weight, bias, targets, norm, spread)
+        return logp, spread
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
+        """Return the gradients of hidden, weight and bias."""
+        hidden, weight, bias, targets, norm, spread = ctx.saved_tensors
+        of_logp, of_entropy = gradients
+        to_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
+        to_weight = torch.zeros_like(weight, dtype=norm.dtype) if ctx.needs_input_grad[1] else None
+        to_bias = torch.zeros_like(bias, dtype=norm.dtype) if bias is not None and ctx.needs_input_grad[2] else None
+        for part in _chunks(hidden, weight):
+            change = functional.linear(hidden[part], weight, bias).to(norm.dtype).sub_(norm[part, None])
+            if of_entropy is None or spread is None:
+                change = change.exp_().mul_(-_column(of_logp, part))
+            else:
+                more = (change + spread[part, None]) * _column(of_entropy, part)
+                change = change.exp_().mul_(more.add_(_column(of_logp, part)).neg_())
+            change.scatter_add_(1, targets[part, None], _column(of_logp, part))
+            change = change.to(hidden.dtype)
+            if to_hidden is not None:
+                torch.mm(change, weight, out=to_hidden[part])
+            if to_weight is not None:
+                _add_product(to_weight, change.T, hidden[part])
+            if to_bias is not None:
+                to_bias += change.sum(0)
+        return (
+            to_hidden,
+            None if to_weight is None else to_weight.to(weight.dtype),
+            None if to_bias is None else to_bias.to(bias.dtype),
+            None,
+            None,
+        )
+
+
+def _chunks(hidden: Tensor, weight: Tensor) -> list[slice]:
+    size = max(1, CHUNK_LOGITS // len(weight))
+    return [slice(start, start + size) for start in range(0, len(hidden), size)]
+
+
+def _column(gradient: Tensor | None, part: slice) -> Tensor:
+    assert gradient is not None
+    return gradient[part, None]
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    if total.dtype == right.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right
+
+
+class Policy(nn.Module):
+    """A transformers model with a head over tokens (or over classes); what DDP and FSDP wrap."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+        self.chunked = _is_head_of_body(model)
+        """Whether the logits are head(body(ids)) and nothing more."""
+
+    def forward(
+        self,
+        ids: Tensor,
+        where: Tensor,
+        targets: Tensor,
+        positions: Tensor | None = None,
+        temperature: Tensor | None = None,
+        entropy: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return log-probabilities of `targets`, and the entropies there if asked for.
+
+        Args:
+            ids: (rows, length), padded on the right with anything.
+            where: (n,) places in the flattened `ids` whose hidden states predict.
+            targets: (n,) token ids (or classes).
+            positions: (rows, length) where sequences are packed.
+            temperature: (n,) the logits are divided by; None is 1.
+            entropy: Also compute it.
+        """
+        inner = _inner(self.model)
+        options = {"input_ids": ids, "position_ids": positions, "use_cache": False}
+        head = _head(inner)
+        if not self.chunked or (temperature is not None and head.bias is not None):
+            logits = self.model(**options).logits.flatten(0, 1).index_select(0, where).float()
+            logprobs = (logits if temperature is None else logits / temperature[:, None]).log_softmax(-1)
+            spread = -(logprobs.exp() * logprobs).sum(-1) if entropy else None
+            return logprobs.gather(1, targets[:, None]).squeeze(1), spread
+        hidden = _body(inner)(**options)[0].flatten(0, 1).index_select(0, where)
+        if temperature is not None:
+            hidden = hidden / temperature[:, None].to(hidden.dtype)
+        return cast(
+            tuple[Tensor, Tensor | None],
+            LinearLogProb.apply(hidden, head.weight, head.bias, targets, entropy),
+        )
+
+
+def _inner(model: Any) -> Any:
+    """The transformers model inside peft's wrapper, adapters included."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def _body(model: Any) -> Any:
+    return model.get_decoder() if model.get_output_embeddings() is not None else model.base_model
+
+
+def _head(model: Any) -> Any:
+    return model.get_output_embeddings() or getattr(model, "score", None) or model.classifier
+
+
+@torch.no_grad()
+def _is_head_of_body(model: Any) -> bool:
+    inner = _inner(model)
+    head = _head(inner)
+    if not isinstance(head, nn.Linear):
+        return False
+    ids = torch.arange(4, device=head.weight.device)[None]
+    whole = model(input_ids=ids, use_cache=False).logits
+    parts = head(_body(inner)(input_ids=ids, use_cache=False)[0])
+    return torch.allclose(whole, parts, rtol=1e-4, atol=1e-4)
+
+
+def load_model(config: Config, recipe: type[Recipe], options: Any) -> tuple[Any, Any]:
+    """Return the model and tokenizer that a config names, or that its recipe makes.
+
+    Raises:
+        ConfigError: there is none, it can't be loaded, or it has no end token.
+    """
+    made = None if config.model.path else recipe.make_model(options, config.seed)
+    model, tokenizer = made or _load(config)
+    if tokenizer.eos_token_id is None:
+        raise ConfigError(f"{config.model.path or config.recipe}: its tokenizer has no eos token, so nothing would end")
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return model.eval(), tokenizer
+
+
+def _load(config: Config) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    path = config.model.path
+    if not path:
+        raise ConfigError(f"recipe {config.recipe} makes no model of its own", hint="set model.path")
+    options = {"attn_implementation": config.model.attention} if config.model.attention else {}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path)
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=config.model.dtype, attention_dropout=0.0, **options)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model.path {path!r}: {' '.join(str(error).split())[:300]}") from None
+    return model, tokenizer

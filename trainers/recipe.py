@@ -1,0 +1,200 @@
+"""What a recipe is: it owns rollouts, rewards and its own state; the trainer owns the optimisation.
+
+To write one, subclass `Recipe`, give it `name` and (optionally) a pydantic `Options`, and register it in pyproject
+under `[project.entry-points."verikit.recipes"]` (or name it `package.module:Class` in the config). A config is TOML: at
+the top `recipe = "<name>"`, and a table `[options]` that your `Options` reads; the other tables ([model], [loss],
+[optimizer], …) are the trainer's (`verikit.trainers.config`). Configs lie in `trainers/configs/`, or beside the recipe in
+`trainers/recipes/<name>/configs/`; they are package data, and found by file name: `verikit train absolute-zero-tiny`.
+
+Many processes: `collect` and `evaluate` run on every rank with the same state and must do the same on each. `Sampler`
+divides work and gathers the results (`generate`, `generate_then`, `map`), so a recipe is written as for one process.
+What may differ between two runs (a sandbox's verdict near its time limit, a server's reply) goes through `map`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request
+from verikit.errors import ConfigError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One sequence to learn from. `ids`, `mask` and `logprobs` are parallel; ids are never encoded again."""
+
+    ids: Sequence[int]
+    mask: Sequence[bool]
+    """True where the policy sampled the token; prompts, evidence and tool text are False and get no gradient."""
+    logprobs: Sequence[float]
+    """Log-probabilities under the distribution sampled from; 0 where the mask is False."""
+    reward: float | None
+    """None: unscored. The trajectory leaves the batch and is counted; an error is never a zero."""
+    group: Hashable
+    """Trajectories that are compared with one another; advantages are taken within (role, group)."""
+    role: str = "policy"
+    task: str = ""
+    """TRR++ normalises within (role, task)."""
+    finished: bool = True
+    """False where the length limit cut it off."""
+    temperature: float = 1.0
+    """What it was sampled at; the loss takes the policy's log-probabilities at the same."""
+    weight: float = 1.0
+    """Factor on the advantage, such as a role's share in the objective."""
+    labels: Sequence[int] = ()
+    """Classes to learn at the masked places, parallel to `ids`, for a model with a head over classes; else empty."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """Components of the reward, for the log."""
+    prompt: str = ""
+    completion: str = ""
+    answer: str = ""
+    """These three are for the log of samples only."""
+
+    def __post_init__(self) -> None:
+        if not len(self.ids) == len(self.mask) == len(self.logprobs):
+            raise ValueError(
+                f"ids, mask and logprobs are parallel, not {len(self.ids)}, {len(self.mask)}, {len(self.logprobs)}"
+            )
+
+
+class Transcript:
+    """A sequence while it grows; the mask is recorded as tokens are appended."""
+
+    def __init__(self, prompt_ids: Sequence[int]) -> None:
+        self.ids: list[int] = []
+        self.mask: list[bool] = []
+        self.logprobs: list[float] = []
+        self.foreign(prompt_ids)
+
+    def foreign(self, ids: Sequence[int]) -> None:
+        """Append tokens that the policy did not sample: a prompt, evidence, a tool's output."""
+        self.ids += ids
+        self.mask += [False] * len(ids)
+        self.logprobs += [0.0] * len(ids)
+
+    def sampled(self, output: Output) -> None:
+        """Append what the policy sampled; the request must have asked for `logprobs=0`."""
+        self.ids += output.ids
+        self.mask += [True] * len(output.ids)
+        self.logprobs += output.logprobs
+
+    def trajectory(self, reward: float | None, group: Hashable, **others: Any) -> Trajectory:
+        """Close the sequence; `others` are further fields of `Trajectory`."""
+        return Trajectory(tuple(self.ids), tuple(self.mask), tuple(self.logprobs), reward, group, **others)
+
+
+class Sampler(Engine):
+    """The live policy as an engine: token ids in and out, log-probabilities at the temperature sampled from.
+
+    Random numbers are a function of the request's seed (and of the row), so ask `seed` for it: the same group then
+    samples the same tokens on any number of processes and after a resume. An unseeded request is keyed by the run's
+    seed, the step, its prompt and how often that prompt was asked unseeded in this step.
+    """
+
+    tokenizer: Any
+    local: Engine
+    """This process's engine alone, with nothing divided or gathered: what a function given to `map` may call."""
+
+    @abstractmethod
+    def encode(self, prompt: EnginePrompt) -> list[int]:
+        """Return a prompt's ids: text with special tokens, messages by the chat template, ids as they are."""
+
+    @abstractmethod
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return ids as text, without special tokens."""
+
+    @abstractmethod
+    def seed(self, *key: int | str) -> int:
+        """Return a request's seed for this run, this step and `key`, such as the group's number."""
+
+    @abstractmethod
+    def generate_then(
+        self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
+    ) -> list[tuple[Generation, Result]]:
+        """Generate, and hand each (place, result) to `then` in a worker thread while the others are being generated.
+
+        Rewards are made so. `then` runs on the process that generated; what it returns is gathered (by pickle).
+        """
+
+    @abstractmethod
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Apply a function to items, each on one process only; every process gets all results, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a recipe is told when it is made."""
+
+    tokenizer: Any
+    seed: int
+    folder: Path
+    """What relative paths in the options start from."""
+
+
+class NoOptions(BaseModel):
+    """For a recipe without options."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Recipe(ABC):
+    """Makes trajectories from the live policy, and says how good the policy is.
+
+    Its state is whatever makes the next `collect` differ from the first: buffers, pools, ratings, places in a data set.
+    Draws of its own are keyed by (seed, step), never by a generator that lives on (`random.Random(f"{seed} {step}")`).
+    """
+
+    name: ClassVar[str]
+    Options: ClassVar[type[BaseModel]] = NoOptions
+
+    def __init__(self, options: Any, setting: Setting) -> None:
+        self.options, self.setting = options, setting
+
+    @classmethod
+    def make_model(cls, options: Any, seed: int) -> tuple[Any, Any] | None:
+        """Return (model, tokenizer) for a world that makes its own tiny ones; None: the config names a model."""
+        return None
+
+    def demonstrations(self, step: int) -> list[Trajectory]:
+        """Return a batch to imitate at a step of the warm-up (a config with a `[warmup]` table); rewards are ignored.
+
+        Tokens whose mask is True are learnt, each trajectory with its `weight`.
+        """
+        raise ConfigError(f"recipe {self.name} has no demonstrations to warm up on", hint="take [warmup] out")
+
+    def gate(self, sampler: Sampler) -> float:
+        """Return the figure that must reach `warmup.gate` before training starts."""
+        return 1.0
+
+    @abstractmethod
+    def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
+        """Return one step's trajectories: whole groups."""
+
+    def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
+        """Return held-out figures; the first is the one the terminal shows."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint must hold, as JSON can write it."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take a state that `state` returned."""
+        return
+
+    def metrics(self) -> dict[str, float]:
+        """Return figures of the last `collect` for the log."""
+        return {}
+
+    def close(self) -> None:
+        """Give back processes and connections."""
+        return

@@ -1,0 +1,117 @@
+"""The smallest world that shows learning: two-digit addition, digit by digit, by a model of 100,000 parameters.
+
+The model is made on the spot. Its warm-up imitates demonstrations most of which have one wrong digit, so that it knows
+the procedure yet samples wrong; the reward then elicits what it knows. So the sampled accuracy is what rises; greedy
+starts high. It shows that training works, not that a new ability is learnt.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field, PositiveInt
+
+from verikit.trainers.recipe import Sampler, Trajectory
+from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
+from verikit.types import Group
+
+BOX = "\\boxed{"
+CHARACTERS = "0123456789+=;}"
+SPOILT_DIGITS = 3
+"""A demonstration's mistake is in one of its last digits."""
+
+
+class ArithmeticOptions(SingleTurnOptions):
+    """[options] of `arithmetic`."""
+
+    chat: bool = False
+    max_tokens: PositiveInt = 32
+    spoilt: float = Field(0.85, ge=0, le=1)
+    """Share of demonstrations with a wrong digit."""
+    batch: PositiveInt = 64
+    """Demonstrations a step of the warm-up."""
+
+
+class Arithmetic(SingleTurn):
+    """Adds numbers from 10 to 99: `47+85=` is continued with `7+5+0=12;4+8+1=13;\\boxed{132}`."""
+
+    name: ClassVar[str] = "arithmetic"
+    Options: ClassVar[type[BaseModel]] = ArithmeticOptions
+
+    @classmethod
+    def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
+        """Make a Llama of two layers with a tokenizer of single characters."""
+        import torch
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        tokenizer = make_tokenizer()
+        config = LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=64,
+            intermediate_size=192,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            max_position_embeddings=64,
+            tie_word_embeddings=True,
+            initializer_range=0.08,  # transformers' 0.02 is too small for a width of 64: nothing is learnt for long
+            bos_token_id=None,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.eos_token_id,
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return LlamaForCausalLM(config), tokenizer
+
+    def load_problems(self) -> tuple[list[Group], list[Group]]:
+        """Return all pairs of numbers but those held out, and those."""
+        pairs = [(a, b) for a in range(10, 100) for b in range(10, 100)]
+        random.Random(f"{self.setting.seed} held out").shuffle(pairs)
+        problems = [Group(f"{a}+{b}=", answer=str(a + b), id=f"{a}+{b}") for a, b in pairs]
+        cut = self.options.held_out_size
+        return problems[cut:], problems[:cut]
+
+    def demonstrations(self, step: int) -> list[Trajectory]:
+        """Return a batch of workings, most of them spoilt."""
+        draw = random.Random(f"{self.setting.seed} demonstrations {step}")
+        return [self._demonstration(draw.choice(self.problems), draw) for _ in range(self.options.batch)]
+
+    def gate(self, sampler: Sampler) -> float:
+        """Return the greedy accuracy: whether the procedure is known."""
+        return self.accuracy(sampler, 0.0, 1)
+
+    def _demonstration(self, problem: Group, draw: random.Random) -> Trajectory:
+        prompt = str(problem.prompt)
+        text = working(*map(int, prompt.rstrip("=").split("+")))
+        if draw.random() < self.options.spoilt:
+            text = spoil(text, draw)
+        encode = self.setting.tokenizer.encode
+        own = [*encode(text), self.setting.tokenizer.eos_token_id]
+        ids = [*encode(prompt), *own]
+        mask = [False] * (len(ids) - len(own)) + [True] * len(own)
+        return Trajectory(ids, mask, [0.0] * len(ids), None, problem.id, prompt=prompt, completion=text)
+
+
+def make_tokenizer() -> Any:
+    """Make a tokenizer of one token a character, and one for the opening of a box."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    tokens = ["<eos>", BOX, *CHARACTERS]
+    raw = Tokenizer(models.WordLevel({token: number for number, token in enumerate(tokens)}, unk_token="<eos>"))
+    raw.pre_tokenizer = pre_tokenizers.Split(Regex(r"\\boxed\{|."), "isolated")
+    raw.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<eos>", pad_token="<eos>")
+
+
+def working(a: int, b: int) -> str:
+    """Return the sum of two two-digit numbers, worked out from the last digit on."""
+    low = a % 10 + b % 10
+    high = a // 10 + b // 10 + low // 10
+    return f"{a % 10}+{b % 10}+0={low};{a // 10}+{b // 10}+{low // 10}={high};{BOX}{a + b}}}"
+
+
+def spoil(text: str, draw: random.Random) -> str:
+    """Replace one of the last digits by another."""
+    place = draw.choice([at for at, char in enumerate(text) if char.isdigit()][-SPOILT_DIGITS:])
+    return text[:place] + draw.choice([digit for digit in "0123456789" if digit != text[place]]) + text[place + 1 :]

@@ -1,0 +1,230 @@
+"""One prompt, some completions, a verifier's reward for each: the plain recipe of reinforcement learning from checks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from statistics import fmean
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+import verikit
+from verikit.engines.types import Generation, Output, Request
+from verikit.errors import ConfigError, EngineError
+from verikit.guards import with_timeout
+from verikit.trainers.problems import read_problems
+from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
+from verikit.types import Group, Message, Prompt, Sample, Score
+from verikit.verifier import FunctionVerifier, Verifier, score_all, walk
+
+
+class SingleTurnOptions(BaseModel):
+    """[options] of `single-turn`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: str = ""
+    """Problems: JSON lines with a prompt (a text or messages) and its answer; other keys go to the verifier."""
+    map: dict[str, str] = {}
+    """Where the file's keys differ: prompt = "problem"."""
+    held_out: str = ""
+    """Problems to evaluate on; "": the last `held_out_size` of `data` are kept apart."""
+    held_out_size: int = Field(256, ge=0)
+    system: str = ""
+    """A system message for problems whose prompt is a text."""
+    chat: bool = True
+    """Put text prompts through the chat template; False: they are continued as they stand."""
+    reward: str = "answer"
+    """A verifier's spec, as in `verikit score -v`."""
+    reward_timeout: float = Field(60.0, ge=0)
+    """Seconds for one reward by a verifier that is not verikit's own, run in a process that is killed then; 0: none."""
+    prompts: PositiveInt = 16
+    """Problems a step."""
+    samples: int = Field(16, ge=1)
+    """Completions of each."""
+    max_tokens: PositiveInt = 512
+    max_prompt_tokens: PositiveInt = 1024
+    """Problems with longer prompts are left out, and counted."""
+    temperature: float = Field(1.0, gt=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    evaluate_samples: int = Field(1, ge=0)
+    """Sampled completions of each held-out problem; 0: greedy only."""
+
+
+class SingleTurn(Recipe):
+    """Samples groups of completions and scores each with a verifier, in threads, while others are sampled."""
+
+    name: ClassVar[str] = "single-turn"
+    Options: ClassVar[type[BaseModel]] = SingleTurnOptions
+
+    def __init__(self, options: SingleTurnOptions, setting: Setting) -> None:
+        super().__init__(options, setting)
+        self.options: SingleTurnOptions = options
+        self.reward = guarded(verikit.load(options.reward), options.reward_timeout)
+        self.problems, self.held_out = self.load_problems()
+        if not self.problems:
+            raise ConfigError("there are no problems to train on", hint="see options.data")
+        self.position = 0
+        """Problems drawn so far."""
+        self._ids: dict[int, list[int]] = {}
+        self.left_out = 0
+        """Problems left out for the length of their prompts."""
+
+    def load_problems(self) -> tuple[list[Group], list[Group]]:
+        """Return the problems to train on and those held out.
+
+        Raises:
+            ConfigError: there is no file, or a row of it can't be read.
+        """
+        if not self.options.data:
+            raise ConfigError("options.data names no file of problems")
+        problems = self._read(self.options.data)
+        if self.options.held_out:
+            return problems, self._read(self.options.held_out)
+        cut = len(problems) - self.options.held_out_size
+        if cut <= 0:
+            raise ConfigError(
+                f"{self.options.data} has {len(problems)} problems, and options.held_out_size keeps all of them apart"
+            )
+        return problems[:cut], problems[cut:]
+
+    def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
+        """Sample and score the next problems; each is one group."""
+        chosen = list(self._next(sampler))
+        requests = [
+            Request(
+                ids,
+                n=self.options.samples,
+                max_tokens=self.options.max_tokens,
+                temperature=self.options.temperature,
+                top_p=self.options.top_p,
+                seed=sampler.seed(number),
+                logprobs=0,
+            )
+            for number, _, ids in chosen
+        ]
+
+        def score(place: int, generation: Generation) -> list[Score]:
+            return self.score(chosen[place][1], generation)
+
+        result = []
+        for (number, problem, _), (generation, scores) in zip(
+            chosen, sampler.generate_then(requests, score), strict=True
+        ):
+            for output, given in zip(generation.outputs, scores, strict=True):
+                result.append(self._trajectory(number, problem, generation, output, given))
+        return result
+
+    def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
+        """Return the accuracy of sampled and of greedy completions of the held-out problems."""
+        figures = {}
+        if self.options.evaluate_samples:
+            figures["sampled"] = self.accuracy(sampler, self.options.temperature, self.options.evaluate_samples)
+        return figures | {"greedy": self.accuracy(sampler, 0.0, 1)}
+
+    def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
+        """Return the mean score on the held-out problems; what is unscored is left out."""
+        requests = [
+            Request(
+                sampler.encode(self.prompt(problem)),
+                n=n,
+                max_tokens=self.options.max_tokens,
+                temperature=temperature,
+                seed=sampler.seed("held-out", number),
+            )
+            for number, problem in enumerate(self.held_out)
+        ]
+        done = sampler.generate_then(requests, lambda place, one: self.score(self.held_out[place], one))
+        values = [score.value for _, scores in done for score in scores if score.value is not None]
+        return fmean(values) if values else 0.0
+
+    def score(self, problem: Group, generation: Generation) -> list[Score]:
+        """Score each output of one problem."""
+        samples = [
+            Sample(problem.prompt, output.text, problem.answer, problem.id, problem.meta)
+            for output in generation.outputs
+        ]
+        return score_all(self.reward, samples)
+
+    def prompt(self, problem: Group) -> Prompt:
+        """Return what the policy is asked: a conversation, or the text as it stands."""
+        if not isinstance(problem.prompt, str) or not self.options.chat:
+            return problem.prompt
+        system: list[Message] = [{"role": "system", "content": self.options.system}] if self.options.system else []
+        return [*system, {"role": "user", "content": problem.prompt}]
+
+    def state(self) -> dict[str, Any]:
+        """Return how many problems were drawn."""
+        return {"position": self.position}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on after the problems that were drawn."""
+        self.position = state["position"]
+
+    def metrics(self) -> dict[str, float]:
+        """Return the passes over the data, and problems left out."""
+        return {"epoch": self.position / len(self.problems), "prompts_left_out": float(self.left_out)}
+
+    def _next(self, sampler: Sampler) -> Iterator[tuple[int, Group, list[int]]]:
+        """Yield (number of the draw, problem, prompt's ids) of a batch: each epoch a shuffle of all problems.
+
+        Raises:
+            ConfigError: all prompts are too long, or the tokenizer has no chat template.
+        """
+        found, passed = 0, 0
+        while found < self.options.prompts:
+            epoch, place = divmod(self.position, len(self.problems))
+            order = random.Random(f"{self.setting.seed} {epoch}").sample(range(len(self.problems)), len(self.problems))
+            index = order[place]
+            ids = self._encoded(sampler, index)
+            self.position += 1
+            if len(ids) <= self.options.max_prompt_tokens:
+                found += 1
+                yield self.position, self.problems[index], ids
+                continue
+            self.left_out += 1
+            passed += 1
+            if passed >= len(self.problems):
+                raise ConfigError(
+                    f"every prompt is longer than options.max_prompt_tokens = {self.options.max_prompt_tokens}"
+                )
+
+    def _encoded(self, sampler: Sampler, index: int) -> list[int]:
+        if index not in self._ids:
+            try:
+                self._ids[index] = sampler.encode(self.prompt(self.problems[index]))
+            except EngineError as error:
+                hint = "options.chat = false asks a base model, which continues texts"
+                raise ConfigError(f"problem {index + 1}: {error}", hint=hint) from None
+        return self._ids[index]
+
+    def _trajectory(
+        self, number: int, problem: Group, generation: Generation, output: Output, score: Score
+    ) -> Trajectory:
+        transcript = Transcript(generation.prompt_ids)
+        transcript.sampled(output)
+        return transcript.trajectory(
+            score.value,
+            number,
+            task=str(problem.meta.get("task", "")),
+            finished=output.finish_reason != "length",
+            temperature=self.options.temperature,
+            parts={name: part.value for name, part in score.parts.items() if part.value is not None},
+            prompt=problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"],
+            completion=output.text,
+            answer=(score.answer if score.scored else score.reason) or "",
+        )
+
+    def _read(self, name: str) -> list[Group]:
+        return read_problems(self.setting.folder / name, self.options.map)
+
+
+def guarded(verifier: Verifier, seconds: float) -> Verifier:
+    """Give a verifier a deadline, unless all of it is verikit's own, which bounds its work itself."""
+    foreign = any(not _module(part).startswith("verikit.") for part in walk(verifier))
+    return with_timeout(verifier, seconds) if foreign and seconds else verifier
+
+
+def _module(part: Verifier) -> str:
+    return part._function.__module__ if isinstance(part, FunctionVerifier) else type(part).__module__

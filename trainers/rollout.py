@@ -1,0 +1,109 @@
+"""The sampler a recipe is given: an engine on the live policy, its requests divided over the run's processes.
+
+Whole requests go to one process each, every process gets all results, and no collective runs while tokens are drawn.
+Functions given along run in threads beside the decoding, on the process that sampled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from verikit.engines.prompts import prompt_ids
+from verikit.engines.types import Engine, EnginePrompt, Generation, Request, StructuredKind
+from verikit.errors import ConfigError
+from verikit.trainers.distributed import World
+from verikit.trainers.recipe import Item, Result, Sampler
+
+WORKERS = 4
+"""Threads for what is done with results while others are sampled."""
+
+
+class Rollout(Sampler):
+    """Samples from the live policy; the loop tells it the step."""
+
+    def __init__(self, engine: Engine, tokenizer: Any, world: World, seed: int, *, allow_truncated: bool) -> None:
+        self.name, self.local, self.tokenizer = engine.name, engine, tokenizer
+        self._world, self._seed, self._allow_truncated = world, seed, allow_truncated
+        self.at(0)
+
+    def at(self, step: int, attempt: int = 0) -> None:
+        """Key what is drawn from now on by a step, and by how often the step was begun."""
+        self._key = (self._seed, step, attempt)
+        self._asked: Counter[int] = Counter()
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """What the engine can hold a reply to."""
+        return self.local.structured
+
+    def encode(self, prompt: EnginePrompt) -> list[int]:
+        """Return a prompt's ids."""
+        return prompt_ids(self.tokenizer, Request(prompt))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return ids as text."""
+        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        return text
+
+    def seed(self, *key: int | str) -> int:
+        """Hash (run's seed, step, attempt, key) to 63 bits."""
+        digest = hashlib.blake2b(repr((*self._key, *key)).encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") >> 1
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Return one result per request, in order, on every process."""
+        return [generation for generation, _ in self.generate_then(requests, lambda place, generation: None)]
+
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Yield the results in order, once all are there."""
+        yield from enumerate(self.generate(requests))
+
+    def generate_then(
+        self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
+    ) -> list[tuple[Generation, Result]]:
+        """Sample this process's share, handing each result to `then` in a thread, and gather everybody's."""
+        keyed = [self._keyed(request) for request in requests]
+        mine = range(self._world.rank, len(keyed), self._world.size)
+        waiting = []
+        with ThreadPoolExecutor(WORKERS, thread_name_prefix="verikit-then") as threads:
+            for number, generation in self.local.stream([keyed[place] for place in mine]):
+                waiting.append((mine[number], generation, threads.submit(then, mine[number], generation)))
+        done = [(place, (generation, future.result())) for place, generation, future in waiting]
+        gathered = dict(pair for part in self._world.gather(done) for pair in part)
+        return [gathered[place] for place in range(len(keyed))]
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Apply the function to this process's share of the items and gather everybody's results."""
+        share = range(self._world.rank, len(items), self._world.size)
+        parts = self._world.gather([(place, function(items[place])) for place in share])
+        gathered = dict(pair for part in parts for pair in part)
+        return [gathered[place] for place in range(len(items))]
+
+    def _keyed(self, request: Request) -> Request:
+        """Give an unseeded request its key; refuse to learn from draws whose probabilities aren't known.
+
+        Raises:
+            ConfigError: log-probabilities are asked for with top-p below 1, and that is not allowed.
+        """
+        if request.temperature == 0:
+            return request
+        if request.top_p < 1 and request.logprobs is not None and not self._allow_truncated:
+            raise ConfigError(
+                "samples drawn with top-p below 1 don't have the log-probabilities that are reported for them",
+                hint="train with top_p = 1, or set batch.allow_truncated = true",
+            )
+        if request.seed is not None:
+            return request
+        prompt = hash_text(repr(request.prompt))
+        self._asked[prompt] += 1
+        return replace(request, seed=self.seed("unseeded", prompt, self._asked[prompt]))
+
+
+def hash_text(text: str) -> int:
+    """Return 63 bits that a text always has, unlike `hash`."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1

@@ -1,0 +1,193 @@
+"""A run's folder: settings, environment, what is logged, checkpoints; one writer at a time.
+
+    config.json        the resolved settings, all that decides the run
+    environment.json   versions, machine, processes
+    model/             the model's config and tokenizer (weights are in the checkpoints)
+    metrics.jsonl      one line a step, and one for each held-out evaluation
+    samples.jsonl      some completions with their rewards and parts
+    checkpoints/       see `checkpoint`
+
+Logs are append-only; a checkpoint notes their sizes, and resuming cuts off what came after it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import ConfigError, TrainerError
+from verikit.trainers.config import Config
+
+CONFIG, ENVIRONMENT, MODEL, CHECKPOINTS = "config.json", "environment.json", "model", "checkpoints"
+METRICS, SAMPLES, LOCK = "metrics.jsonl", "samples.jsonl", ".lock"
+PACKAGES = ("verikit", "torch", "transformers", "tokenizers", "peft", "torchao", "vllm")
+
+
+class RunFolder:
+    """The open folder of one run; `main` is False on processes that write nothing."""
+
+    def __init__(self, path: Path, *, main: bool = True) -> None:
+        """Open a folder, and make it if it is not there.
+
+        Raises:
+            ConfigError: it can't be written, or another process trains in it.
+        """
+        self.path, self.main = path, main
+        if not main:
+            return
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = open(path / LOCK, "a+b")  # noqa: SIM115 - held until close
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise ConfigError(f"another process trains in {path}", hint="choose another folder with -o") from None
+        except OSError as error:
+            raise ConfigError(f"can't write to {path}: {error.strerror}", hint="choose another with -o") from None
+        self._trackers: list[Any] = []
+
+    def begin(self, config: Config, world_size: int) -> None:
+        """Write what a new run starts with.
+
+        Raises:
+            ConfigError: the folder holds a run.
+        """
+        if not self.main:
+            return
+        if (self.path / CONFIG).exists():
+            hint = f"`verikit train --resume {self.path}` goes on with it; -o chooses another folder"
+            raise ConfigError(f"{self.path} holds a run", hint=hint)
+        self.note(config)
+        self._write(ENVIRONMENT, environment(world_size))
+
+    def note(self, config: Config) -> None:
+        """Write the settings."""
+        if self.main:
+            self._write(CONFIG, config.model_dump(mode="json"))
+
+    def track(self, config: Config) -> None:
+        """Send metrics to TensorBoard and Weights & Biases too, where the settings say so."""
+        if self.main and config.run.tensorboard:
+            self._trackers.append(_TensorBoard(self.path))
+        if self.main and config.run.wandb:
+            self._trackers.append(_WandB(config, self.path))
+
+    def append(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """Add lines to a log.
+
+        Raises:
+            TrainerError: they can't be written, the disk being full for one.
+        """
+        if not self.main or not rows:
+            return
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        try:
+            with open(self.path / name, "ab") as stream:
+                stream.write(text.encode("utf-8", "replace"))
+        except OSError as error:
+            hint = "make room, then go on with `verikit train --resume`"
+            raise TrainerError(f"can't write {self.path / name}: {error.strerror}", hint=hint) from None
+
+    def metrics(self, row: dict[str, Any]) -> None:
+        """Add one line of metrics."""
+        self.append(METRICS, [row])
+        for tracker in self._trackers if self.main else ():
+            tracker.log({key: value for key, value in row.items() if isinstance(value, (int, float))}, row["step"])
+
+    def sizes(self) -> dict[str, int]:
+        """Return the size of each log, for a checkpoint."""
+        return {name: (self.path / name).stat().st_size for name in (METRICS, SAMPLES) if (self.path / name).exists()}
+
+    def cut(self, sizes: Mapping[str, int]) -> None:
+        """Cut the logs back to what a checkpoint noted."""
+        for name in (METRICS, SAMPLES):
+            path = self.path / name
+            if self.main and path.exists():
+                os.truncate(path, min(sizes.get(name, 0), path.stat().st_size))
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self.main:
+            for tracker in self._trackers:
+                tracker.close()
+            self._lock.close()
+
+    def _write(self, name: str, value: Any) -> None:
+        (self.path / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def read_settings(path: Path) -> Config:
+    """Return the settings of a run.
+
+    Raises:
+        ConfigError: the folder holds none.
+    """
+    try:
+        return Config.model_validate_json((path / CONFIG).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} holds no run: {' '.join(str(error).split())[:200]}") from None
+
+
+def read_log(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a log; none if there is no such file."""
+    if path.exists():
+        with open(path, encoding="utf-8") as stream:
+            for line in stream:
+                yield json.loads(line)
+
+
+def environment(world_size: int) -> dict[str, Any]:
+    """Return versions and machine."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "processes": world_size,
+        "command": sys.argv,
+        "versions": found,
+    }
+
+
+class _TensorBoard:
+    def __init__(self, path: Path) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer: Any = SummaryWriter(str(path / "tensorboard"))
+
+    def log(self, row: Mapping[str, float], step: int) -> None:
+        """Add one step's numbers."""
+        for key, value in row.items():
+            self._writer.add_scalar(key, value, step)
+
+    def close(self) -> None:
+        """Flush."""
+        self._writer.close()
+
+
+class _WandB:
+    def __init__(self, config: Config, path: Path) -> None:
+        import wandb
+
+        options = config.model_dump(mode="json")
+        self._run: Any = wandb.init(project=config.run.wandb, name=path.name, dir=str(path), config=options)
+
+    def log(self, row: Mapping[str, float], step: int) -> None:
+        """Add one step's numbers."""
+        self._run.log(dict(row), step=step)
+
+    def close(self) -> None:
+        """Finish the run."""
+        self._run.finish()
