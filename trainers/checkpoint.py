@@ -1,8 +1,8 @@
 """Checkpoints: a folder each, complete or not there at all.
 
 A folder holds the weights and the optimizer (torch DCP, resharded when the number of processes changes) and one JSON
-file with the rest. It is written under a temporary name, flushed to the disk, and renamed; older ones go after that. So a
-kill at any moment leaves the last complete one.
+file with the rest. It is written under a temporary name, flushed to the disk, and renamed; older ones go after that. So
+a kill at any moment leaves the last complete one.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import (
     get_model_state_dict,
@@ -22,6 +22,8 @@ from torch.distributed.checkpoint.state_dict import (
     set_model_state_dict,
     set_optimizer_state_dict,
 )
+from torch.distributed.checkpoint.state_dict_loader import load as dcp_load
+from torch.distributed.checkpoint.state_dict_saver import save as dcp_save
 
 from verikit.errors import TrainerError
 from verikit.trainers.distributed import World
@@ -52,7 +54,9 @@ def save(
         tensors: dict[str, Any] = {"model": get_model_state_dict(module)}
         if optimizer.state:  # asking for it would make one that never was
             tensors["optimizer"] = get_optimizer_state_dict(module, optimizer)
-        dcp.save(tensors, checkpoint_id=temporary, no_dist=world.size == 1)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "torch.distributed is disabled")  # one process alone is what is meant
+            dcp_save(tensors, checkpoint_id=temporary, no_dist=world.size == 1)
         world.barrier()
         if world.rank == 0:
             text = json.dumps(state | {"stepped": "optimizer" in tensors}, ensure_ascii=False)
@@ -81,7 +85,7 @@ def load(path: Path, module: Any, optimizer: torch.optim.Optimizer, world: World
     tensors: dict[str, Any] = {"model": get_model_state_dict(module)}
     if read_state(path)["stepped"]:
         tensors["optimizer"] = get_optimizer_state_dict(module, optimizer)
-    dcp.load(tensors, checkpoint_id=path, no_dist=world.size == 1)
+    _read(tensors, path, world.size == 1)
     set_model_state_dict(module, tensors["model"])
     if "optimizer" in tensors:
         set_optimizer_state_dict(module, optimizer, tensors["optimizer"])
@@ -90,8 +94,14 @@ def load(path: Path, module: Any, optimizer: torch.optim.Optimizer, world: World
 def load_weights(path: Path, module: Any) -> None:
     """Put a checkpoint's weights into a whole policy, in one process."""
     tensors = {"model": get_model_state_dict(module)}
-    dcp.load(tensors, checkpoint_id=path, no_dist=True)
+    _read(tensors, path, True)
     set_model_state_dict(module, tensors["model"])
+
+
+def _read(tensors: dict[str, Any], path: Path, alone: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "torch.distributed is disabled")
+        dcp_load(tensors, checkpoint_id=path, no_dist=alone)
 
 
 def read_state(path: Path) -> dict[str, Any]:

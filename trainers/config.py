@@ -43,7 +43,7 @@ class AdvantageSection(Section):
     """[advantage]: from rewards to advantages."""
 
     kind: Literal["grpo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "trr++"] = "grpo"
-    epsilon: float = Field(1e-6, ge=0)
+    epsilon: float = Field(default=1e-6, ge=0)
     """Added to GRPO's standard deviation."""
 
 
@@ -52,9 +52,9 @@ class LossSection(Section):
 
     kind: Literal["ppo", "gspo", "cispo", "likelihood"] = "ppo"
     """`likelihood` is supervised: -log p, with the trajectory's weight and no advantage."""
-    clip_low: float = Field(0.2, ge=0)
-    clip_high: float = Field(0.28, ge=0)
-    dual_clip: float | None = Field(None, gt=1)
+    clip_low: float = Field(default=0.2, ge=0)
+    clip_high: float = Field(default=0.28, ge=0)
+    dual_clip: float | None = Field(default=None, gt=1)
     """The bound c of dual clip, 3 in the paper."""
     aggregation: Literal["token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"] = (
         "token-mean"
@@ -70,7 +70,7 @@ class LossSection(Section):
     soft_margin: PositiveInt = 1
     mismatch: Literal["ignore", "truncate", "icepop", "sequence-mask"] = "ignore"
     """What is done where the engine that sampled and the trainer disagree about a token's probability."""
-    mismatch_cap: float = Field(2.0, gt=1)
+    mismatch_cap: float = Field(default=2.0, gt=1)
     """`truncate`: the most a ratio counts; else the range is [1/cap, cap]."""
 
     @model_validator(mode="after")
@@ -85,7 +85,7 @@ class LossSection(Section):
 class KLSection(Section):
     """[kl]: the leash to the model at the start of training."""
 
-    coefficient: float = Field(0.0, ge=0)
+    coefficient: float = Field(default=0.0, ge=0)
     estimator: Literal["k1", "k2", "k3", "k1+", "k3+"] = "k3"
     """`k1+`, `k3+` have the value of k1 and k3 and the gradient of k2."""
     place: Literal["loss", "reward"] = "loss"
@@ -96,12 +96,12 @@ class OptimizerSection(Section):
 
     kind: str = "adamw"
     """`adamw`, or one that `verikit.trainers.precision` adds."""
-    lr: float = Field(1e-6, gt=0)
+    lr: float = Field(default=1e-6, gt=0)
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.0
     epsilon: float = 1e-8
-    grad_clip: float = Field(1.0, gt=0)
-    warmup_steps: int = Field(0, ge=0)
+    grad_clip: float = Field(default=1.0, gt=0)
+    warmup_steps: int = Field(default=0, ge=0)
     """Steps over which the rate rises to `lr`."""
     schedule: Literal["constant", "cosine"] = "constant"
     """`cosine` falls to a tenth of `lr` at the last step."""
@@ -116,8 +116,8 @@ class BatchSection(Section):
     """Optimizer steps for each collected batch."""
     epochs: PositiveInt = 1
     packing: bool = False
-    """Sequences end to end without padding (needs an attention that knows packed positions, such as flash-attention)."""
-    dynamic: int = Field(0, ge=0)
+    """Sequences end to end without padding (needs an attention that knows packed positions: flash-attention)."""
+    dynamic: int = Field(default=0, ge=0)
     """Dynamic sampling (DAPO): collect up to so many times until enough groups have unequal rewards; 0 is off."""
     allow_truncated: bool = False
     """Train on samples drawn with top-p below 1, whose log-probabilities are not those they were drawn with."""
@@ -148,7 +148,7 @@ class PrecisionSection(Section):
     master: Literal["same", "float32", "stochastic"] = "same"
     checkpointing: bool = False
     compile: bool = False
-    lora_rank: int = Field(0, ge=0)
+    lora_rank: int = Field(default=0, ge=0)
     lora_alpha: float = 32.0
     lora_targets: list[str] = []
 
@@ -163,13 +163,13 @@ class RunSection(Section):
     """[run]: how long, and what is kept."""
 
     steps: PositiveInt = 100
-    evaluate_every: int = Field(10, ge=0)
+    evaluate_every: int = Field(default=10, ge=0)
     """0: at the end only."""
     save_every: PositiveInt = 20
     keep: PositiveInt = 2
     """Checkpoints kept."""
-    samples_every: int = Field(5, ge=0)
-    samples: int = Field(8, ge=0)
+    samples_every: int = Field(default=5, ge=0)
+    samples: int = Field(default=8, ge=0)
     """Completions logged at each of those steps."""
     tensorboard: bool = False
     wandb: str = ""
@@ -178,7 +178,7 @@ class RunSection(Section):
     """Stop after so many steps in a row without one scored trajectory."""
     max_bad_steps: PositiveInt = 5
     """Stop after so many steps in a row whose gradient is not finite."""
-    threads: int = Field(0, ge=0)
+    threads: int = Field(default=0, ge=0)
     """CPU threads of torch; 0: OMP_NUM_THREADS, else one."""
 
 

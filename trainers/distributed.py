@@ -1,17 +1,27 @@
 """The processes of a run: which one this is, what they share, and what each does with the model.
 
-`World` is one process alone; torchrun's processes get `join()`'s. The loop asks nothing but this interface.
+`World` is one process alone; torchrun's processes get a `Ranks`, with DDP (a whole model each) or FSDP2 (a share each).
+The loop asks nothing but this interface. Generation never goes through FSDP: each process samples from a plain whole
+copy, filled once after every update, so no collective runs while tokens are drawn and processes may end when they like.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
+from datetime import timedelta
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from verikit.errors import ConfigError
 from verikit.trainers.config import DistributedSection
+
+TIMEOUT = timedelta(minutes=30)
+"""How long one process waits for the others; a slow reward is not a dead process."""
 
 
 class World:
@@ -43,9 +53,21 @@ class World:
         """Hold the exchange of gradients back until the last backward pass of a step."""
         return nullcontext()
 
-    def clip_gradients(self, policy: nn.Module, limit: float) -> Tensor:
-        """Clip the gradient to a total norm and return the norm it had."""
-        return nn.utils.clip_grad_norm_(policy.parameters(), limit)
+    def clip_gradients(self, policy: nn.Module, limit: float) -> float:
+        """Clip the gradient to a total norm and return the norm it had.
+
+        The norm is summed in float64: in float32 its last bit would depend on how the weights are shared out.
+        """
+        gradients = [_own(one.grad) for one in policy.parameters() if one.grad is not None]
+        squares = torch.stack([torch.linalg.vector_norm(one, dtype=torch.float64) ** 2 for one in gradients]).sum()
+        norm = float(self._sum(squares).sqrt())
+        if norm > limit:
+            torch._foreach_mul_(gradients, limit / (norm + 1e-6))
+        return norm
+
+    def _sum(self, squares: Tensor) -> Tensor:
+        """Add up what each process has of the gradient alone."""
+        return squares
 
     def barrier(self) -> None:
         """Wait for all processes."""
@@ -56,6 +78,107 @@ class World:
         return
 
 
+class Ranks(World):
+    """One of torchrun's processes, each with a whole model (DDP)."""
+
+    def __init__(self) -> None:
+        local = int(os.environ.get("LOCAL_RANK", "0"))
+        cuda = torch.cuda.is_available()
+        self.device = torch.device("cuda", local) if cuda else torch.device("cpu")
+        if cuda:
+            torch.cuda.set_device(self.device)
+        # Objects are gathered on the CPU, gradients where the model is.
+        torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=TIMEOUT)
+        self.rank, self.size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        self._objects = torch.distributed.new_group(backend="gloo", timeout=TIMEOUT)
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return every process's value, by rank; the processes trust one another."""
+        found: list[Any] = [None] * self.size
+        torch.distributed.all_gather_object(found, value, group=self._objects)
+        return found
+
+    def wrap(self, policy: nn.Module) -> nn.Module:
+        """Copy rank 0's weights to all, and average gradients."""
+        options: dict[str, Any] = {"device_ids": [self.device.index]} if self.device.type == "cuda" else {}
+        return nn.parallel.DistributedDataParallel(policy, **options)
+
+    def accumulating(self, policy: nn.Module, *, last: bool) -> AbstractContextManager[Any]:
+        """Exchange gradients in the last backward pass only."""
+        if last or not isinstance(policy, nn.parallel.DistributedDataParallel):
+            return nullcontext()
+        held: AbstractContextManager[Any] = policy.no_sync()
+        return held
+
+    def barrier(self) -> None:
+        """Wait for all processes."""
+        torch.distributed.barrier(group=self._objects)
+
+    def close(self) -> None:
+        """Leave the group."""
+        torch.distributed.destroy_process_group()
+
+
+class Shards(Ranks):
+    """One of torchrun's processes, each with a share of every weight (FSDP2)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._copy: Any = None
+
+    def wrap(self, policy: Any) -> Any:
+        """Share the weights out, block by block; what samples keeps a whole copy of its own."""
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        mesh = init_device_mesh(self.device.type, (self.size,))
+        self._copy = deepcopy(policy.model).requires_grad_(False).eval()
+        for blocks in [one for one in policy.modules() if isinstance(one, nn.ModuleList)]:
+            for block in blocks:
+                fully_shard(block, mesh=mesh)
+        return fully_shard(policy, mesh=mesh)
+
+    def sampling_model(self, policy: nn.Module) -> Any:
+        """Return the whole copy."""
+        return self._copy
+
+    @torch.no_grad()
+    def refresh(self, policy: Any) -> None:
+        """Fill the whole copy, one weight after another."""
+        whole = dict(self._copy.named_parameters())
+        for name, share in policy.model.named_parameters():
+            whole[name].copy_(share.full_tensor() if hasattr(share, "full_tensor") else share)
+
+    def accumulating(self, policy: nn.Module, *, last: bool) -> AbstractContextManager[Any]:
+        """Exchange gradients in the last backward pass only."""
+        return _last_only(policy, last)
+
+    def _sum(self, squares: Tensor) -> Tensor:
+        torch.distributed.all_reduce(squares)
+        return squares
+
+
+def _own(gradient: Any) -> Tensor:
+    """This process's share of a gradient."""
+    own: Tensor = gradient.to_local() if hasattr(gradient, "to_local") else gradient
+    return own
+
+
+@contextmanager
+def _last_only(policy: Any, last: bool) -> Iterator[None]:
+    policy.set_requires_gradient_sync(last)
+    yield
+
+
 def join(options: DistributedSection) -> World:
-    """Return this process's world: one process alone, unless torchrun started it."""
-    return World()
+    """Return this process's world: one process alone, unless torchrun started it.
+
+    Raises:
+        ConfigError: FSDP2 is asked of one process alone, without torchrun.
+    """
+    if "TORCHELASTIC_RUN_ID" not in os.environ and "RANK" not in os.environ:
+        if options.kind == "fsdp2":
+            hint = "torchrun --nproc-per-node 2 -m verikit train …"
+            raise ConfigError("distributed.kind = fsdp2 shares the model out to several processes", hint=hint)
+        return World()
+    return Shards() if options.kind == "fsdp2" else Ranks()

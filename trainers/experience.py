@@ -1,4 +1,4 @@
-"""From a step's trajectories to rows with advantages: what is scored, comparable and short enough, and figures of it."""
+"""From a step's trajectories to rows with advantages: what is scored, comparable and short enough, and its figures."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
     groups, kinds = _numbers([(one.role, one.group) for one in kept]), _numbers([(one.role, one.task) for one in kept])
     penalties = None
     if references is not None and rows:
-        for row, reference in zip(rows, references(rows), strict=True):
-            row.reference = reference
+        for row, known in zip(rows, references(rows), strict=True):
+            row.reference = known
         if config.kl.place == "reward":
             away = [losses.kl(row.sampled, reference, "k1") for row in rows if (reference := row.reference) is not None]
             penalties = config.kl.coefficient * torch.cat(away)

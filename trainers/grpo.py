@@ -70,8 +70,6 @@ class Trainer:
             self._evaluate()
         while self.step < self.config.run.steps:
             self._train_step(self.step + 1)
-        if self.config.run.evaluate_every == 0:
-            self._evaluate()
 
     def resume(self) -> bool:
         """Go back to the last checkpoint; False if there is none."""

@@ -59,11 +59,11 @@ class Learner:
             raise TrainerError(
                 f"the gradient was not finite {self.bad_steps} times in a row", hint="lower optimizer.lr"
             )
-        sums = [sum(column) for column in zip(*self.world.gather(totals.tolist()), strict=True)]
-        tokens = sums[0]
+        everywhere = [sum(column) for column in zip(*self.world.gather(totals.tolist()), strict=True)]
+        tokens = everywhere[0]
         return (
             figures
-            | {name: value / max(tokens, 1) for name, value in zip(SUMS, sums, strict=True)}
+            | {name: value / max(tokens, 1) for name, value in zip(SUMS, everywhere, strict=True)}
             | {"tokens": tokens}
         )
 
@@ -84,7 +84,7 @@ class Learner:
             micro = collate(batch, self.world.device, packed=self.batch.packing)
             with self.world.accumulating(self.module, last=number == len(mine)):
                 totals += self._backward(micro)
-        norm = float(self.world.clip_gradients(self.module, self.options.grad_clip))
+        norm = self.world.clip_gradients(self.module, self.options.grad_clip)
         if math.isfinite(norm):
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

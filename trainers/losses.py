@@ -1,8 +1,8 @@
 """The objectives, as losses for each token: pure functions, one formula each.
 
-All tensors are flat, (tokens,): only what the policy sampled is there, so there is nothing to mask. `row` (tokens,) says
-which sequence a token is of. What a token's loss counts in the sum is `token_weights`, from the lengths of the whole
-batch: so neither micro-batches nor processes change the gradient.
+All tensors are flat, (tokens,): only what the policy sampled is there, so there is nothing to mask. `row` (tokens,)
+says which sequence a token is of. What a token's loss counts in the sum is `token_weights`, from the lengths of the
+whole batch: so neither micro-batches nor processes change the gradient.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def likelihood(logp: Tensor, advantage: Tensor) -> Loss:
 def kl(logp: Tensor, reference: Tensor, estimator: str) -> Tensor:
     """Estimate KL(π, π_ref) at sampled tokens; d = log π - log π_ref. http://joschu.net/blog/kl-approx.html.
 
-    k1 = d, k2 = d²/2, k3 = exp(-d) + d - 1. As a loss only k2 has the gradient of the KL; `k1+` and `k3+` have their own
-    value and k2's gradient.
+    k1 = d, k2 = d²/2, k3 = exp(-d) + d - 1. As a loss only k2 has the gradient of the KL; `k1+` and `k3+` have
+    their own value and k2's gradient.
     """
     d = (logp - reference).clamp(-FAR, FAR)
     if estimator == "k2":

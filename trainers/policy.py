@@ -172,7 +172,7 @@ def load_model(config: Config, recipe: type[Recipe], options: Any) -> tuple[Any,
         ConfigError: there is none, it can't be loaded, or it has no end token.
     """
     made = None if config.model.path else recipe.make_model(options, config.seed)
-    model, tokenizer = made or _load(config)
+    model, tokenizer = made or _load(config, recipe.model_class)
     if tokenizer.eos_token_id is None:
         raise ConfigError(f"{config.model.path or config.recipe}: its tokenizer has no eos token, so nothing would end")
     for module in model.modules():
@@ -181,16 +181,17 @@ def load_model(config: Config, recipe: type[Recipe], options: Any) -> tuple[Any,
     return model.eval(), tokenizer
 
 
-def _load(config: Config) -> tuple[Any, Any]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+def _load(config: Config, model_class: str) -> tuple[Any, Any]:
+    import transformers
 
     path = config.model.path
     if not path:
         raise ConfigError(f"recipe {config.recipe} makes no model of its own", hint="set model.path")
     options = {"attn_implementation": config.model.attention} if config.model.attention else {}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path)
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=config.model.dtype, attention_dropout=0.0, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+        loader = getattr(transformers, model_class)
+        model = loader.from_pretrained(path, dtype=config.model.dtype, attention_dropout=0.0, **options)
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path {path!r}: {' '.join(str(error).split())[:300]}") from None
     return model, tokenizer

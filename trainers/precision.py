@@ -1,28 +1,126 @@
-"""Number formats and memory: what is done to a model before it is trained, and the optimizer that fits."""
+"""Number formats and memory: what is done to a model before it is trained, the optimizer that fits, and CPU threads.
+
+`master = "float32"` keeps fp32 weights for the optimizer and runs the model in bf16 (autocast); `"stochastic"` keeps
+bf16 weights alone; with `optimizer.kind = "adamw-stochastic"` updates are rounded at random, so that small ones are not
+lost (torchao). LoRA is peft's.
+"""
 
 from __future__ import annotations
 
+import os
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import nn
 
+from verikit.errors import ConfigError, MissingExtra
 from verikit.trainers.config import Config, OptimizerSection
+
+OPTIMIZERS = ("adamw", "adamw8bit", "adamw4bit", "adamw-stochastic")
+
+
+def set_threads(threads: int) -> int:
+    """Set torch's CPU threads: those asked for, else OMP_NUM_THREADS, else this process's share of the cores.
+
+    More threads than cores spin at barriers: tiny models on a busy machine then run tens of times slower.
+    """
+    if not threads:
+        local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        threads = int(os.environ.get("OMP_NUM_THREADS", "0")) or max(1, len(os.sched_getaffinity(0)) // local)
+    torch.set_num_threads(threads)
+    return threads
+
+
+def has_amx() -> bool:
+    """Whether this CPU multiplies bf16 matrices in tiles (AMX), where bf16 is several times as fast as fp32."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+            return any(line.startswith("flags") and " amx_bf16" in line for line in stream)
+    except OSError:
+        return False
 
 
 def prepare_model(model: Any, config: Config) -> Any:
-    """Return the model as it will be trained: adapters put in, activation checkpointing on, compiled."""
+    """Return the model as it will be trained: adapters put in, activation checkpointing on, its layers compiled.
+
+    Raises:
+        MissingExtra: peft is not installed.
+        ConfigError: the model has none of the layers that adapters are asked for.
+    """
+    precision = config.precision
+    if precision.master == "float32":
+        model = model.float()
+    elif precision.master == "stochastic":
+        model = model.bfloat16()
+    if precision.lora_rank:
+        model = _with_lora(model, config)
+    if precision.checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        model.train()  # transformers checkpoints activations in this mode only; dropout is zero
+    if precision.compile:
+        for layer in _layers(model):
+            layer.compile()
     return model
 
 
+def merged(model: Any) -> Any:
+    """Return the model with its adapters merged into the weights."""
+    return model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
+
+
+def autocast(config: Config, device: torch.device) -> Any:
+    """Return the context that a forward pass runs in: bf16 over fp32 weights where the settings say so."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=config.precision.master == "float32")
+
+
 def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.Optimizer:
-    """Return the optimizer; vectors (biases, norms) are decayed like the rest."""
+    """Return the optimizer; vectors (biases, norms) are decayed like the rest.
+
+    Raises:
+        ConfigError: there is no such optimizer.
+        MissingExtra: torchao is not installed.
+    """
+    if options.kind not in OPTIMIZERS:
+        raise ConfigError(f"optimizer.kind: {options.kind!r} is none of {', '.join(OPTIMIZERS)}")
     parameters = [one for one in policy.parameters() if one.requires_grad]
-    return torch.optim.AdamW(
-        parameters,
-        lr=options.lr,
-        betas=options.betas,
-        eps=options.epsilon,
-        weight_decay=options.weight_decay,
-        foreach=True,
+    shared: dict[str, Any] = {
+        "lr": options.lr, "betas": options.betas, "eps": options.epsilon, "weight_decay": options.weight_decay
+    }  # fmt: skip
+    if options.kind == "adamw":
+        return torch.optim.AdamW(parameters, foreach=True, **shared)
+    if find_spec("torchao") is None:
+        raise MissingExtra(f"optimizer.kind {options.kind}", "train")
+    from torchao import optim
+
+    if options.kind == "adamw-stochastic":
+        return optim._AdamW(parameters, bf16_stochastic_round=True, **shared)
+    made: torch.optim.Optimizer = {"adamw8bit": optim.AdamW8bit, "adamw4bit": optim.AdamW4bit}[options.kind](
+        parameters, **shared
     )
+    return made
+
+
+def _with_lora(model: Any, config: Config) -> Any:
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError:
+        raise MissingExtra("precision.lora_rank", "train") from None
+    precision = config.precision
+    options = LoraConfig(
+        r=precision.lora_rank,
+        lora_alpha=int(precision.lora_alpha),
+        target_modules=precision.lora_targets or "all-linear",
+        bias="none",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        try:
+            return get_peft_model(model, options)
+        except ValueError as error:
+            raise ConfigError(f"precision.lora_targets: {' '.join(str(error).split())[:200]}") from None
+
+
+def _layers(model: Any) -> Any:
+    """The repeated blocks of a decoder, which compile once and alike."""
+    return next((one for one in model.modules() if isinstance(one, nn.ModuleList) and len(one) > 0), [model])

@@ -3,8 +3,8 @@
 To write one, subclass `Recipe`, give it `name` and (optionally) a pydantic `Options`, and register it in pyproject
 under `[project.entry-points."verikit.recipes"]` (or name it `package.module:Class` in the config). A config is TOML: at
 the top `recipe = "<name>"`, and a table `[options]` that your `Options` reads; the other tables ([model], [loss],
-[optimizer], …) are the trainer's (`verikit.trainers.config`). Configs lie in `trainers/configs/`, or beside the recipe in
-`trainers/recipes/<name>/configs/`; they are package data, and found by file name: `verikit train absolute-zero-tiny`.
+[optimizer], …) are the trainer's (`verikit.trainers.config`). Configs lie in `trainers/configs/`, or beside the recipe
+in `trainers/recipes/<name>/configs/`; they are package data, found by file name: `verikit train absolute-zero-tiny`.
 
 Many processes: `collect` and `evaluate` run on every rank with the same state and must do the same on each. `Sampler`
 divides work and gathers the results (`generate`, `generate_then`, `map`), so a recipe is written as for one process.
@@ -155,6 +155,8 @@ class Recipe(ABC):
 
     name: ClassVar[str]
     Options: ClassVar[type[BaseModel]] = NoOptions
+    model_class: ClassVar[str] = "AutoModelForCausalLM"
+    """The class of transformers that loads `model.path`."""
 
     def __init__(self, options: Any, setting: Setting) -> None:
         self.options, self.setting = options, setting

@@ -27,17 +27,18 @@ class ArithmeticOptions(SingleTurnOptions):
 
     chat: bool = False
     max_tokens: PositiveInt = 32
-    spoilt: float = Field(0.85, ge=0, le=1)
+    spoilt: float = Field(default=0.7, ge=0, le=1)
     """Share of demonstrations with a wrong digit."""
     batch: PositiveInt = 64
     """Demonstrations a step of the warm-up."""
 
 
 class Arithmetic(SingleTurn):
-    """Adds numbers from 10 to 99: `47+85=` is continued with `7+5+0=12;4+8+1=13;\\boxed{132}`."""
+    r"""Adds numbers from 10 to 99: `47+85=` is continued with `7+5+0=12;4+8+1=13;\boxed{132}`."""
 
     name: ClassVar[str] = "arithmetic"
     Options: ClassVar[type[BaseModel]] = ArithmeticOptions
+    options: ArithmeticOptions
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:

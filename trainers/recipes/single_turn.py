@@ -1,4 +1,4 @@
-"""One prompt, some completions, a verifier's reward for each: the plain recipe of reinforcement learning from checks."""
+"""One prompt, some completions, a verifier's reward for each: plain reinforcement learning from checks."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ class SingleTurnOptions(BaseModel):
     """Where the file's keys differ: prompt = "problem"."""
     held_out: str = ""
     """Problems to evaluate on; "": the last `held_out_size` of `data` are kept apart."""
-    held_out_size: int = Field(256, ge=0)
+    held_out_size: int = Field(default=256, ge=0)
     system: str = ""
     """A system message for problems whose prompt is a text."""
     chat: bool = True
     """Put text prompts through the chat template; False: they are continued as they stand."""
     reward: str = "answer"
     """A verifier's spec, as in `verikit score -v`."""
-    reward_timeout: float = Field(60.0, ge=0)
+    reward_timeout: float = Field(default=60.0, ge=0)
     """Seconds for one reward by a verifier that is not verikit's own, run in a process that is killed then; 0: none."""
     prompts: PositiveInt = 16
     """Problems a step."""
-    samples: int = Field(16, ge=1)
+    samples: int = Field(default=16, ge=1)
     """Completions of each."""
     max_tokens: PositiveInt = 512
     max_prompt_tokens: PositiveInt = 1024
     """Problems with longer prompts are left out, and counted."""
-    temperature: float = Field(1.0, gt=0)
-    top_p: float = Field(1.0, gt=0, le=1)
-    evaluate_samples: int = Field(1, ge=0)
+    temperature: float = Field(default=1.0, gt=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    evaluate_samples: int = Field(default=1, ge=0)
     """Sampled completions of each held-out problem; 0: greedy only."""
 
 

@@ -15,6 +15,11 @@ from verikit.errors import UsageError, VerikitError
 COMMANDS = {
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
     "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
+    "train": (
+        "verikit.trainers.cli:train",
+        "Train a model by reinforcement learning on a verifier's rewards, or supervised.",
+    ),
+    "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
     "list": ("verikit.cli.list:list_", "List what is registered: verifiers, selectors, formats."),

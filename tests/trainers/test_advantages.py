@@ -1,0 +1,111 @@
+"""Each estimator against plain Python, and where groups have nothing to compare."""
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from verikit.trainers import advantages  # noqa: E402
+
+NUMBERS = st.floats(-5, 5, allow_nan=False).map(lambda x: round(x, 3))
+BATCHES = st.lists(st.tuples(NUMBERS, st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=12)
+
+
+def tensors(batch):
+    rewards = torch.tensor([r for r, _, _ in batch], dtype=torch.float64)
+    order = {}
+    groups = torch.tensor([order.setdefault(g, len(order)) for _, g, _ in batch])
+    return rewards, groups, torch.tensor([n for _, _, n in batch])
+
+
+def members(batch, number):
+    return [r for r, g, _ in batch if g == batch[number][1]]
+
+
+def near(a, b):
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+@given(BATCHES)
+def test_T1_grpo_drgrpo_and_rloo_equal_their_formulas(batch):
+    rewards, groups, _ = tensors(batch)
+    found = [f(rewards, groups).tolist() for f in (advantages.grpo, advantages.dr_grpo, advantages.rloo)]
+    for i, (reward, _, _) in enumerate(batch):
+        group = members(batch, i)
+        if len(group) == 1 or max(group) - min(group) == 0:
+            assert [one[i] for one in found] == [0, 0, 0]
+            continue
+        mean = sum(group) / len(group)
+        others = (sum(group) - reward) / (len(group) - 1)
+        assert near(found[0][i], (reward - mean) / (statistics.stdev(group) + 1e-6))
+        assert near(found[1][i], reward - mean)
+        assert near(found[2][i], reward - others)
+
+
+def test_T1_the_papers_example():
+    rewards, groups = torch.tensor([1.0, 0, 0, 0]).double(), torch.zeros(4, dtype=torch.int64)
+    assert advantages.grpo(rewards, groups, 0.0).tolist() == pytest.approx([1.5, -0.5, -0.5, -0.5])
+    assert advantages.dr_grpo(rewards, groups).tolist() == [0.75, -0.25, -0.25, -0.25]
+    assert advantages.rloo(rewards, groups).tolist() == pytest.approx([1, -1 / 3, -1 / 3, -1 / 3])
+
+
+@given(BATCHES, st.lists(NUMBERS, min_size=48, max_size=48))
+def test_T1_reinforce_plus_plus_whitens_returns_to_go_over_tokens(batch, pool):
+    rewards, _, lengths = tensors(batch)
+    penalties = torch.tensor(pool[: int(lengths.sum())], dtype=torch.float64)
+    found = advantages.reinforce_pp(rewards, lengths, penalties).tolist()
+    returns, at = [], 0
+    for reward, _, length in batch:
+        own = pool[at : at + length]
+        returns += [reward - sum(own[t:]) for t in range(length)]
+        at += length
+    if len(returns) < 2 or max(returns) - min(returns) <= 1e-9 * max(map(abs, returns)):
+        assert not any(found)
+        return
+    mean, variance = statistics.fmean(returns), statistics.variance(returns)
+    for a, r in zip(found, returns, strict=True):
+        assert math.isclose(a, (r - mean) / math.sqrt(variance + 1e-8), rel_tol=1e-7, abs_tol=1e-7)
+
+
+@given(BATCHES)
+def test_T1_the_baseline_form_whitens_what_is_left_after_the_groups_mean(batch):
+    rewards, groups, lengths = tensors(batch)
+    found = advantages.reinforce_pp_baseline(rewards, groups, lengths)
+    plain = advantages.dr_grpo(rewards, groups).repeat_interleave(lengths)
+    if len(plain) > 1 and plain.max() - plain.min() > 1e-6:
+        expected = (plain - plain.mean()) / torch.sqrt(plain.var() + 1e-8)
+        assert torch.allclose(found, expected, rtol=1e-9, atol=1e-12)
+    else:
+        assert not found.any()
+
+
+@given(BATCHES)
+def test_T1_trr_plus_plus_is_reinforce_plus_plus_for_each_role_and_task(batch):
+    rewards, kinds, lengths = tensors(batch)
+    found = advantages.trr_pp(rewards, kinds, lengths).split(lengths.tolist())
+    for kind in kinds.unique().tolist():
+        own = [i for i, k in enumerate(kinds.tolist()) if k == kind]
+        alone = advantages.reinforce_pp(rewards[own], lengths[own])
+        assert torch.equal(torch.cat([found[i] for i in own]), alone)
+
+
+@pytest.mark.parametrize("name", sorted(advantages.GROUPED))
+def test_a_nearly_equal_group_is_not_blown_up(name):
+    rewards = torch.tensor([0.1 + 0.2, 0.3, 0.3]).double()
+    groups, lengths = torch.zeros(3, dtype=torch.int64), torch.tensor([2, 1, 3])
+    assert not advantages.estimate(name, rewards, groups, groups, lengths).any()
+
+
+def test_penalties_in_the_reward_are_summed_for_estimators_of_whole_sequences():
+    rewards, groups, lengths = (
+        torch.tensor([1.0, 0.0]).double(),
+        torch.zeros(2, dtype=torch.int64),
+        torch.tensor([2, 1]),
+    )
+    penalties = torch.tensor([0.25, 0.25, 0.1]).double()
+    found = advantages.estimate("dr-grpo", rewards, groups, groups, lengths, penalties=penalties)
+    assert found.tolist() == pytest.approx([0.3, 0.3, -0.3])

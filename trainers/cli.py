@@ -1,0 +1,125 @@
+"""`verikit train` and `verikit export`."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.errors import ConfigError, MissingExtra
+from verikit.terminal import Watch, printable
+from verikit.trainers.config import Config, changed, differences, load_config, read_config, shipped
+from verikit.trainers.run import METRICS, RunFolder, read_log, read_settings
+from verikit.trainers.view import View, summary
+
+FIXED = ("recipe", "seed", "model.")
+"""Settings that a run can't go on with if they are others."""
+
+
+@click.command()
+@click.argument("config", required=False, metavar="CONFIG|NAME")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a setting: run.steps=20, …")
+@click.option(
+    "-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="The run's folder; default runs/NAME."
+)
+@click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with a run, by its folder.")
+@click.option("--dry-run", is_flag=True, help="Print the resolved settings and stop.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def train(
+    config: str | None, changes: tuple[str, ...], out: Path | None, resume: Path | None, dry_run: bool, quiet: bool
+) -> int:
+    """Train by a CONFIG.toml or one that comes with verikit: `arithmetic` needs nothing, `math` and `sft` your data.
+
+    The folder gets the resolved settings, metrics.jsonl, samples.jsonl and checkpoints. A run that stopped, however it
+    stopped, goes on with --resume to the same result.
+
+    \b
+    verikit train arithmetic
+    verikit train math --set model.path=Qwen/Qwen2.5-0.5B --set options.data=problems.jsonl
+    torchrun --nproc-per-node 8 -m verikit train my.toml
+    verikit train --resume runs/math
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    if (config is None) == (resume is None):
+        raise click.UsageError(f"give a config or --resume; configs: {', '.join(shipped())}, or a FILE.toml")
+    settings = load_config(config, changes) if config is not None else _changed(resume or Path(), changes, quiet)
+    if dry_run:
+        click.echo(json.dumps(settings.model_dump(mode="json"), indent=2, ensure_ascii=False))
+        return 0
+    path = resume or out or Path("runs") / (settings.name or settings.recipe)
+    try:
+        _train(settings, path, resume is not None, quiet)
+    except KeyboardInterrupt:
+        click.echo(f"Interrupted: `verikit train --resume {path}` goes on from the last checkpoint", err=True)
+        return 1
+    return 0
+
+
+def _train(settings: Config, path: Path, resume: bool, quiet: bool) -> None:
+    _need_torch()
+    from verikit.trainers.distributed import join
+    from verikit.trainers.grpo import Trainer
+    from verikit.trainers.precision import set_threads
+
+    set_threads(settings.run.threads)
+    with closing(join(settings.distributed)) as world, closing(RunFolder(path, main=world.rank == 0)) as folder:
+        if resume:
+            folder.note(settings)
+        else:
+            folder.begin(settings, world.size)
+        folder.track(settings)
+        view = View(settings)
+        with Watch(quiet=quiet or world.rank > 0) as watch:
+
+            def report(row: dict[str, Any]) -> None:
+                if told := view(row):
+                    watch.note(told)
+
+            watch.start(view.describe)
+            with closing(Trainer(settings, folder, world, report)) as trainer:
+                if resume and not trainer.resume():
+                    watch.note(f"{path} has no checkpoint yet: starting anew")
+                trainer.run()
+    if world.rank == 0:
+        lines = list(summary(read_log(path / METRICS)))
+        click.echo("\n".join(lines) if lines else f"trained for {settings.run.steps} steps")
+        click.echo(f"written to {path}; `verikit export {path} -o DIR` makes a plain transformers folder", err=True)
+
+
+def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
+    """Return a run's settings with changes, and say what differs.
+
+    Raises:
+        ConfigError: a setting is changed that the run stands on.
+    """
+    old = read_settings(run)
+    new = read_config(changed(old.model_dump(mode="json"), changes))
+    for line in differences(old, new):
+        if line.startswith(FIXED):
+            raise ConfigError(f"{run} can't go on with another {line}", hint="train a new run, with -o for its folder")
+        if not quiet:
+            click.echo(f"changed: {printable(line)}", err=True)
+    return new
+
+
+@click.command()
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Where it goes.")
+@click.option("--step", type=click.IntRange(0), help="Of the checkpoint; default the last.")
+def export(run: Path, out: Path, step: int | None) -> None:
+    """Write a trained run's model and tokenizer as a plain transformers folder, adapters merged into the weights."""
+    _need_torch()
+    from verikit.trainers.export import export_run
+
+    settings = read_settings(run)
+    click.echo(f"{export_run(run, settings, out, step)} -> {out}", err=True)
+
+
+def _need_torch() -> None:
+    try:
+        import torch  # noqa: F401 - asked here for a clear message
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(f"training (no {error.name})", "train") from None

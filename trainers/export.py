@@ -1,0 +1,41 @@
+"""A run's checkpoint as a plain transformers folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import transformers
+
+from verikit.errors import ConfigError
+from verikit.trainers import checkpoint
+from verikit.trainers.config import Config, find_recipe
+from verikit.trainers.policy import Policy
+from verikit.trainers.precision import merged, prepare_model
+from verikit.trainers.run import CHECKPOINTS, MODEL
+
+
+def export_run(run: Path, config: Config, out: Path, step: int | None = None) -> str:
+    """Write the model and tokenizer of a run's checkpoint to a folder; return the checkpoint's name.
+
+    Raises:
+        ConfigError: there is no such checkpoint, or the folder holds something else.
+    """
+    found = checkpoint.checkpoints(run / CHECKPOINTS)
+    if step is not None:
+        found = [path for path in found if checkpoint.read_state(path)["step"] == step]
+    if not found:
+        kept = ", ".join(path.name for path in checkpoint.checkpoints(run / CHECKPOINTS)) or "none"
+        raise ConfigError(f"{run} has no such checkpoint", hint=f"it keeps {kept}")
+    if out.exists() and any(out.iterdir()) and not (out / "config.json").exists():
+        raise ConfigError(f"{out} holds something that is no model", hint="choose another folder with -o")
+    kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
+    model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL))
+    policy = Policy(prepare_model(model, config))
+    checkpoint.load_weights(found[-1], policy)
+    merged(policy.model).save_pretrained(out)
+    for path in (run / MODEL).iterdir():
+        if path.name != "config.json":
+            shutil.copy(path, out / path.name)
+    return found[-1].name

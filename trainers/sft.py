@@ -1,0 +1,220 @@
+"""Supervised learning: next tokens under a mask, and classes of steps for a discriminative process reward model.
+
+Both read JSON lines and learn with `loss.kind = "likelihood"`: -log p at each learnt place, averaged over the batch.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+from verikit.engines.types import Request
+from verikit.errors import ConfigError, EngineError, SchemaError
+from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
+
+Row = Mapping[str, Any]
+
+
+class SFTOptions(BaseModel):
+    """[options] of `sft` and `step-labels`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: str = ""
+    """JSON lines; see the recipes for their forms."""
+    held_out: str = ""
+    """More of them, to evaluate on; "": the last `held_out_size` of `data` are kept apart."""
+    held_out_size: int = Field(default=0, ge=0)
+    batch: PositiveInt = 32
+    """Sequences a step."""
+    max_tokens: PositiveInt = 4096
+    """Longer sequences are left out, and counted."""
+
+
+class SFT(Recipe):
+    """Imitates completions.
+
+    A row is `{"prompt", "completion"}` (texts, continued as they stand), `{"messages": […]}` (by the chat template;
+    every assistant turn is learnt), or `{"ids", "mask"}` as `verikit synth` writes.
+    """
+
+    name: ClassVar[str] = "sft"
+    Options: ClassVar[type[BaseModel]] = SFTOptions
+
+    def __init__(self, options: SFTOptions, setting: Setting) -> None:
+        super().__init__(options, setting)
+        self.options: SFTOptions = options
+        self.left_out = 0
+        """Sequences left out for their length."""
+        if not options.data:
+            raise ConfigError("options.data names no file")
+        rows = self._read(options.data)
+        if options.held_out:
+            self.rows, self.held_out = rows, self._read(options.held_out)
+        else:
+            cut = len(rows) - options.held_out_size
+            self.rows, self.held_out = rows[:cut], rows[cut:]
+        if not self.rows:
+            raise ConfigError(f"{options.data} has no rows to learn from", hint="see options.held_out_size, max_tokens")
+
+    def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
+        """Return the next batch; each epoch is a shuffle of all rows, keyed by the seed."""
+        first = (step - 1) * self.options.batch
+        return [self._row(place) for place in range(first, first + self.options.batch)]
+
+    def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
+        """Return the mean -log p of the learnt tokens held out, and its exponential."""
+        if not self.held_out:
+            return {}
+        asked = [Request(list(one.ids), max_tokens=0, prompt_logprobs=0) for one in self.held_out]
+        losses = []
+        for one, generation in zip(self.held_out, sampler.generate(asked), strict=True):
+            if generation.error is not None:
+                raise generation.error
+            told = zip(one.mask, generation.prompt_logprobs, strict=True)
+            losses += [-logprob for own, logprob in told if own and logprob is not None]
+        return {"loss": fmean(losses)} if losses else {}
+
+    def metrics(self) -> dict[str, float]:
+        """Return how many sequences were too long."""
+        return {"left_out": float(self.left_out)}
+
+    def trajectory(self, row: Row) -> Trajectory:
+        """Make one sequence of a row.
+
+        Raises:
+            ValueError: the row has none of the forms; the message says why.
+        """
+        if "ids" in row:
+            ids, mask = list(map(int, row["ids"])), list(map(bool, row.get("mask", [1] * len(row["ids"]))))
+        elif "messages" in row:
+            ids, mask = self._conversation(row["messages"])
+        elif "prompt" in row and "completion" in row:
+            ids, mask = self._continued(row["prompt"], row["completion"])
+        else:
+            raise ValueError(f"needs prompt and completion, messages, or ids and mask; it has {', '.join(row)}")
+        if not any(mask[1:]):
+            raise ValueError("nothing in it is learnt")
+        return Trajectory(ids, mask, [0.0] * len(ids), None, "", weight=float(row.get("weight", 1.0)))
+
+    def _row(self, place: int) -> Trajectory:
+        epoch, at = divmod(place, len(self.rows))
+        order = random.Random(f"{self.setting.seed} {epoch}").sample(range(len(self.rows)), len(self.rows))
+        return self.rows[order[at]]
+
+    def _continued(self, prompt: str, completion: str) -> tuple[list[int], list[bool]]:
+        """Encode the two apart, so that the boundary lies between tokens, and close with the end token."""
+        tokenizer = self.setting.tokenizer
+        asked = list(tokenizer(prompt).input_ids)
+        own = [*tokenizer(completion, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
+        return asked + own, [False] * len(asked) + [True] * len(own)
+
+    def _conversation(self, messages: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[bool]]:
+        """Encode a conversation turn by turn; what the template adds after a prompt is learnt in assistant turns."""
+        tokenizer = self.setting.tokenizer
+        if not tokenizer.chat_template:
+            raise ValueError("the tokenizer has no chat template; give prompt and completion")
+        text = ""
+        ids: list[int] = []
+        mask: list[bool] = []
+        for end, message in enumerate(messages, 1):
+            own = message.get("role") == "assistant"
+            prompt = tokenizer.apply_chat_template(
+                list(messages[: end - 1]), tokenize=False, add_generation_prompt=True
+            )
+            whole = tokenizer.apply_chat_template(list(messages[:end]), tokenize=False)
+            for piece, learnt in ((prompt, False), (whole, True)) if own else ((whole, False),):
+                if not piece.startswith(text):
+                    raise ValueError("the chat template changes earlier turns, so turns can't be told apart")
+                new = tokenizer(piece[len(text) :], add_special_tokens=False).input_ids
+                ids, mask, text = [*ids, *new], [*mask, *[learnt] * len(new)], piece
+        return ids, mask
+
+    def _read(self, name: str) -> list[Trajectory]:
+        path = self.setting.folder / name
+        made = []
+        for number, row in _rows(path):
+            try:
+                one = self.trajectory(row)
+            except (ValueError, TypeError, KeyError, EngineError) as error:
+                raise SchemaError(str(error), file=path, line=number) from None
+            if len(one.ids) <= self.options.max_tokens:
+                made.append(one)
+            else:
+                self.left_out += 1
+        return made
+
+
+class StepLabelOptions(SFTOptions):
+    """[options] of `step-labels`."""
+
+    separator: str = "\n\n"
+    """Put after the problem and after each step; the class is learnt at a step's last token."""
+
+
+class StepLabels(SFT):
+    """Learns to classify the steps of a solution: a discriminative process reward model.
+
+    A row is `{"problem" or "prompt", "steps": [texts], "labels": […]}`: 1 for a right step, 0 for a wrong one, null for
+    one that is not learnt. The model gets a head over two classes, 1 being right.
+    """
+
+    name: ClassVar[str] = "step-labels"
+    Options: ClassVar[type[BaseModel]] = StepLabelOptions
+    model_class: ClassVar[str] = "AutoModelForTokenClassification"
+
+    def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
+        """Return nothing: a classifier does not sample; score the exported model instead."""
+        return {}
+
+    def trajectory(self, row: Row) -> Trajectory:
+        """Make one sequence of a row; the mask is True at the last token of every labelled step.
+
+        Raises:
+            ValueError: steps and labels don't fit.
+        """
+        problem, steps, labels = row.get("problem", row.get("prompt")), row.get("steps"), row.get("labels")
+        if not isinstance(problem, str) or not isinstance(steps, list) or not isinstance(labels, list):
+            raise ValueError(f"needs problem, steps and labels; it has {', '.join(row)}")
+        if len(steps) != len(labels):
+            raise ValueError(f"{len(steps)} steps and {len(labels)} labels")
+        tokenizer, separator = self.setting.tokenizer, self.options.model_dump()["separator"]
+        ids = list(tokenizer(problem + separator).input_ids)
+        mask, classes = [False] * len(ids), [0] * len(ids)
+        for text, label in zip(steps, labels, strict=True):
+            new = tokenizer(str(text) + separator, add_special_tokens=False).input_ids
+            ids += new
+            mask += [False] * (len(new) - 1) + [label is not None]
+            classes += [0] * (len(new) - 1) + [int(bool(label))]
+        if not any(mask):
+            raise ValueError("no step has a label")
+        return Trajectory(ids, mask, [0.0] * len(ids), None, "", labels=classes)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield (line, row) of a file of JSON lines.
+
+    Raises:
+        ConfigError: it can't be read.
+        SchemaError: a line is no JSON object.
+    """
+    try:
+        with open(path, encoding="utf-8") as stream:
+            for number, line in enumerate(stream, 1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise SchemaError(f"not JSON: {error}", file=path, line=number) from None
+                if not isinstance(row, dict):
+                    raise SchemaError("not a JSON object", file=path, line=number)
+                yield number, row
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None

@@ -1,0 +1,89 @@
+"""What a person sees of a run: one live line while it trains, and a table with curves at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from verikit.terminal import table
+from verikit.trainers.config import Config
+
+Row = Mapping[str, Any]
+HELD_OUT = "held-out/"
+_BARS = "▁▂▃▄▅▆▇█"
+_SHOWN = {
+    "reward": "reward {:.3f}",
+    "passed": "right {:.0%}",
+    "loss": "loss {:.3f}",
+    "kl": "KL {:.4f}",
+    "entropy": "entropy {:.2f}",
+    "clip_share": "clip {:.1%}",
+    "zero_variance": "same reward {:.0%}",
+    "unscored": "unscored {:.0f}",
+    "tokens_per_second": "{:,.0f} tok/s",
+    "memory_mb": "{:,.0f} MB",
+}
+
+
+class View:
+    """Keeps the last line of metrics, and tells it as one line of text."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._row: Row = {}
+        self._held_out = ""
+
+    def __call__(self, row: Row) -> str:
+        """Take a line of metrics; returns what is to be said of held-out figures, "" for a step's own line."""
+        if not any(name.startswith(HELD_OUT) for name in row):
+            self._row = row
+            return ""
+        told = ", ".join(f"{name.removeprefix(HELD_OUT)} {row[name]:.3f}" for name in row if name.startswith(HELD_OUT))
+        self._held_out = told.partition(",")[0]
+        return f"step {row['step']}: held-out {told}"
+
+    def describe(self, seconds: float) -> str:
+        """Return the live line."""
+        row = self._row
+        if not row:
+            return f"starting {seconds:.0f} s"
+        warming = str(row["phase"]).startswith("0") and self._config.warmup is not None
+        steps = self._config.warmup.steps if warming and self._config.warmup else self._config.run.steps
+        parts = [f"{'warm-up' if warming else 'step'} {row['step']}/{steps}"]
+        hidden = {"reward", "passed", "kl", "clip_share", "zero_variance", "unscored"} if warming else {"loss"}
+        parts += [text.format(row[name]) for name, text in _SHOWN.items() if name in row and name not in hidden]
+        parts += [f"{name.removeprefix('part/')} {row[name]:.3f}" for name in row if name.startswith("part/")]
+        if self._held_out and not warming:
+            parts.append(f"held-out {self._held_out}")
+        left = (steps - int(row["step"])) * float(row["seconds_step"])
+        return " · ".join([*parts, f"{int(left) // 60}:{int(left) % 60:02d} left"])
+
+
+def summary(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the end of a run: held-out figures at the first and last evaluation and the reward, each with its curve."""
+    held_out: dict[str, list[float]] = {}
+    rewards: list[float] = []
+    for row in rows:
+        if not str(row["phase"]).startswith("1"):
+            continue
+        if "reward" in row:
+            rewards.append(float(row["reward"]))
+        for name in row:
+            if name.startswith(HELD_OUT):
+                held_out.setdefault(name.removeprefix(HELD_OUT), []).append(float(row[name]))
+    lines = [
+        [name, f"{values[0]:.3f}", f"{values[-1]:.3f}", curve(values)] for name, values in held_out.items() if values
+    ]
+    if len(rewards) > 1:
+        lines.append(["reward of a step", f"{rewards[0]:.3f}", f"{rewards[-1]:.3f}", curve(rewards)])
+    if lines:
+        yield from table(["held out", "before", "after", "curve"], lines)
+
+
+def curve(values: Sequence[float], width: int = 24) -> str:
+    """Return a line of bars, from the least value to the greatest; more values than `width` are averaged in runs."""
+    size = max(1, -(-len(values) // width))
+    means = [sum(run) / len(run) for run in (values[at : at + size] for at in range(0, len(values), size))]
+    low, high = min(means), max(means)
+    step = (high - low) / (len(_BARS) - 1) or 1.0
+    return "".join(_BARS[round((value - low) / step)] for value in means)

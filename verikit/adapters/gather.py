@@ -1,0 +1,131 @@
+"""Gathers one-sample calls of many threads or coroutines into batches.
+
+Stacks that ask for one score at a time (verl, OpenRLHF, verifiers, a server's requests) still reach a verifier's batch
+form: whatever waits when a scoring thread becomes free is one batch. No event loop of ours, no time window to tune.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from verikit.errors import VerikitError
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier, score_all
+
+Item = tuple[Sample, "Future[Score]"]
+
+
+class Overloaded(VerikitError):
+    """More samples wait than may."""
+
+
+class Gather:
+    """Scores samples handed in one by one, in batches, in threads of its own; they end with the process.
+
+    Args:
+        verifier: What scores them.
+        max_batch: Samples to a batch.
+        threads: Batches scored side by side; the first is started with the first sample.
+        max_waiting: Samples that may wait; None: any number.
+    """
+
+    def __init__(
+        self, verifier: Verifier, *, max_batch: int = 256, threads: int = 2, max_waiting: int | None = None
+    ) -> None:
+        self.verifier = verifier
+        self.max_batch = max_batch
+        self.max_waiting = max_waiting
+        self._threads = threads
+        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._running: list[threading.Thread] = []
+        self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """Samples that no thread has taken yet."""
+        return self._queue.qsize()
+
+    def submit(self, sample: Sample) -> Future[Score]:
+        """Hand in a sample; its score comes as the future's result, a wrongly set up verifier as its exception.
+
+        Raises:
+            Overloaded: as many samples wait as may, or the gatherer is closed.
+        """
+        if self._closed:
+            raise Overloaded("no more samples are taken")
+        if self.max_waiting is not None and self._queue.qsize() >= self.max_waiting:
+            raise Overloaded(f"{self.max_waiting} samples are waiting already", hint="try again later")
+        future: Future[Score] = Future()
+        self._queue.put((sample, future))
+        if len(self._running) < self._threads:
+            self._start()
+        return future
+
+    async def score(self, sample: Sample) -> Score:
+        """Score one sample, in a batch with what else waits."""
+        return await asyncio.wrap_future(self.submit(sample))
+
+    def close(self) -> None:
+        """Score what waits and stop; idempotent."""
+        with self._lock:
+            self._closed = True
+            for _ in self._running:
+                self._queue.put(None)
+            running, self._running = self._running, []
+        for thread in running:
+            thread.join()
+
+    def _start(self) -> None:
+        with self._lock:
+            if len(self._running) < self._threads and not self._closed:
+                thread = threading.Thread(target=self._work, name="verikit-gather", daemon=True)
+                self._running.append(thread)
+                thread.start()
+
+    def _work(self) -> None:
+        while True:
+            batch: list[Item] = []
+            item = self._queue.get()
+            while item is not None:
+                if item[1].set_running_or_notify_cancel():
+                    batch.append(item)
+                if len(batch) >= self.max_batch:
+                    break
+                try:
+                    item = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+            if batch:
+                self._score(batch)
+            if item is None:
+                return
+
+    def _score(self, batch: Sequence[Item]) -> None:
+        try:
+            scores = score_all(self.verifier, [sample for sample, _ in batch])
+        except VerikitError as error:  # the verifier is set up wrongly: that is for every caller to hear
+            for _, future in batch:
+                future.set_exception(error)
+            return
+        for (_, future), score in zip(batch, scores, strict=True):
+            future.set_result(score)
+
+
+_gathered: dict[tuple[int, int], Gather] = {}
+"""By process (a fork inherits no threads) and verifier, which the gatherer keeps alive."""
+_lock = threading.Lock()
+
+
+def gathered(verifier: Verifier) -> Gather:
+    """The one gatherer of a verifier in this process, made when it is first asked for."""
+    key = (os.getpid(), id(verifier))
+    with _lock:
+        if key not in _gathered:
+            _gathered[key] = Gather(verifier)
+        return _gathered[key]

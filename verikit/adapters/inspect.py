@@ -1,0 +1,52 @@
+"""Inspect: a scorer, `Task(..., scorer=to_inspect("answer"))`; what has no score is Inspect's own unscored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from verikit.adapters.reward import Reward, prompt_of
+from verikit.errors import MissingExtra
+from verikit.types import Sample
+from verikit.verifier import Verifier
+
+
+def to_inspect(verifier: str | Verifier, *, name: str | None = None) -> Any:
+    """Make a scorer for Inspect (`inspect_ai`), with mean and standard error as its metrics.
+
+    The target is the gold, the task's metadata the sample's meta; single calls are gathered into batches.
+
+    Args:
+        verifier: A verifier or its spec.
+        name: The scorer's name in Inspect's log; None: the verifier's.
+
+    Raises:
+        MissingExtra: inspect_ai is not installed.
+        SpecError: the spec can't be read.
+    """
+    try:
+        from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+        from inspect_ai.solver import TaskState
+    except ImportError:
+        raise MissingExtra("inspect_ai", "inspect_ai") from None
+    reward = Reward(verifier, name, None)
+
+    @scorer(metrics=[mean(), stderr()], name=reward.__name__)
+    def made() -> Scorer:
+        async def score(state: TaskState, target: Target) -> Score:
+            golds = list(target)
+            sample = Sample(
+                prompt_of(state.input),
+                state.output.completion,
+                golds[0] if len(golds) == 1 else golds or None,
+                str(state.sample_id),
+                dict(state.metadata or {}),
+            )
+            found = await reward.score_one(sample)
+            if found.value is None:
+                return Score.unscored(reason="scoring_failed", answer=found.answer, explanation=found.reason)
+            parts = {one: part.value for one, part in found.parts.items()}
+            return Score(value=found.value, answer=found.answer, explanation=found.reason, metadata={"parts": parts})
+
+        return score
+
+    return made()

@@ -1,0 +1,102 @@
+"""What the adapters have in common: a verifier with a name and a policy for what has no score, and texts as samples."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from verikit.adapters.gather import gathered
+from verikit.errors import UsageError
+from verikit.spec import load
+from verikit.types import Prompt, Sample, Score
+from verikit.verifier import Verifier, score_all
+
+GOLD_KEYS = ("answer", "ground_truth", "solution", "gold", "target", "label")
+"""Columns a gold answer is looked for in, in this order."""
+_log = logging.getLogger("verikit")
+
+
+class Reward:
+    """A verifier as another stack's callable: it has a `__name__`, can be pickled, and works in any thread."""
+
+    def __init__(self, verifier: str | Verifier, name: str | None, unscored: float | None) -> None:
+        self.verifier = load(verifier)
+        self.unscored = unscored
+        self.__name__ = name or self.verifier.name
+        self._told = False
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score a batch."""
+        return self._noted(score_all(self.verifier, samples))
+
+    async def score_one(self, sample: Sample) -> Score:
+        """Score one sample, gathered into a batch with what other callers wait for."""
+        return self._noted([await gathered(self.verifier).score(sample)])[0]
+
+    def value(self, score: Score) -> float | None:
+        """The reward: the score's value, or what stands for none."""
+        return self.unscored if score.value is None else score.value
+
+    def _noted(self, scores: list[Score]) -> list[Score]:
+        """Log the first sample that has no score: a run where that happens should be looked at."""
+        if not self._told and (lost := next((score for score in scores if not score.scored), None)):
+            self._told = True
+            _log.warning("%s could not score a sample (%s): %s", self.__name__, lost.status, lost.reason)
+        return scores
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.verifier!r}, name={self.__name__!r}, unscored={self.unscored!r})"
+
+
+def text_of(completion: Any) -> str:
+    """A completion's text: as it is, or what the assistant says in a list of messages.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, Mapping):
+        completion = [completion]
+    if not isinstance(completion, Iterable):
+        raise UsageError(f"a completion is a text or a list of messages, not a {type(completion).__name__}")
+    turns = [message for message in map(as_mapping, completion) if message.get("role", "assistant") == "assistant"]
+    return "\n".join(text for turn in turns if (text := _content(turn.get("content"))))
+
+
+def as_mapping(message: Any) -> Mapping[str, Any]:
+    """A message as a mapping; objects with `role` and `content` become one."""
+    if isinstance(message, Mapping):
+        return message
+    return {"role": getattr(message, "role", "assistant"), "content": getattr(message, "content", "")}
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, str) or content is None:
+        return content or ""
+    texts = (part.get("text") if isinstance(part, Mapping) else getattr(part, "text", None) for part in content)
+    return "".join(str(text) for text in texts if text)
+
+
+def prompt_of(prompt: Any) -> Prompt:
+    """A prompt as a text or plain messages."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    return [
+        {"role": str(message.get("role", "user")), "content": _content(message.get("content"))}
+        for message in map(as_mapping, prompt)
+    ]
+
+
+def gold_of(gold: Any) -> str | list[str] | None:
+    """A gold as a verifier takes it: a text, accepted texts, or None; numbers become text."""
+    if gold is None or isinstance(gold, str):
+        return gold
+    if isinstance(gold, Mapping):
+        return gold_of(next((gold[key] for key in ("target", *GOLD_KEYS) if key in gold), None))
+    if hasattr(gold, "tolist"):  # numpy, as read from parquet
+        gold = gold.tolist()
+    if isinstance(gold, (list, tuple)):
+        return [str(one) for one in gold]
+    return str(gold)

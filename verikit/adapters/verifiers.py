@@ -1,0 +1,72 @@
+"""PrimeIntellect verifiers: a reward for a v1 task (`fn = "reward.py:reward"` in its config) or the older `Rubric`.
+
+Both pick arguments by name: v1 has `task` and `trace`, the older one `prompt`, `completion`, `answer`, `state`, `info`.
+A sample without a score raises `Unscored`: v1 keeps that as the trace's error and the reward as missing. The older
+`Rubric` would log it and count 0.0; give `unscored` for it, and look at `state["verikit"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of, text_of
+from verikit.errors import Unscored
+from verikit.types import Sample
+from verikit.verifier import Verifier
+
+
+class VerifiersReward(Reward):
+    """Awaited by verifiers for one rollout; single calls are gathered into batches."""
+
+    async def __call__(
+        self,
+        prompt: Any = None,
+        completion: Any = None,
+        answer: Any = None,
+        state: Any = None,
+        task: Any = None,
+        info: Any = None,
+        trace: Any = None,
+    ) -> float:
+        """Reward one rollout.
+
+        Raises:
+            Unscored: it has no score, and no number stands for that.
+        """
+        sample = _of_trace(task, trace) if trace is not None else _of_rollout(prompt, completion, answer, info)
+        score = await self.score_one(sample)
+        if isinstance(state, MutableMapping):
+            state["verikit"] = {"status": score.status, "reason": score.reason, "answer": score.answer}
+        value = self.value(score)
+        if value is None:
+            raise Unscored(f"{self.__name__}: {score.status}: {score.reason}")
+        return value
+
+
+def _of_rollout(prompt: Any, completion: Any, answer: Any, info: Any) -> Sample:
+    meta = dict(info) if isinstance(info, Mapping) else {}
+    return Sample(prompt_of(prompt), text_of(completion if completion is not None else ""), gold_of(answer), meta=meta)
+
+
+def _of_trace(task: Any, trace: Any) -> Sample:
+    data = task.model_dump() if hasattr(task, "model_dump") else dict(vars(task))
+    key = next((one for one in GOLD_KEYS if data.get(one) is not None), None)
+    gold = gold_of(data.pop(key)) if key else None
+    return Sample(prompt_of(data.pop("prompt", None)), str(trace.last_reply), gold, meta=data)
+
+
+def to_verifiers(
+    verifier: str | Verifier, *, unscored: float | None = None, name: str | None = None
+) -> VerifiersReward:
+    """Make a reward for PrimeIntellect verifiers (and so for prime-rl).
+
+    Args:
+        verifier: A verifier or its spec.
+        unscored: The reward of a rollout without a score; None raises `Unscored`, which v1 keeps apart from rewards.
+        name: Under which it is logged; None: the verifier's.
+
+    Raises:
+        SpecError: the spec can't be read.
+    """
+    return VerifiersReward(verifier, name, unscored)

@@ -1,0 +1,108 @@
+"""verl: `custom_reward_function.path=reward.py`, whose `compute_score = to_verl("answer")`.
+
+The naive, DAPO and reward-loop managers call for one sample (`data_source, solution_str, ground_truth, extra_info`),
+the batch manager for many under plural names; the reward loop awaits coroutines (verl 0.9.1,
+`workers/reward_manager`, `experimental/reward_loop`). verl knows no missing score: the dict says `scored`, and verl
+keeps it as a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verikit.adapters.reward import Reward, gold_of, prompt_of
+from verikit.errors import UsageError
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+
+
+class VerlReward(Reward):
+    """Called by verl for one sample or for a batch."""
+
+    def __call__(
+        self,
+        data_source: Any = None,
+        solution_str: str | None = None,
+        ground_truth: Any = None,
+        extra_info: Mapping[str, Any] | None = None,
+        *,
+        data_sources: Sequence[Any] | None = None,
+        solution_strs: Sequence[str] | None = None,
+        ground_truths: Sequence[Any] | None = None,
+        extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Reward one sample, or under the plural names a list of them; a dict each, with `score` and `scored`."""
+        if solution_strs is None:
+            return self.result(self.score([self.sample(data_source, solution_str, ground_truth, extra_info)])[0])
+        many = len(solution_strs)
+        columns = (one if one is not None else [None] * many for one in (data_sources, ground_truths, extra_infos))
+        samples = [
+            self.sample(source, text, gold, info)
+            for text, source, gold, info in zip(solution_strs, *columns, strict=True)
+        ]
+        return [self.result(score) for score in self.score(samples)]
+
+    @staticmethod
+    def sample(source: Any, text: str | None, gold: Any, info: Mapping[str, Any] | None) -> Sample:
+        """A sample; `data_source` and `extra_info` are its meta, the question among them its prompt."""
+        if text is None:
+            raise UsageError("verl passed no solution_str")
+        info = dict(info or {})
+        prompt = info.get("prompt", info.get("question", info.get("problem", "")))
+        return Sample(prompt_of(prompt), text, gold_of(gold), meta={**info, "data_source": source})
+
+    def result(self, score: Score) -> dict[str, float | str]:
+        """The same keys for every sample: verl collects them as columns."""
+        value = self.value(score)
+        assert value is not None
+        return {"score": value, "scored": float(score.scored), "pred": score.answer or "", "reason": score.reason}
+
+
+class AsyncVerlReward(VerlReward):
+    """The same for verl's reward loop: single calls are gathered into batches."""
+
+    async def __call__(
+        self,
+        data_source: Any = None,
+        solution_str: str | None = None,
+        ground_truth: Any = None,
+        extra_info: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, float | str]:
+        """Reward one sample."""
+        return self.result(await self.score_one(self.sample(data_source, solution_str, ground_truth, extra_info)))
+
+
+def to_verl(verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None) -> VerlReward:
+    """Make a `compute_score` for verl.
+
+    Args:
+        verifier: A verifier or its spec.
+        unscored: The `score` of a sample without one; its `scored` is then 0.0.
+        name: Its `__name__`; None: the verifier's.
+
+    Raises:
+        SpecError: the spec can't be read.
+    """
+    return VerlReward(verifier, name, unscored)
+
+
+def to_verl_async(verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None) -> Any:
+    """Make a coroutine function `compute_score` for verl's reward loop, which gathers single calls into batches.
+
+    verl asks `inspect.iscoroutinefunction`, which a callable object does not pass: this is a plain function, defined in
+    the file that verl imports, and is not pickled.
+
+    Raises:
+        SpecError: the spec can't be read.
+    """
+    reward = AsyncVerlReward(verifier, name, unscored)
+
+    async def compute_score(
+        data_source: Any = None, solution_str: str = "", ground_truth: Any = None, extra_info: Any = None, **kwargs: Any
+    ) -> dict[str, float | str]:
+        return await reward(data_source, solution_str, ground_truth, extra_info, **kwargs)
+
+    return compute_score
