@@ -141,7 +141,10 @@ class Learner:
             done = (step - options.warmup_steps) / max(1, self.steps - options.warmup_steps)
             rate = options.lr * (0.1 + 0.9 * (1 + math.cos(math.pi * min(1.0, done))) / 2)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            if isinstance(group["lr"], Tensor):  # torchao's optimizers
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
         return rate
 
 

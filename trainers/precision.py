@@ -8,6 +8,7 @@ lost (torchao). LoRA is peft's.
 from __future__ import annotations
 
 import os
+import warnings
 from importlib.util import find_spec
 from typing import Any
 
@@ -56,7 +57,9 @@ def prepare_model(model: Any, config: Config) -> Any:
     if precision.lora_rank:
         model = _with_lora(model, config)
     if precision.checkpointing:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        # transformers 5.23 renamed it
+        enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+        enable({"use_reentrant": False})
         model.train()  # transformers checkpoints activations in this mode only; dropout is zero
     if precision.compile:
         for layer in _layers(model):
@@ -116,7 +119,9 @@ def _with_lora(model: Any, config: Config) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         try:
-            return get_peft_model(model, options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # of transformers' names that peft still uses
+                return get_peft_model(model, options)
         except ValueError as error:
             raise ConfigError(f"precision.lora_targets: {' '.join(str(error).split())[:200]}") from None
 

@@ -125,11 +125,10 @@ class SFT(Recipe):
         mask: list[bool] = []
         for end, message in enumerate(messages, 1):
             own = message.get("role") == "assistant"
-            prompt = tokenizer.apply_chat_template(
-                list(messages[: end - 1]), tokenize=False, add_generation_prompt=True
-            )
+            before = list(messages[: end - 1]) if own else []
+            prompt = tokenizer.apply_chat_template(before, tokenize=False, add_generation_prompt=True) if before else ""
             whole = tokenizer.apply_chat_template(list(messages[:end]), tokenize=False)
-            for piece, learnt in ((prompt, False), (whole, True)) if own else ((whole, False),):
+            for piece, learnt in ((prompt, False), (whole, True)) if before else ((whole, own),):
                 if not piece.startswith(text):
                     raise ValueError("the chat template changes earlier turns, so turns can't be told apart")
                 new = tokenizer(piece[len(text) :], add_special_tokens=False).input_ids

@@ -127,7 +127,7 @@ class SingleTurn(Recipe):
         """Return the mean score on the held-out problems; what is unscored is left out."""
         requests = [
             Request(
-                sampler.encode(self.prompt(problem)),
+                self._encode(sampler, problem),
                 n=n,
                 max_tokens=self.options.max_tokens,
                 temperature=temperature,
@@ -192,12 +192,15 @@ class SingleTurn(Recipe):
 
     def _encoded(self, sampler: Sampler, index: int) -> list[int]:
         if index not in self._ids:
-            try:
-                self._ids[index] = sampler.encode(self.prompt(self.problems[index]))
-            except EngineError as error:
-                hint = "options.chat = false asks a base model, which continues texts"
-                raise ConfigError(f"problem {index + 1}: {error}", hint=hint) from None
+            self._ids[index] = self._encode(sampler, self.problems[index])
         return self._ids[index]
+
+    def _encode(self, sampler: Sampler, problem: Group) -> list[int]:
+        try:
+            return sampler.encode(self.prompt(problem))
+        except EngineError as error:
+            hint = "options.chat = false asks a base model, which continues texts"
+            raise ConfigError(f"problem {problem.id}: {error}", hint=hint) from None
 
     def _trajectory(
         self, number: int, problem: Group, generation: Generation, output: Output, score: Score

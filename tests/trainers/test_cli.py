@@ -1,0 +1,109 @@
+"""The commands: train, resume, export, and what a person is told."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from tests.trainers.conftest import TINY  # noqa: E402
+from verikit.cli import cli  # noqa: E402
+from verikit.errors import ConfigError  # noqa: E402
+from verikit.trainers.view import View, curve, summary  # noqa: E402
+
+SETS = [
+    part
+    for key, value in {**TINY, "run.steps": 2, "run.save_every": 1, "run.evaluate_every": 1}.items()
+    for part in ("--set", f"{key}={value}")
+]
+
+
+def run(*arguments, catch=False):
+    return CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=catch, standalone_mode=False)
+
+
+def test_a_run_shows_its_table_exports_a_plain_folder_and_goes_on(tmp_path):
+    done = run("train", "arithmetic", "-o", tmp_path / "run", *SETS)
+    assert "held out" in done.output
+    assert "sampled" in done.output
+    run("export", tmp_path / "run", "-o", tmp_path / "model")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    assert 90_000 < model.num_parameters() < 120_000
+    assert tokenizer.decode(tokenizer("12+34=").input_ids) == "12+34="
+    more = run("train", "--resume", tmp_path / "run", "--set", "run.steps=3")
+    assert "changed: run.steps: 2 -> 3" in more.output + (more.stderr or "")
+    metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in metrics if "reward" in row] == [1, 2, 3]
+
+
+def test_a_resume_with_another_model_is_refused_by_name(tmp_path):
+    run("train", "arithmetic", "-o", tmp_path / "run", *SETS)
+    with pytest.raises(ConfigError, match="can't go on with another seed: 0 -> 1"):
+        run("train", "--resume", tmp_path / "run", "--set", "seed=1")
+
+
+def test_a_dry_run_prints_the_resolved_settings_and_trains_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = json.loads(run("train", "arithmetic", "--dry-run", "--set", "run.steps=7").output)
+    assert (shown["run"]["steps"], shown["options"]["reward"]) == (7, "answer")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_without_an_end_token_or_a_chat_template_is_named(tmp_path):
+    from tests.engines import tiny
+
+    tiny.save(tmp_path / "plain", template=False)
+    data = tmp_path / "problems.jsonl"
+    data.write_text('{"prompt": "1+1", "answer": "2"}\n' * 4)
+    sets = [
+        "--set",
+        f"options.data={data}",
+        "--set",
+        "options.held_out_size=1",
+        "--set",
+        "precision.checkpointing=false",
+    ]
+    with pytest.raises(ConfigError, match="no chat template") as told:
+        run("train", "math", "-o", tmp_path / "a", "--set", f"model.path={tmp_path / 'plain'}", *sets)
+    assert "options.chat = false" in told.value.hint
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        path = tmp_path / "plain" / name
+        if path.exists():
+            kept = {key: value for key, value in json.loads(path.read_text()).items() if key != "eos_token"}
+            path.write_text(json.dumps(kept))
+    with pytest.raises(ConfigError, match="no eos token"):
+        run("train", "math", "-o", tmp_path / "b", "--set", f"model.path={tmp_path / 'plain'}", *sets)
+
+
+def test_prompts_over_the_limit_are_left_out_and_all_of_them_too_long_is_an_error(tmp_path):
+    from tests.engines import tiny
+
+    tiny.save(tmp_path / "model")
+    data = tmp_path / "problems.jsonl"
+    data.write_text(('{"prompt": "' + "the quick brown fox " * 20 + '", "answer": "2"}\n') * 4)
+    sets = ["--set", f"options.data={data}", "--set", "options.max_prompt_tokens=9", "--set", "options.held_out_size=1"]
+    sets += ["--set", f"model.path={tmp_path / 'model'}", "--set", "run.evaluate_every=0"]
+    with pytest.raises(ConfigError, match="max_prompt_tokens = 9"):
+        run("train", "math", "-o", tmp_path / "a", *sets, "--set", "options.evaluate_samples=0")
+
+
+def test_the_live_line_tells_step_reward_and_what_is_left():
+    from verikit.trainers.config import load_config
+
+    view = View(load_config("arithmetic"))
+    row = {"phase": "1-train", "step": 30, "reward": 0.5, "kl": 0.001, "tokens_per_second": 1234.5, "seconds_step": 2.0}
+    assert view(row) == ""
+    assert view.describe(9.0) == "step 30/60 · reward 0.500 · KL 0.0010 · 1,234 tok/s · 1:00 left"
+    assert view({"phase": "1-train", "step": 30, "held-out/sampled": 0.75}) == "step 30: held-out sampled 0.750"
+
+
+def test_a_curve_rises_with_its_values():
+    assert curve([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+    assert len(curve(list(range(1000)))) <= 24
+    assert curve([1.0, 1.0]) == "▁▁"
+    assert list(summary([])) == []

@@ -1,0 +1,82 @@
+"""Several processes: the same tokens and weights as one, DDP and FSDP2, and exact resumes. Each run is torchrun's."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytestmark = pytest.mark.slow
+
+SETS = {
+    "run.steps": 4, "run.save_every": 2, "warmup.steps": 60, "warmup.gate": 0, "run.evaluate_every": 0,
+    "options.held_out_size": 16, "options.prompts": 6, "options.samples": 6, "run.samples_every": 1,
+    "batch.tokens": 256,
+}  # fmt: skip
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def command(processes, *arguments):
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes > 1 else []
+    return [sys.executable, *start, "-m", "verikit", *map(str, arguments)]
+
+
+def sets(**changes):
+    return [part for key, value in {**SETS, **changes}.items() for part in ("--set", f"{key}={value}")]
+
+
+def train(folder, processes, kind="ddp", resume=False, **changes):
+    what = ["train", "-q", "--resume", folder] if resume else ["train", "-q", "arithmetic", "-o", folder]
+    more = sets(**{"distributed.kind": kind} if processes > 1 else {}, **changes) if not resume else []
+    more = ["--set", "run.steps=4"] if resume else more
+    done = subprocess.run(
+        command(processes, *what, *more), env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return weights(folder)
+
+
+def weights(folder):
+    from safetensors.torch import load_file
+
+    subprocess.run(command(1, "export", folder, "-o", folder / "model"), env=ENVIRONMENT, check=True, timeout=300)
+    return load_file(folder / "model/model.safetensors")
+
+
+def apart(a, b):
+    return max((a[name] - b[name]).abs().max().item() for name in a)
+
+
+def sampled(folder):
+    rows = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    return [(row["step"], row["prompt"], row["completion"], row["reward"]) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    kinds = {"one": (1, "ddp"), "ddp": (2, "ddp"), "fsdp2": (2, "fsdp2")}
+    return folder, {name: train(folder / name, *kind) for name, kind in kinds.items()}
+
+
+def test_two_processes_sample_the_same_tokens_and_learn_the_same_weights_as_one(runs):
+    folder, found = runs
+    assert sampled(folder / "one") == sampled(folder / "ddp") == sampled(folder / "fsdp2")
+    assert apart(found["one"], found["ddp"]) <= 1e-6
+    assert apart(found["one"], found["fsdp2"]) <= 1e-6
+
+
+def test_fsdp2_equals_ddp_to_the_bit(runs):
+    _, found = runs
+    assert apart(found["ddp"], found["fsdp2"]) == 0
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp2"])
+def test_T10_a_resume_on_two_processes_is_exact_to_the_bit(runs, tmp_path, kind):
+    _, found = runs
+    train(tmp_path / "cut", 2, kind, **{"run.steps": 2})
+    resumed = train(tmp_path / "cut", 2, kind, resume=True)
+    assert apart(found[kind], resumed) == 0

@@ -1,0 +1,102 @@
+"""Number formats and memory savers: each trains, and is what it says."""
+
+import os
+
+import pytest
+
+from tests.trainers.conftest import make, settings, train
+from tests.trainers.test_grpo import JITTER
+from verikit.errors import ConfigError
+from verikit.trainers import precision
+from verikit.trainers.run import read_log
+
+torch = pytest.importorskip("torch")
+
+
+def test_threads_are_those_asked_for_or_this_processes_share(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert precision.set_threads(0) == 3
+    assert precision.set_threads(1) == 1
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "999")
+    assert precision.set_threads(0) == 1
+    assert precision.has_amx() in (True, False)
+
+
+def test_lora_trains_adapters_alone_and_its_reference_is_the_model_without_them(tmp_path):
+    pytest.importorskip("peft")
+    config = settings(precision__lora_rank=4, optimizer__lr=1e-2, kl__coefficient=0.1, **JITTER).model_copy(
+        update={"warmup": None}
+    )
+    trainer = make(tmp_path / "run", config)
+    before = {name: one.detach().clone() for name, one in trainer.policy.named_parameters()}
+    trainer.run()
+    moved = {name for name, one in trainer.policy.named_parameters() if not torch.equal(one, before[name])}
+    assert moved
+    assert all("lora_" in name for name in moved)
+    assert trainer.reference is not None
+    rows = [row for row in read_log(tmp_path / "run/metrics.jsonl") if "kl" in row and row["phase"] == "1-train"]
+    assert rows[0]["kl"] == pytest.approx(0, abs=1e-6)
+    assert rows[-1]["kl"] > 0
+    trainer.close()
+    trainer.folder.close()
+    from transformers import AutoModelForCausalLM
+
+    from verikit.trainers.export import export_run
+
+    export_run(tmp_path / "run", config, tmp_path / "model")
+    merged = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
+    assert not any("lora" in name for name, _ in merged.named_parameters())
+    ids = torch.tensor([[3, 4, 5]])
+    with torch.no_grad():
+        live = trainer.policy.model(input_ids=ids).logits
+        assert torch.allclose(merged(input_ids=ids).logits, live, atol=1e-4)
+
+
+@pytest.mark.slow  # torchao compiles its step
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("kind", ["adamw8bit", "adamw-stochastic"])
+def test_the_optimizers_of_torchao_train(tmp_path, kind):
+    pytest.importorskip("torchao")
+    extra = {"model__dtype": "bfloat16", "precision__master": "stochastic"} if "stochastic" in kind else {}
+    train(tmp_path / "run", settings(optimizer__kind=kind, warmup__optimizer__kind=kind, **extra, **JITTER))
+    rows = [row for row in read_log(tmp_path / "run/metrics.jsonl") if "reward" in row]
+    assert all(row["grad_norm"] > 0 and not row["skipped"] for row in rows)
+
+
+def test_an_optimizer_that_is_none_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="'adam' is none of adamw"):
+        make(tmp_path / "run", settings(warmup__optimizer__kind="adam"))
+
+
+@pytest.mark.parametrize("master", ["float32", "stochastic"])
+def test_bf16_learns_about_the_same_step(tmp_path, master):
+    plain = make(tmp_path / "plain", settings(**JITTER))
+    half = make(tmp_path / "half", settings(precision__master=master, **JITTER))
+    for trainer in (plain, half):
+        trainer._warm_up()
+        trainer._train_step(1)
+        trainer.close()
+        trainer.folder.close()
+    norms = [
+        next(row["grad_norm"] for row in read_log(tmp_path / name / "metrics.jsonl")) for name in ("plain", "half")
+    ]
+    assert norms[1] == pytest.approx(norms[0], rel=0.05)
+    kept = next(half.policy.parameters()).dtype
+    assert kept == (torch.float32 if master == "float32" else torch.bfloat16)
+
+
+def test_activation_checkpointing_changes_no_gradient(tmp_path):
+    plain = train(tmp_path / "plain", settings(run__steps=1, **JITTER))
+    saved = train(tmp_path / "saved", settings(run__steps=1, precision__checkpointing=True, **JITTER))
+    assert max((plain[name] - saved[name]).abs().max().item() for name in plain) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_compiled_layers_learn_the_same(tmp_path):
+    if os.system("which g++ > /dev/null") != 0:
+        pytest.skip("no compiler")
+    plain = train(tmp_path / "plain", settings(run__steps=1, **JITTER))
+    compiled = train(tmp_path / "compiled", settings(run__steps=1, precision__compile=True, **JITTER))
+    assert max((plain[name] - compiled[name]).abs().max().item() for name in plain) < 1e-4

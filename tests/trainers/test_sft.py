@@ -1,0 +1,123 @@
+"""Supervised learning: what of each form of row is learnt, and that it is learnt."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from tests.engines import tiny  # noqa: E402
+from tests.trainers.conftest import train  # noqa: E402
+from verikit.errors import ConfigError, SchemaError  # noqa: E402
+from verikit.trainers.config import load_config  # noqa: E402
+from verikit.trainers.recipe import Setting  # noqa: E402
+from verikit.trainers.run import read_log  # noqa: E402
+from verikit.trainers.sft import SFT, SFTOptions, StepLabelOptions, StepLabels  # noqa: E402
+
+
+def recipe(tmp_path, *rows, kind=SFT, template=True, **options):
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = (SFTOptions if kind is SFT else StepLabelOptions)(data="data.jsonl", **options)
+    return kind(made, Setting(tiny.tokenizer(template), 0, tmp_path))
+
+
+def learnt(one):
+    ids = [token for token, own in zip(one.ids, one.mask, strict=True) if own]
+    return tiny.tokenizer().decode(ids)
+
+
+def test_of_a_prompt_and_completion_the_completion_and_its_end_are_learnt(tmp_path):
+    one = recipe(tmp_path, {"prompt": "the quick", "completion": " brown fox"}).rows[0]
+    assert learnt(one) == " brown fox</s>"
+
+
+def test_of_a_conversation_every_assistant_turn_is_learnt(tmp_path):
+    turns = [("user", "yes"), ("assistant", "no"), ("user", "maybe"), ("assistant", "fox")]
+    one = recipe(tmp_path, {"messages": [{"role": r, "content": c} for r, c in turns]}).rows[0]
+    assert learnt(one) == " no</s> fox</s>"
+    whole = tiny.tokenizer().decode(one.ids)
+    assert whole == "<s>user: yes</s><s>assistant: no</s><s>user: maybe</s><s>assistant: fox</s>"
+
+
+def test_ids_with_a_mask_are_taken_as_they_are(tmp_path):
+    one = recipe(tmp_path, {"ids": [1, 2, 3, 4], "mask": [0, 1, 0, 1]}).rows[0]
+    assert (list(one.ids), list(one.mask)) == ([1, 2, 3, 4], [False, True, False, True])
+
+
+def test_of_a_steps_tokens_the_last_carries_the_label_and_an_unknown_one_is_not_learnt(tmp_path):
+    row = {"problem": "1 + 1", "steps": ["fox", "dog", "the"], "labels": [1, None, 0]}
+    one = recipe(tmp_path, row, kind=StepLabels).rows[0]
+    places = [at for at, own in enumerate(one.mask) if own]
+    encode = tiny.tokenizer()
+    ends = [len(encode(f"1 + 1\n\n{text}").input_ids) - 1 for text in ("fox\n\n", "fox\n\ndog\n\nthe\n\n")]
+    assert places == ends
+    assert [one.labels[at] for at in places] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"prompt": "x"}, "needs prompt and completion"),
+        ({"ids": [1, 2], "mask": [1, 0]}, "nothing in it is learnt"),
+        ({"messages": [{"role": "user", "content": "x"}]}, "nothing in it is learnt"),
+        ([1], "not a JSON object"),
+    ],
+)
+def test_a_row_that_can_not_be_learnt_is_named_by_its_line(tmp_path, row, told):
+    with pytest.raises(SchemaError, match=told) as refused:
+        recipe(tmp_path, {"prompt": "a", "completion": "b"}, row)
+    assert refused.value.line == 2
+
+
+def test_a_conversation_without_a_template_says_what_to_give_instead(tmp_path):
+    with pytest.raises(SchemaError, match="no chat template"):
+        recipe(tmp_path, {"messages": [{"role": "assistant", "content": "x"}]}, template=False)
+
+
+def test_sequences_over_the_limit_are_left_out_and_counted_and_no_rows_are_refused(tmp_path):
+    long = {"prompt": "the", "completion": " fox" * 50}
+    made = recipe(tmp_path, {"prompt": "the", "completion": " fox"}, long, max_tokens=20)
+    assert (len(made.rows), made.left_out) == (1, 1)
+    with pytest.raises(ConfigError, match="no rows"):
+        recipe(tmp_path, long, max_tokens=20)
+
+
+def test_each_epoch_has_every_row_once_in_an_order_of_its_own(tmp_path):
+    made = recipe(tmp_path, *({"ids": [1, i], "mask": [0, 1]} for i in range(8)), batch=4)
+    first = [one.ids[1] for step in (1, 2) for one in made.collect(None, step)]
+    second = [one.ids[1] for step in (3, 4) for one in made.collect(None, step)]
+    assert sorted(first) == sorted(second) == list(range(8))
+    assert first != second
+
+
+def test_demonstrations_are_learnt_and_the_held_out_loss_falls(tmp_path):
+    tiny.save(tmp_path / "model")
+    rows = [{"prompt": f"{i} +", "completion": f" {i % 3} = yes"} for i in range(40)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    changes = {"model.path": str(tmp_path / "model"), "options.data": str(tmp_path / "data.jsonl"), "run.steps": 30}
+    changes |= {"options.held_out_size": 8, "optimizer.lr": 3e-3, "run.evaluate_every": 30, "options.batch": 16}
+    config = load_config("sft", [f"{key}={json.dumps(value)}" for key, value in changes.items()])
+    train(tmp_path / "run", config)
+    losses = [row["held-out/loss"] for row in read_log(tmp_path / "run/metrics.jsonl") if "held-out/loss" in row]
+    assert losses[-1] < 0.3 * losses[0]
+
+
+def test_a_step_classifier_learns_its_labels(tmp_path):
+    import transformers
+
+    torch.manual_seed(0)
+    size = {"vocab_size": len(tiny.tokenizer()), "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "num_labels": 2}
+    model = transformers.Qwen2ForTokenClassification(transformers.Qwen2Config(**size, **heads))
+    model.save_pretrained(tmp_path / "model")
+    tiny.tokenizer().save_pretrained(tmp_path / "model")
+    words = {"fox": 1, "dog": 0}
+    rows = [{"problem": "x", "steps": list(words), "labels": list(words.values())}] * 16
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    changes = {"recipe": "step-labels", "model.path": str(tmp_path / "model"), "optimizer.lr": 1e-2, "run.steps": 20}
+    changes |= {"options.data": str(tmp_path / "data.jsonl"), "options.batch": 8}
+    config = load_config("sft", [f"{key}={json.dumps(value)}" for key, value in changes.items()])
+    train(tmp_path / "run", config)
+    rows = list(read_log(tmp_path / "run/metrics.jsonl"))
+    assert rows[-1]["loss"] < 0.1 < rows[0]["loss"]
