@@ -5,8 +5,8 @@
 
 Both sides start from the same weights and prompts and take one optimizer step for each batch sampled, at temperature 1
 with beta 0 and DAPO's token mean. The reward differs between all completions, so no row has a zero advantage and both
-sides learn from every token they sample; each run checks that, and the sides' tokens must agree. Times are CPU seconds of
-the process; the first step is left out. Memory is the peak over what the process had before the first step.
+sides learn from every token they sample; each run checks that, and the sides' tokens must agree. Times are CPU seconds
+of the process; the first step is left out. Memory is the peak over what the process had before the first step.
 Needs the extras train, and trl and datasets (a benchmark peer only).
 """
 
@@ -31,7 +31,7 @@ CASES: dict[str, dict[str, Any]] = {
     "128 rows": {"prompts": 8, "samples": 16, "new": 32, "steps": 4, "bar": 1.3, "aim": 2.0},
     "vocabulary": {"prompts": 2, "samples": 8, "new": 96, "steps": 3, "vocabulary": 32_000, "bar": 2.8, "aim": 5.0},
 }
-"""`8 rows` and `128 rows` sample from the warmed-up arithmetic model, `vocabulary` from a random one of 32,000 tokens."""
+"""`8 rows` and `128 rows` sample from the warmed-up arithmetic model, `vocabulary` from a random one of 32k tokens."""
 RATE = 2e-4
 TARGET = 0.90
 

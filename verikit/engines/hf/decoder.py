@@ -5,8 +5,9 @@ values are held once: every row of a group attends to them together, in one matr
 sampled tokens lie in a buffer that is written in place. Finished rows leave the batch.
 
 A row's attention has two parts, over the group's prompt and over its own tokens; the parts are joined by their
-log-sum-exp, which is exact. Short prompts are copied to their rows instead, where one attention costs less. The model's own modules do the rest, so its weights are used as they are now (in training:
-after the last step) and adapters inside the linear layers count.
+log-sum-exp, which is exact. Short prompts are copied to their rows instead, where one attention costs less. The model's
+own modules do the rest, so its weights are used as they are now (in training: after the last step) and adapters inside
+the linear layers count.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Decoder:
         done = dict(self.stream(groups, top_k=top_k, tempered=tempered))
         return [done[place] for place in range(len(groups))]
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def stream(
         self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False
     ) -> Iterator[tuple[int, list[Row]]]:
