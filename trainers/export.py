@@ -20,7 +20,7 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
     """Write the model and tokenizer of a run's checkpoint to a folder; return the checkpoint's name.
 
     Raises:
-        ConfigError: there is no such checkpoint, or the folder holds something else.
+        ConfigError: there is no such checkpoint, or the folder holds something else that is needed.
     """
     found = checkpoint.checkpoints(run / CHECKPOINTS)
     if step is not None:
@@ -28,6 +28,8 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
     if not found:
         kept = ", ".join(path.name for path in checkpoint.checkpoints(run / CHECKPOINTS)) or "none"
         raise ConfigError(f"{run} has no such checkpoint", hint=f"it keeps {kept}")
+    if out.resolve() == (run / MODEL).resolve():
+        raise ConfigError(f"{out} holds the model the run began with", hint="choose another folder with -o")
     if out.exists() and any(out.iterdir()) and not (out / "config.json").exists():
         raise ConfigError(f"{out} holds something that is no model", hint="choose another folder with -o")
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)

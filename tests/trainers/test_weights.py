@@ -63,8 +63,10 @@ def test_adapters_are_merged_into_what_an_engine_gets(tmp_path):
 
 
 def test_a_server_without_its_folder_is_named(tmp_path):
-    from tests.trainers.conftest import make, settings
+    from tests.trainers.conftest import make
     from verikit.errors import ConfigError
+    from verikit.trainers.config import load_config
 
+    url = 'engine.options={url = "http://127.0.0.1:1/v1#m"}'
     with pytest.raises(ConfigError, match=r"engine\.options\.folder is missing"):
-        make(tmp_path / "run", settings(engine__kind="server", engine__options={"url": "http://127.0.0.1:1/v1#m"}))
+        make(tmp_path / "run", load_config("arithmetic", ["engine.kind=server", url]))
