@@ -17,7 +17,7 @@ from verikit.trainers.run import CHECKPOINTS, MODEL
 
 
 def export_run(run: Path, config: Config, out: Path, step: int | None = None) -> str:
-    """Write the model and tokenizer of a run's checkpoint to a folder; return the checkpoint's name.
+    """Write the model (in the number format it came in) and tokenizer of a checkpoint; return the checkpoint's name.
 
     Raises:
         ConfigError: there is no such checkpoint, or the folder holds something else that is needed.
@@ -34,9 +34,10 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
         raise ConfigError(f"{out} holds something that is no model", hint="choose another folder with -o")
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
     model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL))
+    dtype = model.config.dtype or model.dtype
     policy = Policy(prepare_model(model, config))
     checkpoint.load_weights(found[-1], policy)
-    merged(policy.model).save_pretrained(out)
+    merged(policy.model).to(dtype).save_pretrained(out)
     for path in (run / MODEL).iterdir():
         if path.name != "config.json":
             shutil.copy(path, out / path.name)
