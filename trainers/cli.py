@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -118,8 +119,12 @@ def export(run: Path, out: Path, step: int | None) -> None:
 
 
 def _need_torch() -> None:
+    # transformers imports torchao where it is there, which tells at length which GPU kernels it does without.
+    for name in ("torchao", "torch.utils._pytree"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         import torch  # noqa: F401 - asked here for a clear message
-        import transformers  # noqa: F401
+        import transformers
     except ImportError as error:
         raise MissingExtra(f"training (no {error.name})", "train") from None
+    transformers.utils.logging.disable_progress_bar()
