@@ -104,12 +104,6 @@ class Request:
         return "ids" if isinstance(self.prompt[0], int) else "chat"
 
     @property
-    def continues(self) -> bool:
-        """Whether the prompt is a conversation that ends within the assistant's message."""
-        last = self.prompt[-1] if self.kind == "chat" else None
-        return isinstance(last, Mapping) and last.get("role") == "assistant"
-
-    @property
     def prompt_ids(self) -> tuple[int, ...]:
         """The prompt where it is token ids, else nothing."""
         return tuple(token for token in self.prompt if isinstance(token, int))
