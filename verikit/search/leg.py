@@ -51,7 +51,7 @@ class Legs:
         self, engine: Engine, limits: Limits, *, tokenizer: Any = None, seeds: Seeds | None = None, logprobs: bool
     ) -> None:
         self._engine, self._limits, self._seeds, self._logprobs = engine, limits, seeds, logprobs
-        self._tokenizer = tokenizer if tokenizer is not None else getattr(engine, "tokenizer", None)
+        self._tokenizer = engine.tokenizer if tokenizer is None else tokenizer
         added = getattr(self._tokenizer, "added_tokens_decoder", {}).values()
         self.escape: Escape = Escape(one.content for one in added if one.special) if added else ESCAPE
 
