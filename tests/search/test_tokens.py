@@ -5,8 +5,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tests.engines import tiny
-from tests.search.scripted import Table
+from tests.engines import tiny  # noqa: E402
+from tests.search.scripted import Table  # noqa: E402
 
 from verikit.engines import Engine, Generation, Output
 from verikit.engines.hf.engine import HF
