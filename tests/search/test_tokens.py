@@ -7,12 +7,11 @@ pytest.importorskip("transformers")
 
 from tests.engines import tiny  # noqa: E402
 from tests.search.scripted import Table  # noqa: E402
-
-from verikit.engines import Engine, Generation, Output
-from verikit.engines.hf.engine import HF
-from verikit.errors import ContextOverflow
-from verikit.retrieval import Passage
-from verikit.search import Limits, closed_book, evidence, search
+from verikit.engines import Engine, Generation, Output  # noqa: E402
+from verikit.engines.hf.engine import HF  # noqa: E402
+from verikit.errors import ContextOverflow  # noqa: E402
+from verikit.retrieval import Passage  # noqa: E402
+from verikit.search import Limits, closed_book, evidence, search  # noqa: E402
 
 LIMITS = Limits(temperature=0.0, leg_tokens=120)
 

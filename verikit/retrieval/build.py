@@ -19,6 +19,7 @@ def build_index(
     bm25: bool = True,
     settings: EncoderSettings | None = None,
     factory: str = "Flat",
+    parameters: str = "",
     encoder: Encoder | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> int:
@@ -31,6 +32,7 @@ def build_index(
         bm25: Whether to build the BM25 index.
         settings: The encoder of the dense index; None builds none.
         factory: The faiss index over the vectors.
+        parameters: How that is searched, such as `nprobe=32`.
         encoder: One that is loaded already; must be what the settings describe.
         tell: Is told how far it is.
 
@@ -51,7 +53,7 @@ def build_index(
         if settings is not None:
             from verikit.retrieval.dense import build_dense
 
-            build_dense(passages, settings, tell, factory=factory, encoder=encoder)
+            build_dense(passages, settings, tell, factory=factory, parameters=parameters, encoder=encoder)
     except ModuleNotFoundError as error:
         if error.name not in ("numpy", "bm25s", "faiss"):
             raise

@@ -1,25 +1,28 @@
 """A corpus as passages: JSON lines, or plain text cut into pieces of so many words.
 
-A row has its text under `text` or `contents`, and may have `title` and `id`. In `contents` a first line in double quotes
-is the title, as in the corpora that FlashRAG and Search-R1 ship. A text file is one document, titled by its name.
+A row has its text under `text` or `contents`, and may have `title` and `id`. In `contents` a first line in double
+quotes is the title, as in the corpora that FlashRAG and Search-R1 ship. A text file is one document; its name is the
+title.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from verikit.errors import SchemaError, UsageError
-from verikit.readers.parse import kind, parse
+from verikit.readers.parse import Row, kind, parse
+from verikit.readers.reader import placed
 from verikit.readers.source import cut, opened
 from verikit.retrieval.types import Passage
 
 WORDS = 100
 """Words of a passage (Karpukhin et al. 2020, section 4.1; R1-Searcher's KILT corpus)."""
 JSON_LINES = (".jsonl", ".ndjson", ".json")
+Made = TypeVar("Made")
 _WORD = re.compile(r"\S+")
 
 
@@ -44,7 +47,7 @@ def read_corpus(path: str | Path, words: int | None = None) -> Iterator[Passage]
         SchemaError: a row can't be used; names file, line and field.
     """
     name = str(path)
-    rows = _rows(name) if name.removesuffix(".gz").endswith(JSON_LINES) else iter([_document(Path(path))])
+    rows = read_rows(name, _passage) if name.removesuffix(".gz").endswith(JSON_LINES) else iter([_document(Path(path))])
     words = words if words is not None or name.removesuffix(".gz").endswith(JSON_LINES) else WORDS
     for passage in rows:
         pieces = split(passage.text, words) if words else [passage.text]
@@ -54,20 +57,24 @@ def read_corpus(path: str | Path, words: int | None = None) -> Iterator[Passage]
             yield from (Passage(passage.title, piece, f"{passage.id}#{n}") for n, piece in enumerate(pieces))
 
 
-def _rows(name: str) -> Iterator[Passage]:
+def read_rows(name: str, make: Callable[[Row, int], Made]) -> Iterator[Made]:
+    """Make something of each row and its line number; what is wrong with one is said with file and line.
+
+    Raises:
+        UsageError: the file can't be read.
+        SchemaError: a row can't be read, or `make` refused it.
+    """
     with opened(name) as stream:
         for line, data in cut(stream, name):
             try:
                 if isinstance(data, SchemaError):
                     raise data
-                yield _passage(parse(data) if isinstance(data, bytes) else data, line)
+                yield make(parse(data) if isinstance(data, bytes) else data, line)
             except SchemaError as error:
-                raise SchemaError(
-                    error.problem, file=name, line=error.line or line, field=error.field, hint=error.hint
-                ) from None
+                raise placed(error, name, line) from None
 
 
-def _passage(row: Mapping[str, Any], line: int) -> Passage:
+def _passage(row: Row, line: int) -> Passage:
     id = str(row.get("id", row.get("_id", line)))
     if "text" not in row and "contents" in row:
         first, _, rest = _text(row, "contents").partition("\n")
@@ -78,7 +85,7 @@ def _passage(row: Mapping[str, Any], line: int) -> Passage:
     return _filled(Passage(title, _text(row, "text"), id), "text")
 
 
-def _text(row: Mapping[str, Any], field: str) -> str:
+def _text(row: Row, field: str) -> str:
     if field not in row:
         raise SchemaError(
             "is missing", field=field, hint=f"a passage is {{title, text}}; this row has {', '.join(row)}"

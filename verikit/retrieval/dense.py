@@ -36,6 +36,8 @@ class DenseSettings(BaseModel):
 
     encoder: EncoderSettings
     factory: str = "Flat"
+    parameters: str = ""
+    """Of searching, as faiss writes them: `nprobe=32`, `efSearch=128`. May change without a new build."""
     dimension: int = 0
     digest: str = ""
     """Of the passages."""
@@ -59,7 +61,7 @@ class Dense(Index):
         self.vectors = np.memmap(path, np.float32, "r", shape=(rows, self.settings.dimension))
         self._index: Any = None
         if self.settings.factory != "Flat":
-            self._index = _open_faiss(path.with_name(FAISS))
+            self._index = _open_faiss(path.with_name(FAISS), self.settings.parameters)
         self._encoder = encoder or make_encoder(self.settings.encoder)
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
@@ -85,6 +87,7 @@ def build_dense(
     tell: Callable[[str], None],
     *,
     factory: str = "Flat",
+    parameters: str = "",
     encoder: Encoder | None = None,
 ) -> Dense:
     """Build the index in the passages' folder, or go on with the one that is there.
@@ -97,14 +100,15 @@ def build_dense(
     folder.mkdir(exist_ok=True)
     encoder = encoder or make_encoder(settings)
     dimension = len(checked(encoder.encode([passages[0].content], "passage"), 1, None)[0])
-    wanted = DenseSettings(encoder=settings, factory=factory, dimension=dimension, digest=passages.digest)
+    wanted = DenseSettings(
+        encoder=settings, factory=factory, parameters=parameters, dimension=dimension, digest=passages.digest
+    )
     if (folder / SETTINGS).exists():
-        if (before := _read(folder / SETTINGS)) != wanted:
-            differ = [name for name in DenseSettings.model_fields if getattr(before, name) != getattr(wanted, name)]
+        before = _read(folder / SETTINGS).model_copy(update={"parameters": parameters})
+        if differ := [name for name in DenseSettings.model_fields if getattr(before, name) != getattr(wanted, name)]:
             raise ConfigError(f"{folder} was begun with another {', '.join(differ)}", hint=f"delete {folder}")
-    else:
-        _factory(dimension, factory)
-        write_json(folder / SETTINGS, wanted.model_dump())
+    _set(_factory(dimension, factory), parameters)
+    write_json(folder / SETTINGS, wanted.model_dump())
     _encode(passages, encoder, folder / VECTORS, dimension, tell)
     if factory != "Flat" and not (folder / FAISS).exists():
         _build_faiss(folder, len(passages), dimension, factory, tell)
@@ -165,11 +169,20 @@ def _factory(dimension: int, factory: str) -> Any:
         raise ConfigError(f"faiss can't make {factory!r} of {dimension} dimensions: {error}") from None
 
 
-def _open_faiss(path: Path) -> Any:
+def _open_faiss(path: Path, parameters: str) -> Any:
     try:
-        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError as error:
         raise UsageError(f"{path} can't be read: {error}", hint="`verikit index build` goes on") from None
+    _set(index, parameters)
+    return index
+
+
+def _set(index: Any, parameters: str) -> None:
+    try:
+        faiss.ParameterSpace().set_index_parameters(index, parameters)
+    except RuntimeError as error:
+        raise ConfigError(f"faiss can't set {parameters!r} on this index: {error}", hint="nprobe=32") from None
 
 
 def _read(path: Path) -> DenseSettings:

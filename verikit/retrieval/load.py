@@ -5,6 +5,8 @@ hybrid:DIR                  both, fused by reciprocal ranks
 two-step:SPEC               an index asked again with its first passages
 http://HOST:PORT/queries    a server of R1-Searcher's protocol
 package.module:name         what that makes without arguments
+
+An `Index` is on this machine and ranks rows; what a server or your own code finds comes as passages only.
 """
 
 from __future__ import annotations
