@@ -37,7 +37,7 @@ class OpenRLHFReward(Reward):
         try:
             import torch
         except ImportError:
-            raise MissingExtra("hf", "torch") from None
+            raise MissingExtra("a reward for OpenRLHF", "hf") from None
         figures = self.figures(self.rate(queries, prompts, labels))
         figures["extra_logs"] = {name: torch.tensor(values) for name, values in figures["extra_logs"].items()}
         return figures | {name: torch.tensor(figures[name]) for name in ("rewards", "scores")}

@@ -20,6 +20,7 @@ COMMANDS = {
         "Train a model by reinforcement learning on a verifier's rewards, or supervised.",
     ),
     "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
+    "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
     "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
