@@ -21,6 +21,8 @@ COMMANDS = {
     ),
     "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
     "index": ("verikit.cli.index:index", "Find passages: build an index, ask it, serve it."),
+    "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
+    "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
     "list": ("verikit.cli.list:list_", "List what is registered: verifiers, selectors, formats."),
