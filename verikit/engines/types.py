@@ -194,6 +194,8 @@ class Engine(ABC):
 
     name: str
     """The spec's form, for people: `hf:models/tiny`. Never holds a credential."""
+    tokenizer: Any = None
+    """The model's, where the engine holds it in this process: its callers can then work on token ids."""
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
