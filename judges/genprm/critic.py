@@ -14,7 +14,7 @@ from functools import cached_property
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import ConfigError, EngineError
 from verikit.judges.ask import connect
-from verikit.judges.genprm.steps import split_steps
+from verikit.judges.genprm.column import StepColumn
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.types import Message, Prompt, Sample, Score
 from verikit.verifier import Verifier, score_all
@@ -74,6 +74,8 @@ class Critic:
     def __post_init__(self) -> None:
         if self.turns < 0:
             raise ConfigError(f"turns is a number of at least 0, not {self.turns}")
+        if isinstance(self.reviewer, StepColumn):
+            raise ConfigError("stored step scores can't review what the policy writes anew", hint="use genprm or prm")
 
     @cached_property
     def engine(self) -> Engine:
@@ -107,8 +109,7 @@ class Critic:
 
     def _doubt(self, sample: Sample, turn: Turn) -> list[Message]:
         """The conversation that asks for another solution: the doubtful step quoted, then what is said against it."""
-        steps = split_steps(turn.completion, self.reviewer.split)
-        quoted = ">" + steps[turn.doubtful].replace("\n", "\n>")
+        quoted = ">" + self.reviewer.steps_of(sample)[turn.doubtful].replace("\n", "\n>")
         said = self.reviewer.criticism(turn.doubtful, turn.score)
         asking = DOUBT + quoted + (f"\n\n{said}" if said else "")
         return [

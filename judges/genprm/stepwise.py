@@ -61,15 +61,17 @@ class StepVerifier(Verifier):
             for one, sample in zip(read, samples, strict=True)
         ]
 
+    def steps_of(self, sample: Sample) -> tuple[str, ...]:
+        """The steps as they stand: the row's own, or what the completion splits into."""
+        given = sample.meta.get("steps")
+        return split_steps(sample.completion[: self.max_chars + 1], self.split) if given is None else tuple(given)
+
     def solution(self, sample: Sample) -> Solution | Score:
         """The steps of a sample as a reviewer may see them; its score where the candidate left nothing to review."""
         given = sample.meta.get("steps")
-        if given is None:
-            steps = split_steps(sample.completion[: self.max_chars + 1], self.split)
-        elif isinstance(given, list | tuple) and all(isinstance(step, str) for step in given):
-            steps = tuple(given)
-        else:
+        if given is not None and not (isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)):
             return Score.error("the row's `steps` are no list of texts")
+        steps = self.steps_of(sample)
         size = max(len(sample.completion), sum(map(len, steps)))
         if size > self.max_chars:
             return Score(0.0, reason=f"{size} characters, over the cap of {self.max_chars}")

@@ -43,18 +43,18 @@ class Walker:
 
 def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None:
     """Advance every path to its end; code runs on `threads` threads."""
-    ready = [(walker, request) for walker in walkers if (request := walker.advance(None)) is not None]
-    busy: dict[Future[Request | None], Walker] = {}
+    ready = {number: request for number, one in enumerate(walkers) if (request := one.advance(None)) is not None}
+    busy: dict[Future[Request | None], int] = {}
     with ThreadPoolExecutor(threads, thread_name_prefix="verikit-genprm") as pool:
         while ready or busy:
             if busy and len(ready) < READY_SHARE * (len(ready) + len(busy)):
                 wait(busy, return_when=FIRST_COMPLETED)
             else:
-                wave, ready = ready, []
+                wave, ready = sorted(ready.items(), key=lambda pair: pair[0]), {}  # paths of a solution side by side
                 for place, generation in engine.stream([request for _, request in wave]):
-                    walker = wave[place][0]
-                    busy[pool.submit(walker.advance, generation)] = walker
+                    number = wave[place][0]
+                    busy[pool.submit(walkers[number].advance, generation)] = number
             for future in [future for future in busy if future.done()]:
-                walker = busy.pop(future)
+                number = busy.pop(future)
                 if (request := future.result()) is not None:
-                    ready.append((walker, request))
+                    ready[number] = request

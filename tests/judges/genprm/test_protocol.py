@@ -197,7 +197,7 @@ def test_G9_a_path_without_a_verdict_is_left_out_of_the_mean_and_said_so():
     score = GenPRM(Reviewer(rule), paths=3)("a")
     assert score.value == pytest.approx(0.6)
     assert score.steps[0].reason == "1 of 2 paths agree, 1 without a verdict"
-    assert [part.status for part in score.steps[0].parts.values()] == ["ok", "error", "ok"]
+    assert sorted(part.status for part in score.steps[0].parts.values()) == ["error", "ok", "ok"]
 
 
 def test_greedy_reviews_are_asked_for_once():

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.genprm.reviewer import JUDGED, output
+from verikit.engines import Output
 from verikit.judges.genprm import load_protocol
 from verikit.judges.genprm.verdict import read_verdict
 
@@ -73,4 +74,4 @@ def test_any_reply_gives_a_reward_between_0_and_1_or_none(tokens):
 
 def test_reading_is_linear(linear):
     for hostile in ("<output>\\boxed{", "\\boxed{Yes", "\\boxed { ", "<output>\\boxed{Yes}"):
-        linear(lambda text: read(text), hostile)
+        linear(lambda text: read_verdict(OURS, "", Output(text)), hostile)
