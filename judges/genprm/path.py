@@ -79,7 +79,7 @@ class _Turn:
             review = yield from self._judge("direct")
             return replace(review, usage=self._usage)
         self._text = protocol.analysis_of(index)
-        output = yield from self._go_on(protocol.analysis_end)
+        output = yield from self._go_on(protocol.analysis_end, judging=False)
         self._text += output.text + protocol.analysis_end
         analysis = self._text
         if mode == "analysis":
@@ -141,8 +141,8 @@ class _Turn:
         """A code's output with nothing in it that could pass for the protocol's own texts."""
         return neutral(self._protocol, output).replace("```", "'''")
 
-    def _go_on(self, *stops: str, limit: int = 0) -> Generator[Request | RunCode, Any, Output]:
-        """Continue the turn; `limit` replaces what is left of the tokens.
+    def _go_on(self, *stops: str, limit: int = 0, judging: bool = True) -> Generator[Request | RunCode, Any, Output]:
+        """Continue the turn; `limit` replaces what is left of the tokens, `judging` is where a verdict may come.
 
         Raises:
             EngineError: the engine gave nothing.
@@ -156,7 +156,7 @@ class _Turn:
             top_p=self._plan.top_p,
             stop=stops,
             seed=None if self._plan.temperature == 0 else int.from_bytes(self._draw.digest(), "big") >> 1,
-            logprobs=TOP_LOGPROBS,
+            logprobs=TOP_LOGPROBS if judging else None,
         )
         generation: Generation = yield request
         self._usage = added(self._usage, {name: generation.usage[name] for name in COUNTED if name in generation.usage})

@@ -28,7 +28,7 @@ def solution(rng: random.Random, steps: int = 2) -> Solution:
     return Solution("sums", tuple(lines))
 
 
-def dialogue(one: Solution, *, header: bool = True) -> list[dict[str, str]]:
+def dialogue(one: Solution) -> list[dict[str, str]]:
     """A review of a solution as it should be."""
     protocol = load_protocol(PROTOCOL)
     messages = [dict(protocol.opening("full"))]
@@ -62,13 +62,13 @@ def tokenizer() -> transformers.PreTrainedTokenizerFast:
 
 
 @cache
-def model(updates: int = 120) -> transformers.LlamaForCausalLM:
-    """Teach it; the loss is over the reviewer's turns."""
+def model(*, steps: int = 2, rows: int = 12, updates: int = 120) -> transformers.LlamaForCausalLM:
+    """Teach it whole dialogues of so many steps."""
     torch.manual_seed(0)
     encode = tokenizer()
     config = transformers.LlamaConfig(
-        vocab_size=len(encode), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=4, max_position_embeddings=512, initializer_range=0.08, tie_word_embeddings=False,
+        vocab_size=len(encode), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=2, max_position_embeddings=512, initializer_range=0.08, tie_word_embeddings=False,
         eos_token_id=encode.eos_token_id, bos_token_id=encode.bos_token_id,
     )  # fmt: skip
     made = transformers.LlamaForCausalLM(config)
@@ -76,7 +76,7 @@ def model(updates: int = 120) -> transformers.LlamaForCausalLM:
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min(1, (n + 1) / 10) * (1.05 - n / updates))
     rng = random.Random(0)
     for _ in range(updates):
-        texts = [encode.apply_chat_template(dialogue(solution(rng)), tokenize=False) for _ in range(12)]
+        texts = [encode.apply_chat_template(dialogue(solution(rng, steps)), tokenize=False) for _ in range(rows)]
         batch = encode(texts, padding=True, padding_side="right", return_tensors="pt", add_special_tokens=False)
         labels = batch.input_ids.masked_fill(batch.attention_mask == 0, -100)
         loss = made(input_ids=batch.input_ids, attention_mask=batch.attention_mask, labels=labels).loss
