@@ -64,7 +64,9 @@ def test_exact_search_equals_faiss_and_numpy(built):
     assert rows[:, 0].tolist() == (asked @ vectors.T).argmax(1).tolist()
 
 
-@pytest.mark.parametrize(("factory", "parameters"), [("HNSW16", "efSearch=64"), ("IVF8,Flat", "nprobe=8"), ("SQfp16", "")])
+@pytest.mark.parametrize(
+    ("factory", "parameters"), [("HNSW16", "efSearch=64"), ("IVF8,Flat", "nprobe=8"), ("SQfp16", "")]
+)
 def test_any_faiss_index_by_its_factory_string(corpus, tmp_path, factory, parameters):
     build_index([corpus], tmp_path / "index", bm25=False, settings=SETTINGS, factory=factory, parameters=parameters)
     index = Dense(tmp_path / "index")

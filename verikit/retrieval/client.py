@@ -56,17 +56,17 @@ class Client:
             reply = httpx.post(self.url, json={"queries": list(queries), "k": k}, timeout=self.timeout_s)
         except httpx.TimeoutException:
             raise _Again("no reply in time") from None
-        except httpx.TransportError as error:
-            raise _Again(f"{type(error).__name__}: {error}") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise RetrievalError(f"{self.url!r} is no address: {error}") from None
+        except httpx.TransportError as error:
+            raise _Again(f"{type(error).__name__}: {error}") from None
         if reply.status_code == 429 or reply.status_code >= 500:
             raise _Again(f"status {reply.status_code} {reply.text[:200]}")
         if reply.status_code != 200:
             raise RetrievalError(f"{self.url} refused: status {reply.status_code} {reply.text[:200]}")
         try:
             return _read(reply.json(), len(queries), k)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RetrievalError(f"{self.url} doesn't speak the protocol: {error}") from None
 
 

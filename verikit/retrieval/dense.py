@@ -180,7 +180,8 @@ def _open_faiss(path: Path, parameters: str) -> Any:
 
 def _set(index: Any, parameters: str) -> None:
     try:
-        faiss.ParameterSpace().set_index_parameters(index, parameters)
+        space: Any = faiss.ParameterSpace()
+        space.set_index_parameters(index, parameters)
     except RuntimeError as error:
         raise ConfigError(f"faiss can't set {parameters!r} on this index: {error}", hint="nprobe=32") from None
 
