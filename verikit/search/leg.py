@@ -64,7 +64,7 @@ class Legs:
         self.escape: Escape = Escape(one.content for one in added if one.special) if added else ESCAPE
 
     def begin(self, prompts: Sequence[EnginePrompt]) -> list[Rollout]:
-        """Write the prompts down; one that can't be read is its rollout's error.
+        """Write the prompts down; one that can't be read or leaves no room is its rollout's error.
 
         Raises:
             ValueError: a prompt of token ids, and no tokenizer.
@@ -75,6 +75,10 @@ class Legs:
             if self._tokenizer is not None:
                 try:
                     ids = tuple(prompt_ids(self._tokenizer, Request(one.prompt)))
+                    if len(ids) >= self._limits.total_tokens:
+                        raise ContextOverflow(
+                            f"the prompt has {len(ids)} tokens; total_tokens is {self._limits.total_tokens}"
+                        )
                 except EngineError as error:
                     one.error = error.with_traceback(None)
             elif Request(one.prompt).kind == "ids":
