@@ -71,19 +71,12 @@ class Legs:
         """
         rollouts = [Rollout(prompt) for prompt in prompts]
         for one in rollouts:
-            ids: tuple[int, ...] = ()
-            if self._tokenizer is not None:
-                try:
-                    ids = tuple(prompt_ids(self._tokenizer, Request(one.prompt)))
-                    if len(ids) >= self._limits.total_tokens:
-                        raise ContextOverflow(
-                            f"the prompt has {len(ids)} tokens; total_tokens is {self._limits.total_tokens}"
-                        )
-                except EngineError as error:
-                    one.error = error.with_traceback(None)
-            elif Request(one.prompt).kind == "ids":
-                raise ValueError("a prompt of token ids needs the model's tokenizer, for evidence is appended as ids")
-            one.pieces.append(Piece("prompt", one.prompt if isinstance(one.prompt, str) else "", ids))
+            ids: list[int] = []
+            try:
+                ids = self._encode(one.prompt)
+            except EngineError as error:
+                one.error = error.with_traceback(None)
+            one.pieces.append(Piece("prompt", one.prompt if isinstance(one.prompt, str) else "", tuple(ids)))
         return rollouts
 
     def run(self, live: Sequence[tuple[int, Rollout]], leg: int, *, queries: bool = True) -> None:
@@ -113,6 +106,19 @@ class Legs:
         if self._tokenizer is not None:
             ids = self._tokenizer(text, add_special_tokens=False).input_ids
         one.pieces.append(Piece("evidence", text, tuple(ids)))
+
+    def _encode(self, prompt: EnginePrompt) -> list[int]:
+        request = Request(prompt)
+        if self._tokenizer is None:
+            if request.kind == "ids":
+                raise ValueError("a prompt of token ids needs the model's tokenizer, for evidence is appended as ids")
+            return []
+        ids = prompt_ids(self._tokenizer, request)
+        if len(ids) >= self._limits.total_tokens:
+            raise ContextOverflow(
+                f"the prompt's {len(ids)} tokens leave no room in a rollout's {self._limits.total_tokens}"
+            )
+        return ids
 
     def _hear(self, one: Rollout, generation: Generation, stop: Sequence[str]) -> None:
         if isinstance(generation.error, ContextOverflow) and one.own:
