@@ -109,11 +109,18 @@ def test_an_interrupted_build_goes_on_to_the_same_bytes(corpus, tmp_path, monkey
     assert encoder.passages == 1
 
 
+class Negated(Hashed):
+    def encode(self, texts, role):
+        return -super().encode(texts, role)
+
+
 def test_a_folder_is_not_built_into_with_another_corpus_or_encoder(built, corpus, tmp_path):
     with pytest.raises(ConfigError, match="another corpus"):
         build_index([write_corpus(tmp_path / "other.jsonl", seed=1)], built)
     with pytest.raises(ConfigError, match="another encoder"):
         build_index([corpus], built, settings=SETTINGS.model_copy(update={"query_prefix": "q: "}))
+    with pytest.raises(ConfigError, match="are another encoder's"):
+        build_index([corpus], built, settings=SETTINGS, encoder=Negated())
     with pytest.raises(ConfigError, match="faiss can't make 'Nonsense'"):
         build_index([corpus], tmp_path / "new", settings=SETTINGS, factory="Nonsense")
 

@@ -41,7 +41,7 @@ def test_a_chat_server_that_cannot_continue_is_named_and_works_by_turns():
     question = [[{"role": "user", "content": "Q"}]]
     with Server(completion) as server, OpenAI(server.url, "m", server="openai") as engine:
         (one,) = search(engine, Table({"x": [Passage("T", "text")]}), question)
-        assert "only vLLM goes on within the assistant's message" in str(one.error)
+        assert "only vLLM continues" in str(one.error)
         (one,) = search(engine, Table({"x": [Passage("T", "text")]}), question, turns=True)
     assert one.answer == "1"
     assert [message["role"] for message in server.bodies[-1]["messages"]] == ["user", "assistant", "user"]

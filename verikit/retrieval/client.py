@@ -65,7 +65,7 @@ class Client:
             raise _Again("no reply in time") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise RetrievalError(f"{self.url!r} is no address: {error}") from None
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise _Again(f"{type(error).__name__}: {error}") from None
         if reply.status_code == 429 or reply.status_code >= 500:
             raise _Again(f"status {reply.status_code} {reply.text[:200]}")

@@ -39,6 +39,10 @@ class Limits:
     stop_at_answer: bool = False
     """Evaluation stops there; training goes on to the end token."""
 
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.searches < 0 or self.leg_tokens < 1:
+            raise ValueError(f"k={self.k}, searches={self.searches}, leg_tokens={self.leg_tokens}: too small")
+
 
 EVALUATION = Limits(k=5, searches=9, temperature=0.0, stop_at_answer=True)
 """The repository's evaluation."""
