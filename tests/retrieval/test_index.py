@@ -137,6 +137,19 @@ def test_vectors_that_are_not_finite_or_of_another_shape_are_errors(built, value
         Dense(built, Hashed(dimension=8)).rank(["w1"], 1)
 
 
+def test_two_builds_of_one_folder_do_not_mix(corpus, tmp_path):
+    class Building(Hashed):
+        def encode(self, texts, role):
+            with pytest.raises(UsageError, match="another process builds in"):
+                build_index([corpus], tmp_path / "index")
+            return super().encode(texts, role)
+
+    build_index([corpus], tmp_path / "index", settings=SETTINGS, encoder=Building())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="can't write to"):
+        build_index([corpus], tmp_path / "file")
+
+
 def test_passages_are_read_back_by_row_from_several_threads(built, corpus):
     passages = Passages(built)
     assert (len(passages), passages[399].title, passages[0].id) == (400, "t399", "1")
