@@ -1,8 +1,8 @@
 """Chunks over a Ray cluster: `verikit score --jobs ray`, `ray:8` (so many actors), `ray://head:10001` or `head:6379`.
 
 Rows are read, and the folder is written, where the command runs: the output is the same bytes as with local processes.
-Each actor loads the plan's verifiers for itself, sandbox and engines included. It asks for less than a CPU where a whole
-one would leave the cluster without a free one: what else runs there would wait for ever.
+Each actor loads the plan's verifiers for itself, sandbox and engines included. It asks for less than a CPU where a
+whole one would leave the cluster without a free one: what else runs there would wait for ever.
 """
 
 from __future__ import annotations
