@@ -101,10 +101,10 @@ def make_app(
 
     served = [NATIVE, *([PROTOCOLS[protocol]] if protocol else [])]
     routes = [
+        *(Route(one.path, _endpoint(one, queue, unscored, limits), methods=["POST"]) for one in served),
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", figures),
-        *(Route(one.path, _endpoint(one, queue, unscored, limits), methods=["POST"]) for one in served),
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
