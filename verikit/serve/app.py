@@ -94,7 +94,7 @@ def make_app(
         return PlainTextResponse("ok\n")
 
     async def ready(request: Request) -> Response:
-        return PlainTextResponse("ready\n") if queue.workers else PlainTextResponse("no scoring process\n", 503)
+        return PlainTextResponse("ready\n") if queue.ready else PlainTextResponse("no scoring process\n", 503)
 
     async def figures(request: Request) -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -112,6 +112,11 @@ class Queue:
         """Samples in the queue."""
         return len(self._items)
 
+    @property
+    def ready(self) -> bool:
+        """Whether samples that are handed in will be scored."""
+        return bool(self.workers) and not any(driver.done() for driver in self._drivers)
+
     async def start(self) -> None:
         """Start the workers.
 
@@ -192,20 +197,19 @@ class Queue:
                 worker = await self._replace()
 
     async def _score(self, worker: Worker, batch: Sequence[_Item]) -> None:
-        """Score a batch. It gets half of the time its requests have left: the other half is for another try.
+        """Score a batch. It may take half of a request's time: the other half is for another try, while one waits for it.
 
         Raises:
             HelperError: the worker died, or took too long.
         """
         begun = monotonic()
-        left = min(item.ticket.deadline for item in batch) - begun
-        alone = batch[0].alone
+        limit = self.deadline_s / 2
+        if batch[0].alone:
+            limit = max(0.0, min(limit, batch[0].ticket.deadline - begun))
         try:
-            rows = await asyncio.wait_for(
-                worker.score([item.sample for item in batch]), max(0.0, left if alone else left / 2)
-            )
+            rows = await asyncio.wait_for(worker.score([item.sample for item in batch]), limit)
         except TimeoutError:
-            raise HelperError("it took too long") from None
+            raise HelperError(f"it took more than {limit:.3g} s") from None
         if len(rows) != len(batch):
             raise HelperError(f"it gave {len(rows)} scores for {len(batch)} samples")
         for item, row in zip(batch, rows, strict=True):
