@@ -1,0 +1,40 @@
+"""What a model's replies are to lm-eval: text, with what text can't say beside it.
+
+lm-eval hands replies on unchanged, so a reply can be a text that knows that it is none (`Failed`) or that it is the last
+of several turns (`Turns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+
+class Failed(str):
+    """No reply: the engine, the retriever or the recording failed. It reads as an empty text."""
+
+    reason: str
+
+    def __new__(cls, reason: str) -> Self:
+        """Make one with its reason."""
+        made = super().__new__(cls)
+        made.reason = reason
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+class Turns(str):
+    """The last reply of a conversation, with all of them."""
+
+    turns: tuple[str, ...]
+
+    def __new__(cls, turns: Sequence[str]) -> Self:
+        """Make one of the replies in order."""
+        made = super().__new__(cls, turns[-1])
+        made.turns = tuple(turns)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
