@@ -75,10 +75,16 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
         UsageError: it can't be read.
         SchemaError: a row is no object or lacks a column; names file, line and field.
     """
-    return tuple(_numbered(_rows(path), kind, path))
+    return tuple(_numbered(rows(path), kind, path))
 
 
-def _rows(path: str) -> Iterator[tuple[int, Row]]:
+def rows(path: str) -> Iterator[tuple[int, Row]]:
+    """Read a file's rows, each with its line.
+
+    Raises:
+        UsageError: it can't be read.
+        SchemaError: a row is no object.
+    """
     with source.opened(path) as stream:
         cut = parquet.rows if stream.peek(4)[:4] == parquet.MAGIC else source.cut
         for line, row in cut(stream, path):
@@ -126,5 +132,3 @@ def _chosen(docs: Sequence[Doc], where: Mapping[str, str] | None) -> list[Doc]:
 
 def _file(files: Files, task: str) -> str | None:
     return files if isinstance(files, str) or files is None else files.get(task, files.get(""))
-
-

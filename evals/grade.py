@@ -15,7 +15,7 @@ from lm_eval.api.filter import Filter
 from verikit.errors import UsageError
 from verikit.evals.docs import Doc
 from verikit.evals.judging import judge_spec
-from verikit.evals.replies import Failed, Turns
+from verikit.evals.replies import Failed, Noted, Turns
 from verikit.scoring.rows import from_row, to_row
 from verikit.select import clusters
 from verikit.spec import load
@@ -26,6 +26,7 @@ from verikit.verifier import Verifier, score_all
 Grade = dict[str, Any]
 """One reply's scores by metric, as rows; with `cluster`, its cluster of equal answers, where there are several."""
 BY, CLUSTER = "by", "cluster"
+AT_K = ("pass@", "maj@", "bon@")
 
 
 class Graded(Filter):  # type: ignore[misc]
@@ -93,6 +94,8 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
     if tests := meta.pop("tests", None):
         meta |= json.loads(tests)
         meta["prompt"] = doc["question"]
+    if isinstance(reply, Noted):
+        meta |= reply.meta
     prompt: Prompt = doc["question"]
     if turns := meta.get("turns"):
         said = reply.turns if isinstance(reply, Turns) else ()
@@ -122,13 +125,13 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, float]:
     if len(grades) > 1:
         summary = Summary(ks(len(grades)))
         add(summary, grades)
-        found |= {name: one.value for name, one in summary.estimates().items() if "@" in name}
+        found |= {name: one.value for name, one in summary.estimates().items() if name.startswith(AT_K)}
     return found
 
 
 def ks(repeats: int) -> list[int]:
-    """The k that estimates are given at: powers of two, and all."""
-    return sorted({repeats, *(2**i for i in range(repeats.bit_length()) if 2**i <= repeats)})
+    """The k that estimates are given at: powers of two above 1, and all."""
+    return sorted({repeats, *(2**i for i in range(1, repeats.bit_length()))})
 
 
 def add(summary: Summary, grades: Sequence[Grade]) -> None:

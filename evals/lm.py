@@ -81,7 +81,9 @@ class EngineLM(LM):  # type: ignore[misc]
         if unknown := set(settings) - KNOWN:
             raise UsageError(f"engines have no generation setting {', '.join(sorted(unknown))}")
         temperature = float(settings.get("temperature", 0.0)) if settings.get("do_sample", True) else 0.0
-        most = next((settings[key] for key in ("max_gen_toks", "max_tokens", "max_new_tokens") if key in settings), None)
+        most = next(
+            (settings[key] for key in ("max_gen_toks", "max_tokens", "max_new_tokens") if key in settings), None
+        )
         until = settings.get("until") or ()
         return Request(
             prompt(context),
@@ -158,4 +160,3 @@ def continuation(generation: Generation, start: int) -> tuple[float, bool]:
         top = generation.prompt_top_logprobs[place]
         greedy = greedy and bool(top) and value is not None and value >= top[0].logprob
     return total, greedy
-

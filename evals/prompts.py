@@ -20,7 +20,7 @@ def math_prompt(doc: Doc) -> str:
 def choice_prompt(doc: Doc) -> str:
     """A question with its options by letter."""
     options = "\n".join(f"{letter}. {text}" for letter, text in zip(string.ascii_uppercase, doc["options"]))  # noqa: B905
-    form = 'the answer is (X)'
+    form = "the answer is (X)"
     return f"{doc['question']}\n{options}\n\n{LETTERED}{form}\n\nAnswer:"
 
 

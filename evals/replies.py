@@ -1,12 +1,12 @@
 """What a model's replies are to lm-eval: text, with what text can't say beside it.
 
-lm-eval hands replies on unchanged, so a reply can be a text that knows that it is none (`Failed`) or that it is the last
-of several turns (`Turns`).
+lm-eval hands replies on unchanged, so a reply can be a text that knows that it is none (`Failed`), that it is the last of
+several turns (`Turns`), or what was stored with it (`Noted`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 
@@ -34,6 +34,21 @@ class Turns(str):
         """Make one of the replies in order."""
         made = super().__new__(cls, turns[-1])
         made.turns = tuple(turns)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+class Noted(str):
+    """A reply with keys of its own, such as a stored reward; verifiers see them in the sample's meta."""
+
+    meta: Mapping[str, Any]
+
+    def __new__(cls, text: str, meta: Mapping[str, Any]) -> Self:
+        """Make one."""
+        made = super().__new__(cls, text)
+        made.meta = meta
         return made
 
     def __deepcopy__(self, memo: Any) -> Self:
