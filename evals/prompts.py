@@ -5,6 +5,7 @@ Each prompt states the form of the answer, which is the form that the task's ver
 
 from __future__ import annotations
 
+import json
 import string
 
 from verikit.evals.docs import Doc
@@ -43,3 +44,14 @@ def target(doc: Doc) -> str | list[str]:
     """The accepted answers, one of them as a text."""
     golds = list(doc["answer"])
     return golds[0] if len(golds) == 1 else golds
+
+
+def code_prompt(doc: Doc) -> str:
+    """A function to complete: HumanEval."""
+    return f"Complete this function. Reply with the whole function in one Python code block.\n\n{doc['question']}\n"
+
+
+def tested_prompt(doc: Doc) -> str:
+    """A task in words with the tests it must pass: MBPP."""
+    tests = "\n".join(json.loads(doc["tests"]).get("test_list", ()))
+    return f"{doc['question']}\nYour code should pass these tests:\n{tests}\nReply with one Python code block.\n"
