@@ -40,6 +40,7 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("--system", metavar="TEXT", help="The system message.")
 @click.option("--gen", multiple=True, metavar="KEY=VALUE", help="temperature, top_p, max_gen_toks, until.")
 @click.option("--judge", metavar="SPEC", help="An engine that judges, or a whole judge.")
+@click.option("--retriever", metavar="SPEC", help="Where the tasks that search find passages: bm25:DIR, http://…")
 @click.option("--by", metavar="SPEC", help="A verifier that ranks the repeats, for BoN.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of sampled replies and few-shot examples.")
 @click.option("-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Default runs/eval-MODEL.")
@@ -93,6 +94,7 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
             spec,
             read_options(options["model_args"]),
             seed=settings.seed,
+            retriever=options["retriever"],
             cached=options["cache"],
             told=lambda done, of: state.update(done=done, of=of),
         )

@@ -1,7 +1,7 @@
 """What lm-eval calls to get a task's documents: a local file where one is given, else the hub.
 
-`load` is the tasks' `custom_dataset`. It gets a task's `dataset_kwargs` and the run's metadata, so that a file reaches a
-task by `verikit eval --data FILE` and by plain lm-eval's `--metadata '{"data": "FILE"}'` alike.
+`load` is the tasks' `custom_dataset`. It gets a task's `dataset_kwargs` and the run's metadata, so that a file reaches
+a task by `verikit eval --data FILE` and by plain lm-eval's `--metadata '{"data": "FILE"}'` alike.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from verikit.text import boxes
 
 Row = Mapping[str, Any]
 Doc = dict[str, Any]
-MISSING = (None, "", [])
+MISSING: tuple[Any, ...] = (None, "", [])
 
 QUESTION = ("question", "problem", "Question", "Problem", "input", "prompt", "text", "instruction")
 GOLD = ("answer", "final_answer", "Answer", "gold", "target", "ground_truth", "expected_answer", "golden_answers")

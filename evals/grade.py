@@ -1,13 +1,13 @@
 """Grading inside lm-eval: a filter that scores all replies of a task in one batch, and what reads its scores.
 
-lm-eval calls a filter once with all documents and all repeats. `Graded` puts each metric's verifier to that whole batch;
-`results` turns a document's scores into its metrics. A reply without a score takes part in no metric and is counted.
+lm-eval calls a filter once with all documents and all repeats. `Graded` puts each metric's verifier to that whole
+batch; `results` turns a document's scores into its metrics. A reply without a score takes part in no metric and is counted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lm_eval.api.filter import Filter
@@ -24,8 +24,10 @@ from verikit.types import Message, Prompt, Sample, Score
 from verikit.verifier import Verifier, score_all
 
 Grade = dict[str, Any]
-"""One reply's scores by metric, as rows; with `cluster`, its cluster of equal answers, where there are several."""
-BY, CLUSTER = "by", "cluster"
+"""One reply's scores by metric, as rows; its length; of several replies its cluster of equal answers and its rank."""
+BY, CLUSTER, CHARS = "by", "cluster", "chars"
+NOTES = (BY, CLUSTER, CHARS)
+"""What a grade holds beside the metrics."""
 AT_K = ("pass@", "maj@", "bon@")
 
 
@@ -35,7 +37,7 @@ class Graded(Filter):  # type: ignore[misc]
     def __init__(
         self,
         metrics: Mapping[str, str],
-        extract: Callable[[str], str] | None = None,
+        extract: Callable[[str], str | None] | None = None,
         judge: str | None = None,
         by: str | None = None,
     ) -> None:
@@ -43,7 +45,7 @@ class Graded(Filter):  # type: ignore[misc]
 
         Args:
             metrics: Name -> spec of a verifier; `judge:KIND` is a judge of that kind, by the engine `judge` names.
-            extract: Takes the answer out of a reply.
+            extract: Takes the answer out of a reply; None where it has none, which is the candidate's 0.
             judge: Spec of an engine, or of a whole judge; without it the judged metrics are left out.
             by: A verifier that ranks a document's replies without seeing its answer, for BoN.
 
@@ -63,29 +65,43 @@ class Graded(Filter):  # type: ignore[misc]
         """Return the scores of each document's replies."""
         replies = [list(group) for group in resps]
         flat = [(doc, text) for doc, group in zip(docs, replies, strict=True) for text in group]
-        samples = [sample(doc, self.extract(text) if self.extract else text, text) for doc, text in flat]
-        scored = {name: self._score(verifier, samples, flat) for name, verifier in self.verifiers.items()}
+        answers = [self.extract(text) if self.extract else text for _, text in flat]
+        fixed = [_fixed(text, answer) for (_, text), answer in zip(flat, answers, strict=True)]
+        samples = [sample(doc, answer or "", text) for (doc, text), answer in zip(flat, answers, strict=True)]
+        scored = {name: _scored(verifier, samples, fixed) for name, verifier in self.verifiers.items()}
         if self.by is not None:
-            whole = [sample(doc, text, text) for doc, text in flat]
-            scored[BY] = self._score(self.by, whole, flat)
-        grades = iter([{name: to_row(scores[i]) for name, scores in scored.items()} for i in range(len(flat))])
+            scored[BY] = _scored(self.by, [sample(doc, text, text) for doc, text in flat], fixed)
+        grades: Iterator[Grade] = iter(
+            [
+                {name: to_row(scores[i]) for name, scores in scored.items()} | {CHARS: len(text)}
+                for i, (_, text) in enumerate(flat)
+            ]
+        )
         grouped = [[next(grades) for _ in group] for group in replies]
         for group in grouped:
             if len(group) > 1:
                 self._vote(group)
         return grouped
 
-    def _score(self, verifier: Verifier, samples: Sequence[Sample], flat: Sequence[tuple[Doc, str]]) -> list[Score]:
-        """Score the replies there are; one that failed to come is an error of each metric."""
-        live = [one for one, (_, text) in zip(samples, flat, strict=True) if not isinstance(text, Failed)]
-        scores = iter(score_all(verifier, live))
-        return [Score.error(text.reason) if isinstance(text, Failed) else next(scores) for _, text in flat]
-
     def _vote(self, group: Sequence[Grade]) -> None:
         own = [grade[self.own] for grade in group]
         answers = [row.get("answer") if row["value"] is not None else None for row in own]
         for grade, cluster in zip(group, clusters(answers, self.verifiers[self.own].equal), strict=True):
             grade[CLUSTER] = cluster
+
+
+def _fixed(text: str, answer: str | None) -> Score | None:
+    """The score that a reply has whatever the metric: one that failed to come, and one without an answer."""
+    if isinstance(text, Failed):
+        return Score.error(text.reason)
+    return Score(0.0, reason="no answer found") if answer is None else None
+
+
+def _scored(verifier: Verifier, samples: Sequence[Sample], fixed: Sequence[Score | None]) -> list[Score]:
+    """Score in one batch what has no score yet."""
+    live = [one for one, known in zip(samples, fixed, strict=True) if known is None]
+    scores = iter(score_all(verifier, live))
+    return [next(scores) if known is None else known for known in fixed]
 
 
 def sample(doc: Doc, answer: str, reply: str) -> Sample:
@@ -114,7 +130,7 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, float]:
     grades = filtered[0]
     own = next(iter(grades[0]))
     found: dict[str, float] = {}
-    for name in [name for name in grades[0] if name not in (BY, CLUSTER)]:
+    for name in [name for name in grades[0] if name not in NOTES]:
         values = [grade[name]["value"] for grade in grades if grade[name]["value"] is not None]
         if values:
             found[name] = sum(values) / len(values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lm_eval.api.instance import Instance
@@ -16,12 +17,15 @@ from lm_eval.api.model import LM
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import UsageError
 from verikit.evals.replies import Failed
+from verikit.evals.rollouts import ROLLOUTS, Ask
+from verikit.retrieval import Retriever
 from verikit.types import Message
 from verikit.verifier import describe
 
 MAX_TOKENS = 2048
 """Tokens of a reply where the task names no number."""
-KNOWN = {"until", "max_gen_toks", "max_tokens", "max_new_tokens", "temperature", "top_p", "do_sample", "seed"}
+LENGTHS = ("max_gen_toks", "max_tokens", "max_new_tokens")
+KNOWN = {"until", *LENGTHS, "temperature", "top_p", "do_sample", "seed", "rollout", "k", "searches"}
 Told = Callable[[int, int], None]
 """Is told how many of how many requests are done."""
 
@@ -42,34 +46,70 @@ class EngineLM(LM):  # type: ignore[misc]
     tokenizer_name = "verikit"
     """lm-eval keys its cache of built prompts by it; conversations go to the engine, whose own template is applied."""
 
-    def __init__(self, engine: Engine, *, seed: int = 0, told: Told = lambda done, of: None) -> None:
-        """Wrap an engine; `seed` is that of sampled requests that name none."""
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        seed: int = 0,
+        retriever: Retriever | None = None,
+        told: Told = lambda done, of: None,
+    ) -> None:
+        """Wrap an engine.
+
+        Args:
+            engine: Generates.
+            seed: Of sampled requests that name none.
+            retriever: For the tasks that retrieve.
+            told: Is told how many of how many requests are done.
+        """
         super().__init__()
-        self.engine, self.seed, self.told = engine, seed, told
+        self.engine, self.seed, self.retriever, self.told = engine, seed, retriever, told
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> Chat:
-        """Keep the conversation; the engine applies its model's template.
-
-        Raises:
-            UsageError: the reply is to go on from given words, which engines can't do in a conversation.
-        """
-        if not add_generation_prompt:
-            raise UsageError("this task begins the model's reply (gen_prefix), which needs --no-chat")
+        """Keep the conversation; the engine applies its model's template, and goes on with an assistant's last turn."""
         return Chat(json.dumps([{"role": one["role"], "content": one["content"]} for one in chat_history]))
 
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
-        """Generate for all requests in one batch."""
-        groups = repeats(requests)
-        asked = [self.request(instance, len(places)) for instance, places in groups]
+        """Generate for all requests: in one batch, and one for each kind of rollout.
+
+        Raises:
+            UsageError: there is no such rollout or setting, or no retriever.
+        """
         replies: list[str] = [""] * len(requests)
-        done = 0
+        groups = repeats(requests)
+        kinds = [str(instance.args[1].get("rollout", "")) for instance, _ in groups]
+        if unknown := set(kinds) - {"", *ROLLOUTS}:
+            raise UsageError(f"there is no rollout {unknown.pop()!r}", hint=f"one of {', '.join(ROLLOUTS)}")
+        self._sample([group for group, kind in zip(groups, kinds, strict=True) if not kind], replies)
+        for name, rollout in ROLLOUTS.items():
+            places = [
+                (instance, number, place)
+                for (instance, all_places), kind in zip(groups, kinds, strict=True)
+                if kind == name
+                for number, place in enumerate(all_places)
+            ]
+            asks = [self._ask(instance, number) for instance, number, _ in places]
+            found = rollout(self.engine, asks, self.retriever) if asks else []
+            for (_, _, place), text in zip(places, found, strict=True):
+                replies[place] = text
+        return replies
+
+    def _sample(self, groups: Sequence[tuple[Instance, list[int]]], replies: list[str]) -> None:
+        done, total = 0, sum(len(places) for _, places in groups)
+        asked = [self.request(instance, len(places)) for instance, places in groups]
         for number, generation in self.engine.stream(asked):
             places = groups[number][1]
             for place, text in zip(places, texts(generation, len(places)), strict=True):
                 replies[place] = text
             done += len(places)
-            self.told(done, len(requests))
-        return replies
+            self.told(done, total)
+
+    def _ask(self, instance: Instance, number: int) -> Ask:
+        """A reply by rollout; each repeat is sampled by a seed of its own."""
+        request = self.request(instance, 1)
+        if request.seed is not None:
+            request = replace(request, seed=request.seed + number)
+        return Ask(instance.doc, request, instance.args[1])
 
     def request(self, instance: Instance, n: int) -> Request:
         """The request that lm-eval's instance stands for, n times.

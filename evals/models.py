@@ -18,9 +18,18 @@ from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import rows
 from verikit.evals.lm import EngineLM, Told
 from verikit.evals.stored import Stored
+from verikit.retrieval import load_retriever
 
 
-def open_model(spec: str, options: Mapping[str, Any], *, seed: int = 0, cached: bool = True, told: Told) -> LM:
+def open_model(
+    spec: str,
+    options: Mapping[str, Any],
+    *,
+    seed: int = 0,
+    retriever: str | None = None,
+    cached: bool = True,
+    told: Told,
+) -> LM:
     """Make an lm-eval model.
 
     Args:
@@ -28,6 +37,7 @@ def open_model(spec: str, options: Mapping[str, Any], *, seed: int = 0, cached: 
             of lm-eval's registry (`hf`, `vllm`, `local-completions`).
         options: Of the engine or of lm-eval's model.
         seed: Of sampled requests.
+        retriever: Spec of one, for the tasks that search.
         cached: Keep generations in the user's cache and look there first.
         told: Is told how many of how many requests are done.
 
@@ -40,7 +50,8 @@ def open_model(spec: str, options: Mapping[str, Any], *, seed: int = 0, cached: 
         return Stored(rest)
     if kind in ENGINES and marked:
         cache = Cache(default_path()) if cached and kind != "replay" else None
-        return EngineLM(load_engine(spec, cache=cache, **options), seed=seed, told=told)
+        finder = load_retriever(retriever) if retriever else None
+        return EngineLM(load_engine(spec, cache=cache, **options), seed=seed, retriever=finder, told=told)
     try:
         made = get_model(spec).create_from_arg_obj(dict(options))
     except (KeyError, ValueError, TypeError, ImportError) as error:

@@ -6,6 +6,7 @@ Metrics are named after their normaliser, as the normaliser alone moves them by 
 from __future__ import annotations
 
 from verikit.evals.docs import Doc
+from verikit.search import closed_prompt
 from verikit.text import tagged
 
 
@@ -19,7 +20,7 @@ def question(doc: Doc) -> str:
     return str(doc["question"])
 
 
-def final_answer(reply: str) -> str:
-    """What stands in a reply's last answer tags; the whole reply where it has none."""
+def final_answer(reply: str) -> str | None:
+    """What stands in a reply's last answer tags, the whole reply where it has none; None for nothing at all."""
     found = tagged(reply, "answer")
-    return reply.strip() if found is None else found
+    return (reply.strip() if found is None else found) or None

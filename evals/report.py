@@ -50,7 +50,7 @@ def remarks(task: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {count:,} x {reason}"
     if task["unparsed"]:
         share = task["unparsed"] / task["replies"]
-        yield f"no answer found in {task['unparsed']:,} of {task['replies']:,} replies ({share:.1%}); they count as wrong"
+        yield f"no answer found in {task['unparsed']:,} of {task['replies']:,} replies ({share:.1%}): wrong"
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

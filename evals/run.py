@@ -1,7 +1,7 @@
 """Tasks into a run's folder, one after the other; resumable.
 
-The folder gets samples_TASK.jsonl (lm-eval's `--log_samples` form, which `verikit score` reads), results.json, report.md
-and config.json. A task that is done is not done again under the same settings and data; within a task, the cache of
+The folder gets samples_TASK.jsonl (lm-eval's `--log_samples` form, which `verikit score` reads), results.json,
+report.md and config.json. A task that is done is not done again under the same settings and data; within a task, the cache of
 generations holds what was asked before a run was interrupted.
 """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.evals.replies import Failed, Turns
+from verikit.evals.replies import Failed, Noted, Turns
 from verikit.readers.parse import parse
 
 Row = dict[str, Any]
@@ -31,6 +31,8 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
             row["failed"] = failed
         if turns := [list(reply.turns) for reply in replies if isinstance(reply, Turns)]:
             row["turns"] = turns
+        if notes := [dict(reply.meta) for reply in replies if isinstance(reply, Noted)]:
+            row["notes"] = notes
         yield row
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from verikit.evals.aggregate import Aggregate
-from verikit.evals.grade import BY, CLUSTER, Grade, add, ks
+from verikit.evals.grade import AT_K, NOTES, Grade, add, ks
 from verikit.evals.loading import graded
 from verikit.stats import Summary, mean_interval
 
@@ -61,11 +61,11 @@ def _graded(rows: Sequence[Row]) -> dict[str, Any]:
     summary = Summary(ks(repeats) if repeats > 1 else ())
     for row in rows:
         add(summary, grades_of(row))
-    names = [name for name in grades_of(rows[0])[0] if name not in (BY, CLUSTER)]
-    metrics = {own: one for name, one in summary.estimates().items() if name == "mean"}
-    metrics |= {name: one for name, one in _means(rows, names[1:])}
-    if repeats > 1:
-        metrics |= {n: one for n, one in summary.estimates().items() if "@" in n and not n.startswith("mean")}
+    names = [name for name in grades_of(rows[0])[0] if name not in NOTES]
+    estimates = summary.estimates()
+    metrics = {own: estimates["mean"]} if "mean" in estimates else {}
+    metrics |= dict(_means(rows, names[1:]))
+    metrics |= {name: one for name, one in estimates.items() if name.startswith(AT_K)}
     lost = [grade[name] for grade in every for name in names if grade[name]["value"] is None]
     return {
         "own": own,
