@@ -75,7 +75,7 @@ def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
 
 
 def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
-    from verikit.evals.loading import Settings, expand
+    from verikit.evals.loading import Settings
     from verikit.evals.models import model_name, open_model, read_options
     from verikit.evals.report import show
     from verikit.evals.run import run_tasks
@@ -100,7 +100,7 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
         )
         try:
             results = run_tasks(
-                expand(names),
+                names,
                 spec,
                 lm,
                 settings,

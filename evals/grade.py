@@ -1,7 +1,8 @@
 """Grading inside lm-eval: a filter that scores all replies of a task in one batch, and what reads its scores.
 
 lm-eval calls a filter once with all documents and all repeats. `Graded` puts each metric's verifier to that whole
-batch; `results` turns a document's scores into its metrics. A reply without a score takes part in no metric and is counted.
+batch; `results` turns a document's scores into its metrics. A reply without a score takes part in no metric and is
+counted.
 """
 
 from __future__ import annotations

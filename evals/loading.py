@@ -61,7 +61,7 @@ def expand(names: Iterable[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for name in names:
-        config = load_yaml(_file(name), resolve_func=False)
+        config = load_yaml(task_file(name), resolve_func=False)
         members = config.get("task") if "group" in config else None
         found |= dict.fromkeys(expand(members) if members else [name])
     return list(found)
@@ -73,7 +73,7 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     Raises:
         UsageError: no such task; its data can't be read; it needs examples or a judge that it doesn't have.
     """
-    config = load_yaml(_file(name))
+    config = load_yaml(task_file(name))
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
     if settings.repeats:
         config["repeats"] = settings.repeats
@@ -96,7 +96,12 @@ def graded(config: Mapping[str, Any]) -> bool:
     return any(stage["function"] is Graded for pipeline in pipelines for stage in pipeline["filter"])
 
 
-def _file(name: str) -> Path:
+def task_file(name: str) -> Path:
+    """The YAML file of a task or group.
+
+    Raises:
+        UsageError: there is none.
+    """
     own = TASKS / f"{name.removeprefix(PREFIX)}.yaml"
     if name.startswith(PREFIX) and own.is_file():
         return own

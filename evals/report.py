@@ -12,8 +12,7 @@ HEADER = ("task", "metric", "value", "95% interval", "n")
 
 def show(results: Mapping[str, Any]) -> Iterator[str]:
     """Lines of a run's results."""
-    rows = [cells for name, task in results["tasks"].items() for cells in metric_rows(name, task)]
-    yield from table(HEADER, rows)
+    yield from table(HEADER, list(result_rows(results)))
     for name, task in results["tasks"].items():
         yield from (f"{name}: {printable(line)}" for line in remarks(task))
 
@@ -21,8 +20,7 @@ def show(results: Mapping[str, Any]) -> Iterator[str]:
 def markdown(results: Mapping[str, Any]) -> str:
     """A run's results as Markdown."""
     lines = [f"# {results['model']}", ""]
-    rows = [cells for name, task in results["tasks"].items() for cells in metric_rows(name, task)]
-    lines += [*markdown_table(HEADER, rows), ""]
+    lines += [*markdown_table(HEADER, list(result_rows(results))), ""]
     for name, task in results["tasks"].items():
         lines += [f"- {name}: {printable(line)}" for line in remarks(task)]
     for name, task in results["tasks"].items():
@@ -30,6 +28,15 @@ def markdown(results: Mapping[str, Any]) -> str:
             parts = [(part, percent(one), interval(one), str(one["n"])) for part, one in task["categories"].items()]
             lines += ["", f"## {name} by category", "", *markdown_table(("category", task["own"], *HEADER[3:]), parts)]
     return "\n".join(lines) + "\n"
+
+
+def result_rows(results: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The cells of all tasks' and groups' metrics."""
+    for name, task in results["tasks"].items():
+        yield from metric_rows(name, task)
+    for name, metrics in results["groups"].items():
+        for metric, one in metrics.items():
+            yield name, metric, percent(one), interval(one), str(one["n"])
 
 
 def metric_rows(name: str, task: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

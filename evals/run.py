@@ -1,8 +1,8 @@
 """Tasks into a run's folder, one after the other; resumable.
 
 The folder gets samples_TASK.jsonl (lm-eval's `--log_samples` form, which `verikit score` reads), results.json,
-report.md and config.json. A task that is done is not done again under the same settings and data; within a task, the cache of
-generations holds what was asked before a run was interrupted.
+report.md and config.json. A task that is done is not done again under the same settings and data; within a task, the
+cache of generations holds what was asked before a run was interrupted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.evaluator import evaluate
 
 from verikit.errors import UsageError
-from verikit.evals.loading import Settings, build
+from verikit.evals.data import EmptySplit
+from verikit.evals.groups import group_figures
+from verikit.evals.loading import Settings, build, expand
 from verikit.evals.report import markdown
 from verikit.evals.samples import read_samples, sample_rows
 from verikit.evals.summary import summarize
@@ -32,7 +34,7 @@ Note = Callable[[str], None]
 
 
 def run_tasks(
-    tasks: Sequence[str],
+    names: Sequence[str],
     model: str,
     lm: LM,
     settings: Settings,
@@ -45,7 +47,7 @@ def run_tasks(
     """Run tasks into a folder and return what results.json holds.
 
     Args:
-        tasks: Names of tasks (no groups).
+        names: Of tasks and groups. A member of a group without any rows is left out, with a note.
         model: The model's spec, for the records.
         lm: The model.
         settings: What decides the results.
@@ -58,12 +60,19 @@ def run_tasks(
         UsageError: a task can't be run; what was done before it stays.
     """
     with Folder(out, ()) as folder, quiet():
-        config = {"model": model, "tasks": list(tasks), "settings": settings.model_dump()}
+        config = {"model": model, "tasks": list(names), "settings": settings.model_dump()}
         folder.write_json(CONFIG, config)
         held = {} if restart else (folder.read_json(RESULTS) or {}).get("tasks", {})
-        results: dict[str, Any] = {"model": model, "tasks": {}}
-        for name in tasks:
-            task = build(name, settings)
+        results: dict[str, Any] = {"model": model, "tasks": {}, "groups": {}, "empty": []}
+        for name in expand(names):
+            try:
+                task = build(name, settings)
+            except EmptySplit as error:
+                if name in names:
+                    raise
+                note(str(error))
+                results["empty"].append(name)
+                continue
             digest = fingerprint(model, task, settings)
             file = samples_name(task.task_name)
             if held.get(task.task_name, {}).get("digest") == digest and (out / file).exists():
@@ -74,7 +83,10 @@ def run_tasks(
                 rows = list(sample_rows(run_task(task, lm, settings)))
                 folder.replace(file, b"".join(encode(row).encode("utf-8", "replace") + b"\n" for row in rows))
                 results["tasks"][task.task_name] = {"digest": digest, **summarize(task, read_samples(out / file))}
+            results["groups"] = group_figures(names, results["tasks"])
             folder.write_json(RESULTS, results)
+        if not results["tasks"]:
+            raise EmptySplit(f"none of the tasks of {', '.join(names)} has any rows")
         folder.replace(REPORT, markdown(results).encode())
     return results
 
@@ -134,6 +146,6 @@ def read_results(run: Path) -> dict[str, Any]:
     """
     try:
         found: Mapping[str, Any] = json.loads((run / RESULTS).read_bytes())
-        return {"model": str(found["model"]), "tasks": dict(found["tasks"])}
+        return {"model": str(found["model"]), "tasks": dict(found["tasks"]), "groups": dict(found["groups"])}
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"{run} holds no results of verikit eval", hint="give the folder of a run") from None
