@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,10 @@ def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
     verikit eval verikit_mmlu_pro --model replay:outputs.jsonl --data rows.jsonl
     """  # noqa: D301 - click reads \b as "don't wrap"
     _need_lm_eval()
+    if suite := [name for name in tasks if name.endswith(".toml")]:
+        if len(tasks) > 1 or spec:
+            raise click.UsageError(f"{suite[0]} names tasks and models: give neither beside it")
+        return _run_suite(Path(suite[0]), options)
     if spec is None:
         raise click.UsageError("--model is needed, unless a SUITE.toml names the models")
     return _run(tasks, spec, options)
@@ -76,7 +81,7 @@ def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
 
 def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
     from verikit.evals.loading import Settings
-    from verikit.evals.models import model_name, open_model, read_options
+    from verikit.evals.models import model_name, opened_model, read_options
     from verikit.evals.report import show
     from verikit.evals.run import run_tasks
 
@@ -89,32 +94,62 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
     out = options["out"] or Path("runs") / f"eval-{model_name(spec)}"
     state = {"task": "loading", "done": 0, "of": 0}
     with Watch(quiet=options["quiet"]) as watch:
-        watch.start(lambda seconds: f"{state['task']}: {state['done']:,} of {state['of']:,} replies, {seconds:,.0f} s")
-        lm = open_model(
-            spec,
-            read_options(options["model_args"]),
-            seed=settings.seed,
-            retriever=options["retriever"],
-            cached=options["cache"],
-            told=lambda done, of: state.update(done=done, of=of),
-        )
+        watch.start(lambda seconds: _line(state, seconds))
         try:
-            results = run_tasks(
-                names,
+            with opened_model(
                 spec,
-                lm,
-                settings,
-                out,
-                restart=not options["resume"],
-                note=watch.note,
-                begun=lambda task: state.update(task=task, done=0, of=0),
-            )
+                read_options(options["model_args"]),
+                seed=settings.seed,
+                retriever=options["retriever"],
+                cached=options["cache"],
+                told=lambda done, of: state.update(done=done, of=of),
+            ) as lm:
+                results = run_tasks(
+                    names,
+                    spec,
+                    lm,
+                    settings,
+                    out,
+                    restart=not options["resume"],
+                    note=watch.note,
+                    begun=lambda task: state.update(task=task, done=0, of=0),
+                )
         except KeyboardInterrupt:
             click.echo(f"Interrupted: the same command goes on from what is in {out}", err=True)
             return 1
         watch.note(f"written to {out}")
     click.echo(json.dumps(results, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show(results)))
     return _exit_code(results, options["fail_over"])
+
+
+def _run_suite(path: Path, options: dict[str, Any]) -> int:
+    from verikit.evals.suite import read_suite, run_suite, show_suite
+
+    suite = read_suite(path)
+    out = options["out"] or Path("runs") / f"eval-{path.stem}"
+    state = {"task": "loading", "done": 0, "of": 0}
+    with Watch(quiet=options["quiet"]) as watch:
+        watch.start(lambda seconds: _line(state, seconds))
+        try:
+            found = run_suite(
+                suite,
+                out,
+                cached=options["cache"],
+                restart=not options["resume"],
+                note=watch.note,
+                begun=lambda task: state.update(task=task, done=0, of=0),
+                told=lambda done, of: state.update(done=done, of=of),
+            )
+        except KeyboardInterrupt:
+            click.echo(f"Interrupted: the same command goes on from what is in {out}", err=True)
+            return 1
+        watch.note(f"written to {out}")
+    click.echo(json.dumps(found, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show_suite(found)))
+    return max(_exit_code(results, options["fail_over"]) for results in found["models"].values())
+
+
+def _line(state: Mapping[str, Any], seconds: float) -> str:
+    return f"{state['task']}: {state['done']:,} of {state['of']:,} replies, {seconds:,.0f} s"
 
 
 def _exit_code(results: dict[str, Any], fail_over: float) -> int:
@@ -132,3 +167,28 @@ def _need_lm_eval() -> None:
         import lm_eval.api.task  # noqa: F401
     except ImportError:
         raise MissingExtra("verikit eval", "eval") from None
+
+
+@click.command()
+@click.argument("first", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("second", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--examples", type=click.IntRange(0), default=6, show_default=True, help="Changed rows to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with all rows that changed.")
+def compare(first: Path, second: Path, examples: int, as_json: bool) -> None:
+    """Compare two runs on the same questions: paired differences, flips both ways, and the rows that changed.
+
+    Intervals are bootstrapped over questions; p-values are those of a sign-flip test, corrected for several tasks.
+
+    \b
+    verikit compare runs/eval-base runs/eval-trained
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    try:
+        from verikit.evals.compare import as_json as plain
+        from verikit.evals.compare import compare_runs, show_comparison
+    except ImportError:
+        raise MissingExtra("verikit compare", "eval") from None
+    found = compare_runs(first, second)
+    if as_json:
+        click.echo(json.dumps([plain(one) for one in found], indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(show_comparison(found, examples)))

@@ -12,7 +12,7 @@ from typing import Any
 
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.tasks._yaml_loader import load_yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from verikit.errors import UsageError
 from verikit.evals import TASKS
@@ -30,10 +30,10 @@ class Settings(BaseModel):
     """A file for all tasks, or files by task; the hub otherwise."""
     shots: str | dict[str, str] | None = None
     """Likewise for the examples of few-shot prompts."""
-    repeats: int | None = Field(None, ge=1)
-    """Replies to each question; the task's own number otherwise."""
-    fewshot: int | None = Field(None, ge=0)
-    limit: int | None = Field(None, ge=1)
+    repeats: PositiveInt | dict[str, PositiveInt] | None = None
+    """Replies to each question, of all tasks or by task; the task's own number otherwise."""
+    fewshot: int | None = Field(default=None, ge=0)
+    limit: int | None = Field(default=None, ge=1)
     """Only the first so many rows of each task."""
     chat: bool = False
     """Ask in conversations, by the model's chat template."""
@@ -75,8 +75,8 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     """
     config = load_yaml(task_file(name))
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
-    if settings.repeats:
-        config["repeats"] = settings.repeats
+    repeats = settings.repeats.get(name) if isinstance(settings.repeats, dict) else settings.repeats
+    config["repeats"] = repeats or config.get("repeats", 1)
     config["generation_kwargs"] = {**(config.get("generation_kwargs") or {}), **settings.generation}
     for stage in (stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]):
         if stage["function"] is Graded:

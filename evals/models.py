@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from verikit.evals.stored import Stored
 from verikit.retrieval import load_retriever
 
 
-def open_model(
+@contextmanager
+def opened_model(
     spec: str,
     options: Mapping[str, Any],
     *,
@@ -29,8 +30,8 @@ def open_model(
     retriever: str | None = None,
     cached: bool = True,
     told: Told,
-) -> LM:
-    """Make an lm-eval model.
+) -> Iterator[LM]:
+    """Make an lm-eval model, and give back what it holds at the end.
 
     Args:
         spec: `openai:…`, `vllm:PATH`, `hf:PATH`; `replay:FILE`, a recording of requests or rows with outputs; or a name
@@ -47,17 +48,23 @@ def open_model(
     """
     kind, marked, rest = spec.partition(":")
     if kind == "replay" and rest and not is_recording(rest):
-        return Stored(rest)
-    if kind in ENGINES and marked:
+        yield Stored(rest)
+    elif kind in ENGINES and marked:
         cache = Cache(default_path()) if cached and kind != "replay" else None
         finder = load_retriever(retriever) if retriever else None
-        return EngineLM(load_engine(spec, cache=cache, **options), seed=seed, retriever=finder, told=told)
+        with load_engine(spec, cache=cache, **options) as engine:
+            yield EngineLM(engine, seed=seed, retriever=finder, told=told)
+    else:
+        made = _registered(spec, options)
+        yield CachingLM(made, str(default_path().with_name("lm-eval"))) if cached else made
+
+
+def _registered(name: str, options: Mapping[str, Any]) -> LM:
     try:
-        made = get_model(spec).create_from_arg_obj(dict(options))
+        return get_model(name).create_from_arg_obj(dict(options))
     except (KeyError, ValueError, TypeError, ImportError) as error:
         forms = ", ".join(form for _, form in ENGINES.values())
-        raise UsageError(f"lm-eval can't make a model {spec!r}: {error}", hint=f"an engine is {forms}") from None
-    return CachingLM(made, str(default_path().with_name("lm-eval"))) if cached else made
+        raise UsageError(f"lm-eval can't make a model {name!r}: {error}", hint=f"an engine is {forms}") from None
 
 
 def is_recording(path: str) -> bool:

@@ -8,9 +8,8 @@ cache of generations holds what was asked before a run was interrupted.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,12 @@ from verikit.evals.data import EmptySplit
 from verikit.evals.groups import group_figures
 from verikit.evals.loading import Settings, build, expand
 from verikit.evals.report import markdown
+from verikit.evals.run_folder import CONFIG, REPORT, RESULTS, samples_name
 from verikit.evals.samples import read_samples, sample_rows
 from verikit.evals.summary import summarize
 from verikit.scoring.folder import Folder
 from verikit.scoring.rows import encode
 
-CONFIG, RESULTS, REPORT = "config.json", "results.json", "report.md"
 Note = Callable[[str], None]
 
 
@@ -121,11 +120,6 @@ def fingerprint(model: str, task: ConfigurableTask, settings: Settings) -> str:
     return content.hexdigest()[:16]
 
 
-def samples_name(task: str) -> str:
-    """The file of a task's samples."""
-    return f"samples_{task.replace('/', '_')}.jsonl"
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep lm-eval's log to errors: what its warnings say of metrics and data is settled here."""
@@ -136,16 +130,3 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
-
-
-def read_results(run: Path) -> dict[str, Any]:
-    """What a run's results.json holds.
-
-    Raises:
-        UsageError: the folder is no finished run's.
-    """
-    try:
-        found: Mapping[str, Any] = json.loads((run / RESULTS).read_bytes())
-        return {"model": str(found["model"]), "tasks": dict(found["tasks"]), "groups": dict(found["groups"])}
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UsageError(f"{run} holds no results of verikit eval", hint="give the folder of a run") from None

@@ -50,3 +50,25 @@ def read_samples(path: Path) -> list[Row]:
                 raise SchemaError("not a sample row of lm-eval", file=path, line=line)
             found.append(row)
     return found
+
+
+def grades_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The grades of a row's replies."""
+    grades: list[dict[str, Any]] = row["filtered_resps"][0]
+    return grades
+
+
+def own_metric(row: Mapping[str, Any]) -> str:
+    """The metric that a task's results are told by."""
+    return str(next(iter(grades_of(row)[0])))
+
+
+def value_of(row: Mapping[str, Any]) -> float | None:
+    """A row's value of its task's own metric: the mean over the repeats that have one."""
+    value = row.get(own_metric(row) if _is_graded(row) else next(iter(row["metrics"]), ""))
+    return float(value) if isinstance(value, (int, float)) and not (row.get("failed") and not _is_graded(row)) else None
+
+
+def _is_graded(row: Mapping[str, Any]) -> bool:
+    first = row["filtered_resps"][0] if row["filtered_resps"] else None
+    return isinstance(first, list) and bool(first) and isinstance(first[0], Mapping)

@@ -10,8 +10,9 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from verikit.evals.aggregate import Aggregate
-from verikit.evals.grade import AT_K, NOTES, Grade, add, ks
+from verikit.evals.grade import AT_K, NOTES, add, ks
 from verikit.evals.loading import graded
+from verikit.evals.samples import grades_of, own_metric, value_of
 from verikit.stats import Summary, mean_interval
 
 Row = Mapping[str, Any]
@@ -30,28 +31,6 @@ def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
         found |= _plain(kept)
     found["metrics"] |= _aggregated(task, kept)
     return found
-
-
-def grades_of(row: Row) -> list[Grade]:
-    """The grades of a row's replies."""
-    grades: list[Grade] = row["filtered_resps"][0]
-    return grades
-
-
-def own_metric(row: Row) -> str:
-    """The metric that a task's results are told by."""
-    return str(next(iter(grades_of(row)[0])))
-
-
-def value_of(row: Row) -> float | None:
-    """A row's value of its task's own metric: the mean over the repeats that have one."""
-    value = row.get(own_metric(row) if _is_graded(row) else next(iter(row["metrics"]), ""))
-    return float(value) if isinstance(value, (int, float)) and not (row.get("failed") and not _is_graded(row)) else None
-
-
-def _is_graded(row: Row) -> bool:
-    first = row["filtered_resps"][0] if row["filtered_resps"] else None
-    return isinstance(first, list) and bool(first) and isinstance(first[0], Mapping)
 
 
 def _graded(rows: Sequence[Row]) -> dict[str, Any]:
