@@ -81,6 +81,7 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     for stage in (stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]):
         if stage["function"] is Graded:
             stage |= {"judge": settings.judge, "by": settings.by}
+            Graded(**{key: value for key, value in stage.items() if key != "function"})  # a bad spec fails here
     task = ConfigurableTask(config=config)
     shots = settings.fewshot if settings.fewshot is not None else config.get("num_fewshot") or 0
     if shots and len(task.fewshot_docs() or ()) < shots:
