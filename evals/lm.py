@@ -80,7 +80,8 @@ class EngineLM(LM):  # type: ignore[misc]
         kinds = [str(instance.args[1].get("rollout", "")) for instance, _ in groups]
         if unknown := set(kinds) - {"", *ROLLOUTS}:
             raise UsageError(f"there is no rollout {unknown.pop()!r}", hint=f"one of {', '.join(ROLLOUTS)}")
-        self._sample([group for group, kind in zip(groups, kinds, strict=True) if not kind], replies)
+        if plain := [group for group, kind in zip(groups, kinds, strict=True) if not kind]:
+            self._sample(plain, replies)
         for name, rollout in ROLLOUTS.items():
             places = [
                 (instance, number, place)
