@@ -53,7 +53,7 @@ def test_rows_without_a_value_in_both_are_left_out_and_counted():
 def test_the_exact_p_value_is_the_share_of_signs_that_give_as_much(differences):
     live = [d for d in differences if d]
     signs = list(product((-1, 1), repeat=len(live)))
-    as_much = sum(abs(sum(s * d for s, d in zip(one, live))) >= abs(sum(live)) - 1e-9 for one in signs)
+    as_much = sum(abs(sum(s * d for s, d in zip(one, live, strict=True))) >= abs(sum(live)) - 1e-9 for one in signs)
     assert sign_flip(np.array(differences)) == pytest.approx(as_much / len(signs))
 
 
@@ -90,7 +90,7 @@ def test_questions_asked_several_times_count_as_one_cluster():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_holm_is_monotone_and_no_smaller_than_the_p_value(ps):
     adjusted = holm(ps)
-    assert all(0 <= p <= a <= 1 for p, a in zip(ps, adjusted))
+    assert all(0 <= p <= a <= 1 for p, a in zip(ps, adjusted, strict=True))
     assert [adjusted[i] for i in sorted(range(len(ps)), key=ps.__getitem__)] == sorted(adjusted)
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
 

@@ -7,7 +7,7 @@ from lm_eval.api.instance import Instance
 
 from tests.engines.tiny import model, save, tokenizer
 from tests.evals.scripted import ROWS, Scripted, write
-from verikit.engines import HF
+from verikit.engines.hf.engine import HF
 from verikit.errors import UsageError
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, build
@@ -71,6 +71,6 @@ def test_one_tiny_model_gives_the_same_table_through_the_engine_and_lm_evals_own
     settings = Settings(data=write(tmp_path / "rows.jsonl", ROWS["math500"]), generation={"max_gen_toks": 8})
     task = build("verikit_math500", settings)
     ours = run_task(task, EngineLM(HF(folder)), settings)
-    theirs = run_task(build("verikit_math500", settings), HFLM(pretrained=folder, batch_size=1), settings)
+    theirs = run_task(build("verikit_math500", settings), HFLM(pretrained=folder, batch_size=1, device="cpu"), settings)
     # lm-eval puts the tokenizer's special tokens where the engine does; replies must agree to the letter.
     assert [row["resps"] for row in ours] == [row["resps"] for row in theirs]

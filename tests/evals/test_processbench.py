@@ -23,8 +23,8 @@ labels = st.lists(st.tuples(st.integers(-1, 4), st.one_of(st.none(), st.integers
 
 def independent(predictions, golds):
     """The paper's definition, in exact arithmetic."""
-    erroneous = [p == g for p, g in zip(predictions, golds) if g >= 0]
-    correct = [p == -1 for p, g in zip(predictions, golds) if g < 0]
+    erroneous = [p == g for p, g in zip(predictions, golds, strict=True) if g >= 0]
+    correct = [p == -1 for p, g in zip(predictions, golds, strict=True) if g < 0]
     a = Fraction(sum(erroneous), len(erroneous)) if erroneous else Fraction(0)
     b = Fraction(sum(correct), len(correct)) if correct else Fraction(0)
     return a, b, 2 * a * b / (a + b) if a + b else Fraction(0)

@@ -44,8 +44,8 @@ def test_the_command_runs_stored_outputs_and_score_reads_its_samples(tmp_path, m
     assert results["metrics"]["acc"]["n"] == 2
     assert "| verikit_math500 | acc (mean@2) | 50.00 |" in (tmp_path / "runs/eval-stored/report.md").read_text()
     scored = invoke("score", "runs/eval-stored/samples_verikit_math500.jsonl", "--json", "-q", "--k", "2")
-    summary = json.loads(scored.output)
-    assert summary["estimates"]["mean"]["value"] == 0.5
+    summary = json.loads(scored.stdout)
+    assert summary["metrics"]["mean"]["value"] == 0.5
     assert summary["candidates"] == 4
 
 
@@ -141,6 +141,6 @@ def test_data_may_be_given_by_task_and_a_missing_file_is_named(tmp_path, monkeyp
     data, stored = write(tmp_path / "rows.jsonl", MATH[:2]), write(tmp_path / "stored.jsonl", STORED)
     model = ("--model", f"replay:{stored}", "-q", "--json")
     done = invoke("eval", "verikit_math500", *model, "--data", f"verikit_math500={data}")
-    assert json.loads(done.output)["tasks"]["verikit_math500"]["metrics"]["acc"]["value"] == 1.0
-    with pytest.raises(UsageError, match="nowhere.jsonl: there is no such file"):
+    assert json.loads(done.stdout)["tasks"]["verikit_math500"]["metrics"]["acc"]["value"] == 1.0
+    with pytest.raises(UsageError, match=r"nowhere.jsonl: there is no such file"):
         invoke("eval", "verikit_math500", *model, "--data", "nowhere.jsonl")
