@@ -10,7 +10,7 @@ from typing import Any
 from verikit.errors import UsageError
 from verikit.evals.paired import Change, Difference, compare_rows, holm
 from verikit.evals.report import markdown_table
-from verikit.evals.run_folder import read_results, samples_name
+from verikit.evals.run_folder import read_results, samples_name, units
 from verikit.evals.samples import read_samples
 from verikit.terminal import printable, table
 
@@ -19,17 +19,20 @@ HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p"
 
 
 def compare_runs(first: Path, second: Path) -> list[Difference]:
-    """The differences of two runs on the tasks that both have.
+    """The differences of two runs on the tasks, and groups that are one benchmark, that both have.
 
     Raises:
         UsageError: a folder is no run's, or they share no task.
     """
     runs = read_results(first), read_results(second)
-    shared = [name for name in runs[0]["tasks"] if name in runs[1]["tasks"]]
+    parts = [units(run) for run in runs]
     found = []
-    for name in shared:
-        rows = [read_samples(run / samples_name(name)) for run in (first, second)]
-        found.append(compare_rows(name, runs[0]["tasks"][name]["own"], *rows))
+    for name in (name for name in parts[0] if name in parts[1]):
+        rows = [
+            [row for task in tasks[name] for row in read_samples(folder / samples_name(task))]
+            for folder, tasks in zip((first, second), parts, strict=True)
+        ]
+        found.append(compare_rows(name, runs[0]["tasks"][parts[0][name][0]]["own"], *rows))
     if not any(found):
         raise UsageError(f"{first} and {second} share no question with results", hint="run both on the same tasks")
     return [one for one in found if one is not None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import datasets
 
@@ -18,8 +18,9 @@ from verikit.readers import parquet, source
 from verikit.readers.parse import parse
 from verikit.readers.reader import placed
 
+T = TypeVar("T")
 Files = str | Mapping[str, str] | None
-"""One file for all tasks, or a file for each task by name."""
+"""One file for all tasks, or files by the names of tasks and groups."""
 
 
 def load(
@@ -48,7 +49,7 @@ def load(
         SchemaError: a row lacks a column.
     """
     hub = hub or {}
-    file, examples = _file(data, task), _file(shots, task)
+    file, examples = (files if isinstance(files, str) else of_task(files or {}, task) for files in (data, shots))
     if file is None and not hub:
         raise UsageError(f"{task} reads local files only", hint=f"--data FILE, or --data {task}=FILE")
     docs = read_docs(file, kind) if file else _hub_docs(kind, **_split(hub, "split"))
@@ -130,5 +131,7 @@ def _chosen(docs: Sequence[Doc], where: Mapping[str, str] | None) -> list[Doc]:
     return [doc for doc in docs if all(doc.get(key) == value for key, value in (where or {}).items())]
 
 
-def _file(files: Files, task: str) -> str | None:
-    return files if isinstance(files, str) or files is None else files.get(task, files.get(""))
+def of_task(values: Mapping[str, T], task: str) -> T | None:
+    """The value given for a task: under its name, or the longest beginning of it (a group's), or ""."""
+    names = [name for name in values if name in ("", task) or task.startswith(f"{name}_")]
+    return values[max(names, key=len)] if names else None

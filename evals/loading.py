@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from verikit.errors import UsageError
 from verikit.evals import TASKS
+from verikit.evals.data import of_task
 from verikit.evals.grade import Graded
 
 PREFIX = "verikit_"
@@ -75,7 +76,7 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     """
     config = load_yaml(task_file(name))
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
-    repeats = settings.repeats.get(name) if isinstance(settings.repeats, dict) else settings.repeats
+    repeats = of_task(settings.repeats, name) if isinstance(settings.repeats, dict) else settings.repeats
     config["repeats"] = repeats or config.get("repeats", 1)
     config["generation_kwargs"] = {**(config.get("generation_kwargs") or {}), **settings.generation}
     for stage in (stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]):

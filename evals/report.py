@@ -34,8 +34,8 @@ def result_rows(results: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """The cells of all tasks' and groups' metrics."""
     for name, task in results["tasks"].items():
         yield from metric_rows(name, task)
-    for name, metrics in results["groups"].items():
-        for metric, one in metrics.items():
+    for name, group in results["groups"].items():
+        for metric, one in group["metrics"].items():
             yield name, metric, percent(one), interval(one), str(one["n"])
 
 

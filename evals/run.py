@@ -66,10 +66,9 @@ def run_tasks(
         for name in expand(names):
             try:
                 task = build(name, settings)
-            except EmptySplit as error:
+            except EmptySplit:
                 if name in names:
                     raise
-                note(str(error))
                 results["empty"].append(name)
                 continue
             digest = fingerprint(model, task, settings)
@@ -82,10 +81,13 @@ def run_tasks(
                 rows = list(sample_rows(run_task(task, lm, settings)))
                 folder.replace(file, b"".join(encode(row).encode("utf-8", "replace") + b"\n" for row in rows))
                 results["tasks"][task.task_name] = {"digest": digest, **summarize(task, read_samples(out / file))}
-            results["groups"] = group_figures(names, results["tasks"])
             folder.write_json(RESULTS, results)
+        if results["empty"]:
+            note(f"no rows for {', '.join(results['empty'])}")
         if not results["tasks"]:
             raise EmptySplit(f"none of the tasks of {', '.join(names)} has any rows")
+        results["groups"] = group_figures(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
+        folder.write_json(RESULTS, results)
         folder.replace(REPORT, markdown(results).encode())
     return results
 

@@ -28,3 +28,11 @@ def read_results(run: Path) -> dict[str, Any]:
         return {"model": str(found["model"]), "tasks": dict(found["tasks"]), "groups": dict(found["groups"])}
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"{run} holds no results of verikit eval", hint="give the folder of a run") from None
+
+
+def units(results: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What a run's models are compared on, each with the tasks it is made of: whole groups, and the tasks in none."""
+    groups = results["groups"]
+    found = {name: one["members"] for name, one in groups.items() if one["whole"]}
+    parts = {member for members in found.values() for member in members}
+    return {name: [name] for name in results["tasks"] if name not in parts} | found

@@ -29,6 +29,7 @@ from verikit.evals.loading import Settings
 from verikit.evals.models import opened_model
 from verikit.evals.report import interval, markdown_table, percent
 from verikit.evals.run import Note, run_tasks
+from verikit.evals.run_folder import units
 from verikit.scoring.folder import Folder
 from verikit.terminal import table
 
@@ -129,10 +130,10 @@ def run_suite(
 
 
 def by_task(results: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and rows of models by tasks: each task's own metric with its interval, and what has no score."""
-    tasks = list(dict.fromkeys(name for one in results.values() for name in one["tasks"]))
-    rows = [(model, *(_cell(one["tasks"].get(name)) for name in tasks)) for model, one in results.items()]
-    return ("model", *tasks), rows
+    """Header and rows of models by tasks and groups: the own metric with its interval, and what has no score."""
+    names = list(dict.fromkeys(name for one in results.values() for name in (*units(one), *one["groups"])))
+    rows = [(model, *(_cell(one, name) for name in names)) for model, one in results.items()]
+    return ("model", *names), rows
 
 
 def show_suite(found: Mapping[str, Any]) -> list[str]:
@@ -144,9 +145,11 @@ def _begun(begun: Note, model: str, task: str) -> None:
     begun(f"{model}, {task}")
 
 
-def _cell(task: Mapping[str, Any] | None) -> str:
-    if task is None or task["own"] not in task["metrics"]:
+def _cell(results: Mapping[str, Any], name: str) -> str:
+    found = results["tasks"].get(name) or results["groups"].get(name)
+    if found is None or found["own"] not in found["metrics"]:
         return "none"
-    one = task["metrics"][task["own"]]
-    lost = task["unscored"].get(task["own"], 0)
+    one = found["metrics"][found["own"]]
+    members = [results["tasks"][member] for member in units(results).get(name, ())]
+    lost = sum(member["unscored"].get(member["own"], 0) for member in members)
     return f"{percent(one)} ({interval(one)})" + (f", {lost} unscored" if lost else "")

@@ -126,7 +126,7 @@ def test_an_answer_that_is_not_found_is_wrong_counted_and_never_guessed(tmp_path
     law, math = (results["tasks"][f"verikit_mmlu_pro_{name}"] for name in ("law", "math"))
     assert (law["metrics"]["acc"]["value"], law["unparsed"]) == (0.0, 1)
     assert (math["metrics"]["acc"]["value"], math["unparsed"]) == (1.0, 0)
-    assert results["groups"]["verikit_mmlu_pro"]["acc"]["value"] == 0.5
+    assert results["groups"]["verikit_mmlu_pro"]["metrics"]["acc"]["value"] == 0.5
     assert len(results["empty"]) == 12
 
 
