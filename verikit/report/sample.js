@@ -1,0 +1,104 @@
+// One sample in full: its texts, its scores with their parts, and its steps one by one.
+
+const PASS = 0.5;
+
+function sample(data, rows, row, query, open) {
+  const { item } = row;
+  const run = data.runs[row.run];
+  const head = el("header", {},
+    el("h3", {}, el("bdi", {}, item.id), el("span", { class: "label" }, item.label)),
+    el("span", { class: `verdict ${verdictOf(item)}` }, item.verdict + (item.value === null || item.verdict === String(item.value) ? "" : ` \u00b7 ${digits(item.value)}`)));
+  const others = rows.filter((other) => other.item.id === item.id && data.runs[other.run].kind === run.kind);
+  const facts = [...item.facts];
+  if (data.runs.length > 1) facts.unshift(["run", run.name]);
+  if (item.length) facts.push(["length", many(item.length, "character")]);
+  return [
+    head,
+    others.length > 1 ? siblings(data, others, row, open) : null,
+    facts.length ? pairs(facts) : null,
+    ...item.texts.map(([title, start, end, omitted]) => textSection(title, data.strings[start], data.strings[end], omitted, query)),
+    Object.keys(item.scores).length ? scoreTable(item.scores) : null,
+    ...Object.entries(item.scores).flatMap(([name, score]) => stepViews(name, score, candidate(data, item))),
+  ].filter(Boolean);
+}
+
+function candidate(data, item) {
+  const [, head, , omitted] = item.texts[1] ?? [];
+  return head === undefined || omitted ? "" : data.strings[head];
+}
+
+function siblings(data, others, row, open) {
+  const several = new Set(others.map((other) => other.run)).size > 1;
+  const buttons = others.slice(0, 200).map((other) => el("button", {
+    type: "button", class: `sibling ${verdictOf(other.item)}`, "aria-current": other === row ? "true" : null, onclick: () => open(other),
+    title: `${several ? `${data.runs[other.run].name}, ` : ""}${other.item.label}: ${other.item.verdict}`,
+  }, `${MARKS[verdictOf(other.item)] ?? ""} ${other.item.label}`));
+  return el("div", { class: "siblings", role: "group", "aria-label": "All candidates of this prompt" }, ...buttons);
+}
+
+function textSection(title, head, tail, omitted, query) {
+  const body = el("pre", { dir: "auto" }, ...marked(head, query));
+  if (omitted) body.append(el("span", { class: "omitted" }, `${many(omitted, "character")} left out`), ...marked(tail, query));
+  return el("section", { class: "text" }, el("h4", {}, title), head ? body : el("p", { class: "empty" }, "Empty text."));
+}
+
+function marked(text, query) {
+  if (!query) return [text];
+  const parts = [];
+  const lower = text.toLowerCase();
+  const needle = query.toLowerCase();
+  if (lower.length !== text.length) return [text];
+  let from = 0;
+  for (let at = lower.indexOf(needle); at >= 0 && parts.length < 2000; at = lower.indexOf(needle, from)) {
+    parts.push(text.slice(from, at), el("mark", {}, text.slice(at, at + needle.length)));
+    from = at + needle.length;
+  }
+  return [...parts, text.slice(from)];
+}
+
+function scoreTable(scores) {
+  const rows = Object.entries(scores).flatMap(([name, score]) => scoreRows(name, score, 0));
+  const head = el("tr", {}, ...["", "value", "extracted", "reason"].map((name) => el("th", { scope: "col" }, name)));
+  const table = el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows));
+  return el("section", { class: "scores" }, el("h4", {}, "Scores"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, table));
+}
+
+function scoreRows(name, score, depth) {
+  const state = score.value === null ? "unscored" : score.value >= PASS ? "right" : "wrong";
+  const row = el("tr", {},
+    el("th", { scope: "row", class: `depth-${Math.min(depth, 4)}` }, name),
+    el("td", { class: `number ${state}` }, score.value === null ? score.status : digits(score.value)),
+    el("td", { class: "extracted" }, el("bdi", {}, shortened(score.answer ?? "", 300))),
+    el("td", {}, el("bdi", {}, score.reason ?? "")));
+  return [row, ...Object.entries(score.parts ?? {}).flatMap(([inner, part]) => scoreRows(inner, part, depth + 1))];
+}
+
+function shortened(text, most) {
+  return text.length > most ? `${text.slice(0, most)}\u2026` : text;
+}
+
+function stepViews(name, score, text) {
+  const inner = Object.entries(score.parts ?? {}).flatMap(([part, one]) => stepViews(`${name}/${part}`, one, text));
+  return score.steps?.length ? [steps(name, score.steps, text), ...inner] : inner;
+}
+
+function steps(name, some, text) {
+  const paragraphs = text.split(/\n\n+/).filter((one) => one.trim());
+  const said = paragraphs.length === some.length ? paragraphs : [];
+  const first = some.findIndex((step) => step.value !== null && step.value < PASS);
+  const rows = some.map((step, i) => {
+    const state = step.value === null ? "unscored" : step.value >= PASS ? "right" : "wrong";
+    const meter = svg("svg", { class: "meter", viewBox: "0 0 60 8", "aria-hidden": "true" },
+      svg("rect", { class: "back", width: 60, height: 8, rx: 2 }),
+      svg("rect", { class: state, width: 60 * Math.max(0, Math.min(1, step.value ?? 0)), height: 8, rx: 2 }));
+    return el("li", { class: i === first ? "first" : null },
+      el("span", { class: "place" }, String(i + 1)), meter,
+      el("span", { class: `number ${state}` }, step.value === null ? step.status : digits(step.value)),
+      el("div", { class: "said" }, said[i] ? el("p", { dir: "auto" }, said[i]) : null,
+        step.answer && step.answer !== said[i] ? el("p", { dir: "auto" }, shortened(step.answer, 2000)) : null,
+        step.reason ? el("p", { class: "note", dir: "auto" }, step.reason) : null,
+        i === first ? el("p", { class: "flag" }, `first step below ${PASS}`) : null));
+  });
+  const title = `${many(some.length, "step")}${name === "score" ? "" : ` of ${name}`}`;
+  return el("section", { class: "steps" }, el("h4", {}, title), el("ol", {}, ...rows));
+}
