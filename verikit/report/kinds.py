@@ -26,8 +26,8 @@ class Kind(NamedTuple):
 
 KINDS = (
     Kind("score", "scores.jsonl", "verikit.report.score:collect"),
-    Kind("judge", "verdicts.jsonl", "verikit.judges.report:collect"),
-    Kind("train", "metrics.jsonl", "verikit.trainers.report:collect"),
+    Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
+    Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
 )
 
 

@@ -96,7 +96,7 @@ class Item:
     """The first is the prompt, the second what was scored."""
     scores: Mapping[str, Any] = field(default_factory=dict)
     """By name: scores in the form of scores.jsonl, with their parts and steps."""
-    facts: Sequence[tuple[str, str]] = ()
+    facts: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -137,6 +137,7 @@ FILTERS: Mapping[str, tuple[str, str]] = {
     UNSCORED: ("Unscored", "no value: our fault or the data's, or the verifier does not apply"),
     DISAGREE: ("Verifiers disagree", "one part says right, another says wrong"),
     "orders": ("Orders disagree", "the verdict depends on which answer was shown first"),
+    "against": ("Against the label", "the verdict is not that of the label"),
     DIFFERS: ("Runs differ", "another run says otherwise of the same candidate"),
     SELECTED: ("Selected", "the candidate that the selector kept"),
     "unfinished": ("Unfinished", "cut off at the length limit"),
