@@ -73,16 +73,19 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
             rates.append(Figure(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"]))
     if rates:
         yield forest("win_rates", "Win rates", "win rate", rates, FAIR)
-    note = "intervals over comparisons; 50 % is fair for the answer shown first, and for the longer one"
-    shares = [share(text.partition(" (")[0], summary["bias"][name], _units(name, judged)) for name, text in BIAS.items()]
-    yield forest("bias", "How far the judge can be trusted", "share", shares, FAIR, note)
+    shares = {
+        name: share(text.partition(" (")[0], summary["bias"][name], _units(name, judged)) for name, text in BIAS.items()
+    }
+    bent = [shares.pop("first_rate"), shares.pop("length_win_rate")]
+    yield forest("bias", "Place and length", "share", bent, FAIR, "50 % is fair; intervals over comparisons")
+    yield forest("trust", "How steady the judge is", "share", shares.values(), note="intervals over comparisons")
     if length := _by_length(judged):
         yield length
     if "ratings" in summary:
-        rated = [Figure(one["name"], one["rating"], one["low"], one["high"], percent=False) for one in summary["ratings"]]
+        rated = [Figure(one["name"], one["rating"], one["low"], one["high"], False) for one in summary["ratings"]]
         yield forest("ratings", "Ratings", "Bradley-Terry rating on Elo's scale", rated)
-    if canaries := [estimate(name, row) for name, row in summary.get("canaries", {}).items() if row is not None]:
-        yield forest("canaries", "Answers that must not win", "win rate of the attack", canaries, note="lower is better")
+    if attacks := [estimate(name, row) for name, row in summary.get("canaries", {}).items() if row is not None]:
+        yield forest("canaries", "Answers that must not win", "win rate of the attack", attacks, note="lower is better")
 
 
 def _units(name: str, judged: Sequence[Judged]) -> int:
@@ -120,11 +123,10 @@ def _tables(summary: Row) -> Iterator[Table]:
         rows.append([pair["a"], pair["b"], pair["n"], rate, *counts, pair["unjudged"]])
     yield Table("Pairs", columns, rows)
     columns = ["model", "answers", "mean length", "distinct", "most common text", "verdict-like"]
-    rows = [
-        [name, one["answers"], round(one["mean_length"]), one["repeats"]["distinct"], f"{one['repeats']['share']:.1%}"]
-        + [one["verdict_like"]]
-        for name, one in summary["models"].items()
-    ]
+    rows = []
+    for name, one in summary["models"].items():
+        texts = one["repeats"]["distinct"], f"{one['repeats']['share']:.1%}"
+        rows.append([name, one["answers"], round(one["mean_length"]), *texts, one["verdict_like"]])
     yield Table("Models", columns, rows, "lengths in characters; verdict-like: answers that hold a verdict themselves")
     if "both" in (found := summary.get("agreement", {})):
         shares = [(name, f"{found[key]:.1%}") for name, key in _ORDERS.items() if key in found]
@@ -170,7 +172,8 @@ def _item(row: Row, bout: Bout | None) -> Item:
             texts.append(Text("Reference", bout.pair.reference))
     for one in row["orders"]:
         texts.append(Text(f"Judge, {names[one['first']]} shown first", one["reply"] or one.get("error", "")))
-    item = Item(row["id"], f"{row['a']} \u2013 {row['b']}", tags, row["preference"], verdict, sum(row["lengths"]), texts)
+    between = f"{row['a']} \u2013 {row['b']}"
+    item = Item(row["id"], between, tags, row["preference"], verdict, sum(row["lengths"]), texts)
     item.facts = [("verdict", row["reason"])] if row["reason"] else []
     if "label" in row:
         better = {1.0: row["a"], 0.0: row["b"]}.get(row["label"], "a tie")

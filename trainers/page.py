@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from verikit.errors import UsageError
 from verikit.report.items import spread, verdict_of
-from verikit.report.kinds import read_json
+from verikit.report.kinds import read_json, read_lines
 from verikit.report.model import Chart, Figure, Item, Number, Options, Run, Series, Text
-from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES, read_log
+from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES
 from verikit.trainers.view import HELD_OUT
 
 Row = Mapping[str, Any]
@@ -20,7 +21,8 @@ POINTS = 300
 NOT_CURVES = {"phase", "step", "seconds"}
 SHOWN = {
     "held-out": ("Held out", "figure"),
-    "reward": ("Reward", "mean reward of a step"),
+    "reward": ("Reward", "mean of a step"),
+    "passed": ("Right", "share of completions"),
     "part": ("Parts of the reward", "mean of a step"),
     "loss": ("Loss", "loss"),
     "entropy": ("Entropy", "nats a token"),
@@ -32,6 +34,7 @@ SHOWN = {
     "unscored": ("Unscored", "trajectories"),
 }
 """Charts in sight, in this order: their title and unit; those of other metrics are folded away."""
+SHARES = ("held-out", "passed", "clip_share", "zero_variance")
 LIKELIHOOD = {"loss", "grad_norm"}
 """What a supervised phase is told by."""
 FACTS = {"recipe": "recipe", "model.path": "model", "advantage.kind": "advantage", "loss.kind": "loss"} | {
@@ -47,10 +50,7 @@ def collect(run: Path, options: Options) -> Run:
     """
     config = read_json(run, CONFIG)
     environment = read_json(run, ENVIRONMENT) if (run / ENVIRONMENT).exists() else {}
-    try:
-        rows, samples = list(read_log(run / METRICS)), list(read_log(run / SAMPLES))
-    except ValueError as error:
-        raise UsageError(f"{run}: a log is damaged: {error}") from None
+    rows, samples = list(read_lines(run / METRICS)), list(read_lines(run / SAMPLES))
     page = Run(run.name, "train", config["recipe"], settings={**config, "environment": environment})
     page.facts = [(name, str(value)) for key, name in FACTS.items() if (value := _at(config, key)) not in (None, "")]
     if rows:
@@ -62,9 +62,10 @@ def collect(run: Path, options: Options) -> Run:
     if skipped := sum(row.get("skipped", 0) for row in rows):
         page.notices.append(f"{skipped:,.0f} updates were skipped because a figure was not finite")
     page.figures = list(_figures(rows))
-    page.charts = [chart for phase in dict.fromkeys(row["phase"] for row in rows) for chart in _charts(rows, phase)]
+    phases = reversed(dict.fromkeys(row["phase"] for row in rows))
+    page.charts = [chart for phase in phases for chart in _charts(rows, phase)]
     every = spread(len(samples), options.samples)
-    page.items = [_item(row, number) for number, row in enumerate(samples) if number % every == 0]
+    page.items = [_item(row, number) for number, row in list(_numbered(samples))[::every]]
     return page
 
 
@@ -89,7 +90,7 @@ def _charts(rows: Sequence[Row], phase: str) -> Iterator[Chart]:
     for name in dict.fromkeys(name for row in some for name in row if name not in NOT_CURVES):
         points = [(row["step"], row[name]) for row in some if _is_number(row.get(name))]
         group, _, line = name.partition("/")
-        key = group if line and group in SHOWN else "reward" if name == "passed" else name
+        key = group if line and group in SHOWN else name
         constant = len({value for _, value in points}) < 2
         if points and (name in SHOWN or line or not constant):
             lines.setdefault(key, []).append(Series(line if key == group and line else name, thinned(points)))
@@ -100,7 +101,8 @@ def _charts(rows: Sequence[Row], phase: str) -> Iterator[Chart]:
                 title = f"{title} ({phase.partition('-')[2] or phase})"
             flat = all(value == 0 for one in series for _, value, *_ in one.points)
             more = key not in (LIKELIHOOD if warming else SHOWN) or flat
-            yield Chart(f"{phase}/{key}", title, "step", unit, series, more=more)
+            percent = key in SHARES and all(0 <= (point[1] or 0) <= 1 for one in series for point in one.points)
+            yield Chart(f"{phase}/{key}", title, "step", unit, series, percent=percent, more=more)
 
 
 def thinned(points: Sequence[tuple[int, float]], most: int = POINTS) -> list[tuple[Number, ...]]:
@@ -119,6 +121,12 @@ def _mean(run: Sequence[tuple[int, float]]) -> tuple[Number, ...]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _numbered(samples: Sequence[Row]) -> Iterator[tuple[int, Row]]:
+    """Samples with their number within their step."""
+    for _, some in groupby(samples, key=itemgetter("step")):
+        yield from enumerate(some)
 
 
 def _item(row: Row, number: int) -> Item:

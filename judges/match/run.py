@@ -80,7 +80,7 @@ def _begin(folder: Folder, config: dict[str, Any], files: Sequence[str], restart
     if folder.size(VERDICTS):
         check_same(folder.read_json(CONFIG), config, folder.path)
     folder.delete(SUMMARY)
-    folder.write_json(CONFIG, config | {"input": [str(Path(file).absolute()) for file in files]})
+    folder.write_json(CONFIG, config | {"input": list(files)})
     return commit
 
 

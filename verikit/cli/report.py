@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from verikit.errors import UsageError, VerikitError
-from verikit.report import Options, report as page
+from verikit.report import SAMPLES, Options
+from verikit.report import report as page
 from verikit.report.kinds import read_json
 from verikit.scoring.show import show
 
@@ -18,7 +19,11 @@ from verikit.scoring.show import show
 @click.option("--html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page.")
 @click.option("--data", multiple=True, metavar="FILE", help="The files with the texts, where they were moved.")
 @click.option(
-    "--samples", type=click.IntRange(0), default=Options().samples, show_default=True, help="Samples of a run in the page."
+    "--samples",
+    type=click.IntRange(0),
+    default=SAMPLES,
+    show_default=True,
+    help="Samples of a run in the page.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a summary by folder.")
 def report(runs: tuple[Path, ...], html: Path | None, data: tuple[str, ...], samples: int, as_json: bool) -> None:

@@ -40,6 +40,7 @@ def _figures(runs: Sequence[Run]) -> Table:
     labels = dict.fromkeys(figure.label for run in runs for figure in run.figures)
     held = [{figure.label: figure for figure in run.figures} for run in runs]
     rows = [(label, *(figures.get(label) for figures in held)) for label in labels]
+    rows = [row for row in rows if sum(one is not None for one in row[1:]) > 1]
     note = "with 95 % intervals; whether two runs differ is told by their difference, not by intervals that overlap"
     return Table("Figures", ("", *(run.name for run in runs)), rows, note)
 

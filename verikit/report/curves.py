@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from verikit.report.model import Chart, Figure, Number, Series
@@ -24,7 +25,7 @@ OVER_K = {
 def estimate(label: str, row: Row, note: str = "") -> Figure:
     """A figure from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
     low, high = row["low"], row["high"]
-    return Figure(label, row["value"], low, high, percent=0 <= low and high <= 1, note=note)
+    return Figure(label, row["value"], low, high, percent=low >= 0 and high <= 1, note=note)
 
 
 def share(label: str, value: float | None, n: int, note: str = "") -> Figure:
@@ -35,33 +36,43 @@ def share(label: str, value: float | None, n: int, note: str = "") -> Figure:
     return Figure(label, value, found.low, found.high, note=note)
 
 
-def over_k(metrics: Mapping[str, Row]) -> Chart | None:
+def over_k(metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k candidates") -> Chart | None:
     """pass@k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
     found: dict[str, list[tuple[int, Row]]] = {name: [] for name in OVER_K}
-    for key, row in metrics.items():
-        name, _, k = key.partition("@")
+    for metric, row in metrics.items():
+        name, _, k = metric.partition("@")
         if name in found and k:
             found[name].append((int(k), row))
-    series = [
-        Series(f"{name}@k", [(k, row["value"], row["low"], row["high"]) for k, row in sorted(rows, key=lambda at: at[0])])
-        for name, rows in found.items()
-        if rows
-    ]
+    series = []
+    for name, rows in found.items():
+        if rows:
+            rows.sort(key=itemgetter(0))
+            series.append(Series(f"{name}@k", [(k, row["value"], row["low"], row["high"]) for k, row in rows]))
     if max((len(one.points) for one in series), default=0) < 2:
         return None
-    percent = all(0 <= low and high <= 1 for one in series for _, _, low, high in one.points)  # type: ignore[operator]
+    percent = all(low >= 0 and high <= 1 for one in series for _, _, low, high in one.points)  # type: ignore[operator]
     note = "; ".join(f"{name}@k: {text}" for name, text in OVER_K.items() if found[name])
-    return Chart("over_k", "Over k candidates", "k candidates", "right", series, percent=percent, log=True, note=note)
+    return Chart(key, title, "k", "right", series, percent=percent, log=True, note=note)
 
 
-def histogram(key: str, title: str, x: str, y: str, values: Mapping[str, Sequence[float]], note: str = "") -> Chart | None:
-    """Counts in equal bins, one set for each name; None where all values are one."""
+def histogram(
+    key: str,
+    title: str,
+    x: str,
+    y: str,
+    values: Mapping[str, Sequence[float]],
+    within: tuple[float, float] | None = None,
+) -> Chart | None:
+    """Counts in equal bins, one set for each name; None where all values are one, or only 0 and 1.
+
+    With `within` the bins are tenths of that range.
+    """
     known = [value for some in values.values() for value in some]
-    if not known or min(known) == max(known):
+    if not known or min(known) == max(known) or (within is None and set(known) == {0, 1}):
         return None
-    low, high = min(known), max(known)
-    width = (high - low) / BINS or 1.0
-    if all(value == int(value) for value in known) and high - low < BINS:
+    low, high = within or (min(known), max(known))
+    width = (high - low) / (10 if within else BINS)
+    if within is None and all(value == int(value) for value in known) and high - low < BINS:
         low, high, width = low - 0.5, high + 0.5, 1.0
     bins = round((high - low) / width)
     series = []
@@ -72,7 +83,7 @@ def histogram(key: str, title: str, x: str, y: str, values: Mapping[str, Sequenc
         points = [(low + i * width, low + (i + 1) * width, count) for i, count in enumerate(counts)]
         if some:
             series.append(Series(name, points))
-    return Chart(key, title, x, y, series, kind="histogram", note=note)
+    return Chart(key, title, x, y, series, kind="histogram")
 
 
 def forest(key: str, title: str, x: str, figures: Iterable[Figure], reference: Number = None, note: str = "") -> Chart:

@@ -40,6 +40,15 @@ def disagree(row: Row) -> bool:
     return len(found) == 2
 
 
+def lengths(items: Iterable[Item]) -> dict[str, list[float]]:
+    """Lengths of the right and of the wrong samples."""
+    found: dict[str, list[float]] = {RIGHT: [], WRONG: []}
+    for item in items:
+        if item.length and item.tags[0] in found:
+            found[item.tags[0]].append(item.length)
+    return found
+
+
 def spread(count: int, wanted: int) -> int:
     """Every how many-th of `count` things to keep, so that at most `wanted` are kept."""
     return max(1, -(-count // max(1, wanted)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ class Kind(NamedTuple):
 KINDS = (
     Kind("score", "scores.jsonl", "verikit.report.score:collect"),
     Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
+    Kind("eval", "results.json", "verikit.evals.page:collect"),
     Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
 )
 
@@ -68,3 +69,22 @@ def read_json(run: Path, name: str) -> Any:
         raise UsageError(f"{run / name}: {error.strerror}") from None
     except ValueError as error:
         raise UsageError(f"{run / name} is damaged: {error}") from None
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a log; none if there is no such file.
+
+    Raises:
+        UsageError: a line is no JSON object.
+    """
+    if not path.exists():
+        return
+    with open(path, "rb") as stream:
+        for number, data in enumerate(stream, 1):
+            try:
+                row = json.loads(data)
+            except ValueError as error:
+                raise UsageError(f"{path}:{number}: {error}") from None
+            if not isinstance(row, dict):
+                raise UsageError(f"{path}:{number}: no JSON object")
+            yield row

@@ -11,6 +11,9 @@ RIGHT, WRONG, UNSCORED = "right", "wrong", "unscored"
 DISAGREE, SELECTED, DIFFERS = "disagree", "selected", "differs"
 
 
+SAMPLES = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A headline number with its 95 % interval."""
@@ -124,7 +127,7 @@ class Options:
 
     data: Sequence[str] = ()
     """Files that hold the texts, in place of those that a run's configuration names."""
-    samples: int = 10_000
+    samples: int = SAMPLES
     """Samples of one run that are in the page, at most."""
 
 

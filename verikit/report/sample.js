@@ -1,6 +1,7 @@
 // One sample in full: its texts, its scores with their parts, and its steps one by one.
 
 const PASS = 0.5;
+const SIBLINGS = 200;
 
 function sample(data, rows, row, query, open) {
   const { item } = row;
@@ -28,12 +29,14 @@ function candidate(data, item) {
 }
 
 function siblings(data, others, row, open) {
-  const several = new Set(others.map((other) => other.run)).size > 1;
-  const buttons = others.slice(0, 200).map((other) => el("button", {
+  const runs = [...new Set(others.map((other) => other.run))];
+  const button = (other) => el("button", {
     type: "button", class: `sibling ${verdictOf(other.item)}`, "aria-current": other === row ? "true" : null, onclick: () => open(other),
-    title: `${several ? `${data.runs[other.run].name}, ` : ""}${other.item.label}: ${other.item.verdict}`,
-  }, `${MARKS[verdictOf(other.item)] ?? ""} ${other.item.label}`));
-  return el("div", { class: "siblings", role: "group", "aria-label": "All candidates of this prompt" }, ...buttons);
+    title: `${other.item.label}: ${other.item.verdict}`,
+  }, `${MARKS[verdictOf(other.item)] ?? ""} ${other.item.label}`);
+  const lines = runs.map((run) => el("div", { class: "line" }, runs.length > 1 ? el("span", { class: "label" }, data.runs[run].name) : null,
+    ...others.filter((other) => other.run === run).slice(0, SIBLINGS).map(button)));
+  return el("div", { class: "siblings", role: "group", "aria-label": "All candidates of this prompt" }, ...lines);
 }
 
 function textSection(title, head, tail, omitted, query) {
@@ -58,7 +61,10 @@ function marked(text, query) {
 
 function scoreTable(scores) {
   const rows = Object.entries(scores).flatMap(([name, score]) => scoreRows(name, score, 0));
-  const head = el("tr", {}, ...["", "value", "extracted", "reason"].map((name) => el("th", { scope: "col" }, name)));
+  const names = ["", "value", "extracted", "reason"];
+  const used = names.map((_, i) => i < 2 || rows.some((row) => row.children[i].textContent));
+  for (const row of rows) [...row.children].forEach((child, i) => used[i] || child.remove());
+  const head = el("tr", {}, ...names.filter((_, i) => used[i]).map((name) => el("th", { scope: "col" }, name)));
   const table = el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows));
   return el("section", { class: "scores" }, el("h4", {}, "Scores"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, table));
 }

@@ -12,7 +12,7 @@ from typing import Any
 from verikit.errors import UsageError
 from verikit.readers import Reader
 from verikit.report.curves import estimate, histogram, over_k
-from verikit.report.items import conversation, disagree, spread, verdict_of
+from verikit.report.items import conversation, disagree, lengths, spread, verdict_of
 from verikit.report.kinds import read_json
 from verikit.report.model import DISAGREE, SELECTED, Chart, Figure, Item, Options, Run, Table, Text
 from verikit.report.seen import Seen
@@ -95,17 +95,20 @@ def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
 
 
 def _charts(metrics: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iterator[Chart]:
-    lengths: dict[str, list[float]] = {"right": [], "wrong": []}
-    for item in items:
-        if item.length and item.tags[0] in lengths:
-            lengths[item.tags[0]].append(item.length)
     charts = (
         over_k(metrics),
         seen.steps.chart(),
         histogram("by", f"Ranking score: {plan.by}", "ranking score", "candidates", seen.by),
         histogram("values", "Scores", "score", "candidates", {"scored": seen.values}),
-        histogram("prompts", "How hard the prompts are", "share of a prompt's candidates right", "prompts", seen.prompts),
-        histogram("lengths", "Length", "characters", "candidates", lengths),
+        histogram(
+            "prompts",
+            "How hard the prompts are",
+            "share of a prompt's candidates right",
+            "prompts",
+            seen.prompts,
+            within=(0.0, 1.0),
+        ),
+        histogram("lengths", "Length", "characters", "candidates", lengths(items)),
     )
     yield from filter(None, charts)
 

@@ -43,7 +43,7 @@ class Seen:
             if "steps" in row:
                 self.steps.add(row["steps"], right)
             if not right:
-                self._reasons[row.get("reason", "")] += 1
+                self._reasons.update(_why(row))
         if known:
             self.prompts["prompts"].append(sum(row["value"] >= PASS_MARK for row in known) / len(known))
         for row in rows:
@@ -76,10 +76,18 @@ class Seen:
                 ("verifier", "other", "both right", "only the first", "only the other", "both wrong", "agree"),
                 [_pair(*names, counts) for names, counts in self._pairs.items()],
             )
-        if common := [(reason, count) for reason, count in self._reasons.most_common(REASONS) if count > 1 and reason]:
-            total = sum(self._reasons.values())
-            rows = [(reason, count, f"{count / total:.1%}") for reason, count in common]
+        if common := [(reason, count) for reason, count in self._reasons.most_common(REASONS) if count > 1]:
+            wrong = sum(value < PASS_MARK for value in self.values)
+            rows = [(reason, count, f"{count / wrong:.1%}") for reason, count in common]
             yield Table("Why candidates are wrong", ("reason", "candidates", "share of the wrong"), rows)
+
+
+def _why(row: Row) -> Iterator[str]:
+    """The reasons of a wrong candidate: of its wrong parts where it has some, else its own."""
+    wrong = [(name, part) for name, part in leaves(row) if part["value"] is not None and part["value"] < PASS_MARK]
+    for name, part in wrong or [("", row)]:
+        if reason := part.get("reason", ""):
+            yield f"{name}: {reason}" if name else reason
 
 
 def _part(name: str, mean: Mean, right: Mean, unscored: Counter[str]) -> tuple[str | int, ...]:

@@ -145,7 +145,7 @@ def _begin(folder: Folder, config: dict[str, Any], path: str, restart: bool) -> 
     elif commit.line:
         folder.clear()
         commit = folder.recover()
-    folder.write_json(CONFIG, config | {"input": None if path == "-" else str(Path(path).absolute())})
+    folder.write_json(CONFIG, config | {"input": None if path == "-" else path})
     return commit
 
 
