@@ -13,8 +13,6 @@ from verikit.report.model import DISAGREE, RIGHT, WRONG, Chart, Figure, Item, Op
 
 Row = Mapping[str, Any]
 CONFIG, RESULTS = "config.json", "results.json"
-NOT_SCORES = ("cluster",)
-"""Keys of a grade that hold no score."""
 
 
 def collect(run: Path, options: Options) -> Run:
@@ -70,13 +68,15 @@ def _largest(metrics: Row) -> list[str]:
 def _charts(tasks: Mapping[str, Row], items: Sequence[Item]) -> Iterator[Chart]:
     if len(tasks) > 1:
         own = [estimate(name, task["metrics"][task["own"]]) for name, task in tasks.items() if task["metrics"]]
-        yield forest("tasks", "Tasks", "value", own)
+        yield from forest("tasks", "Tasks", "value", own)
     for name, task in tasks.items():
         one = {f"{kind}@1": task["metrics"][task["own"]] for kind in _kinds(task)} if task["metrics"] else {}
         if chart := over_k({**one, **task["metrics"]}, key=f"{name}/over_k", title=f"{name}: over k replies"):
             yield chart
         if task["categories"]:
-            yield forest(f"{name}/categories", f"{name}: {task['own']} by category", task["own"], _categories(task))
+            yield from forest(
+                f"{name}/categories", f"{name}: {task['own']} by category", task["own"], _categories(task)
+            )
     if chart := histogram("lengths", "Length", "characters", "replies", lengths(items)):
         yield chart
 
@@ -106,7 +106,7 @@ def _items(task: str, own: str, row: Row) -> Iterator[Item]:
     replies = iter([reply for group in row["resps"] for reply in group])
     lost = set(row.get("failed", ()))
     for number, grade in enumerate(grades):
-        scores = {name: score for name, score in grade.items() if name not in NOT_SCORES}
+        scores = {name: score for name, score in grade.items() if isinstance(score, dict)}
         first = scores[own]
         failed = first["value"] is None and first.get("reason") in lost
         said = "" if failed else _text(next(replies, ""))

@@ -72,20 +72,22 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
         if "length_controlled" in pair:
             rates.append(Figure(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"]))
     if rates:
-        yield forest("win_rates", "Win rates", "win rate", rates, FAIR)
+        yield from forest("win_rates", "Win rates", "win rate", rates, FAIR)
     shares = {
         name: share(text.partition(" (")[0], summary["bias"][name], _units(name, judged)) for name, text in BIAS.items()
     }
     bent = [shares.pop("first_rate"), shares.pop("length_win_rate")]
-    yield forest("bias", "Place and length", "share", bent, FAIR, "50 % is fair; intervals over comparisons")
-    yield forest("trust", "How steady the judge is", "share", shares.values(), note="intervals over comparisons")
+    yield from forest("bias", "Place and length", "share", bent, FAIR, "50 % is fair; intervals over comparisons")
+    yield from forest("trust", "How steady the judge is", "share", shares.values(), note="intervals over comparisons")
     if length := _by_length(judged):
         yield length
     if "ratings" in summary:
         rated = [Figure(one["name"], one["rating"], one["low"], one["high"], False) for one in summary["ratings"]]
-        yield forest("ratings", "Ratings", "Bradley-Terry rating on Elo's scale", rated)
+        yield from forest("ratings", "Ratings", "Bradley-Terry rating on Elo's scale", rated)
     if attacks := [estimate(name, row) for name, row in summary.get("canaries", {}).items() if row is not None]:
-        yield forest("canaries", "Answers that must not win", "win rate of the attack", attacks, note="lower is better")
+        yield from forest(
+            "canaries", "Answers that must not win", "win rate of the attack", attacks, note="lower is better"
+        )
 
 
 def _units(name: str, judged: Sequence[Judged]) -> int:

@@ -8,7 +8,9 @@ const MARGIN = { top: 10, right: 14, bottom: 38, left: 52 };
 function chartFigure(chart) {
   const box = el("div", { class: "plot" });
   const figure = el("figure", { class: "chart" }, el("figcaption", {}, chart.title));
-  if (chart.series.length > 1 && chart.kind !== "forest") figure.append(legend(chart));
+  const hidden = new Set();
+  if (chart.kind !== "forest" && (chart.series.length > 1 || chart.series[0].name in NAMED))
+    figure.append(legend(chart, hidden, () => box.replaceChildren(...draw(chart, width, hidden))));
   figure.append(box);
   if (chart.note) figure.append(el("p", { class: "note" }, chart.note));
   figure.append(numbers(chart));
@@ -17,7 +19,7 @@ function chartFigure(chart) {
     const now = Math.floor(entry.contentRect.width);
     if (now && now !== width) {
       width = now;
-      box.replaceChildren(...draw(chart, width));
+      box.replaceChildren(...draw(chart, width, hidden));
     }
   }).observe(box);
   return figure;
@@ -27,16 +29,24 @@ function colour(series, place) {
   return `series ${NAMED[series.name] ?? `c${place % COLOURS}`}`;
 }
 
-function legend(chart) {
-  const items = chart.series.map((one, i) =>
-    el("li", { class: colour(one, i) }, el("span", { class: "key" }), one.name));
-  return el("ul", { class: "legend" }, ...items);
+// Series are switched off and on by their names in the legend; a chart keeps its scales.
+
+function legend(chart, hidden, redraw) {
+  const items = chart.series.map((one, i) => {
+    const button = el("button", { type: "button", class: colour(one, i), "aria-pressed": "true", onclick: () => {
+      if (!hidden.delete(i)) hidden.add(i);
+      button.setAttribute("aria-pressed", String(!hidden.has(i)));
+      redraw();
+    } }, el("span", { class: "key" }), one.name);
+    return el("li", {}, button);
+  });
+  return el("ul", { class: "legend", "aria-label": "Series" }, ...items);
 }
 
-function draw(chart, width) {
+function draw(chart, width, hidden) {
   if (chart.kind === "forest") return forest(chart, width);
   const height = Math.max(190, Math.min(280, Math.round(width * 0.55)));
-  return chart.kind === "histogram" ? histogram(chart, width, height) : lines(chart, width, height);
+  return chart.kind === "histogram" ? histogram(chart, width, height, hidden) : lines(chart, width, height, hidden);
 }
 
 // Scales.
@@ -108,7 +118,7 @@ function bounds(values, percent) {
 
 // Lines with bands.
 
-function lines(chart, width, height) {
+function lines(chart, width, height, hidden) {
   const points = chart.series.flatMap((one) => one.points);
   const xs = [...new Set(points.map((point) => point[0]))].sort((a, b) => a - b);
   const reference = chart.reference === null ? [] : [chart.reference];
@@ -118,14 +128,15 @@ function lines(chart, width, height) {
   const log = chart.log && xs[0] > 0;
   const xAt = scale(xs[0], xs.at(-1), MARGIN.left + 8, right - 8, log);
   const yAt = scale(low, high, bottom, MARGIN.top, false);
-  const shown = xs.length <= (width - 80) / 34 ? xs : ticks(xs[0], xs.at(-1), Math.floor(width / 80));
+  const apart = xs.every((x, i) => i === 0 || xAt(x) - xAt(xs[i - 1]) >= 34);
+  const shown = apart || log ? xs : ticks(xs[0], xs.at(-1), Math.floor(width / 80));
   const image = frame(chart, width, height);
   image.append(axes(chart, width, height, shown, ticks(low, high, 5), xAt, yAt));
   if (chart.reference !== null)
     image.append(svg("line", { class: "reference", x1: MARGIN.left, x2: right, y1: yAt(chart.reference), y2: yAt(chart.reference) }));
-  chart.series.forEach((one, i) => image.append(line(one, colour(one, i), xAt, yAt)));
+  chart.series.forEach((one, i) => hidden.has(i) || image.append(line(one, colour(one, i), xAt, yAt)));
   return withReader(image, chart, xs, xAt, (x) =>
-    chart.series.map((one, i) => [one, i, one.points.find((point) => point[0] === x)]).filter(([, , point]) => point)
+    chart.series.map((one, i) => [one, i, one.points.find((point) => point[0] === x)]).filter(([, i, point]) => point && !hidden.has(i))
       .map(([one, i, point]) => [colour(one, i), one.name, number(point[1], chart.percent), interval(point[2], point[3], chart.percent)]));
 }
 
@@ -143,7 +154,7 @@ function line(series, name, xAt, yAt) {
 
 // Histograms: sets of bars side by side in each bin.
 
-function histogram(chart, width, height) {
+function histogram(chart, width, height, hidden) {
   const all = chart.series.flatMap((one) => one.points);
   const low = all[0][0];
   const high = all.at(-1)[1];
@@ -157,6 +168,7 @@ function histogram(chart, width, height) {
   image.append(axes(chart, width, height, ticks(low, high, Math.floor(width / 80)), ys, xAt, yAt));
   const sets = chart.series.length;
   chart.series.forEach((one, i) => {
+    if (hidden.has(i)) return;
     const group = svg("g", { class: colour(one, i) });
     for (const [from, to, count] of one.points) {
       if (!count) continue;
@@ -186,7 +198,7 @@ function forest(chart, width) {
   const height = 14 + chart.series.length * line + MARGIN.bottom;
   const values = chart.series.flatMap((one) => one.points[0]).concat(chart.reference === null ? [] : [chart.reference]);
   const [low, high] = chart.percent ? [0, 1] : bounds(values, false);
-  const xAt = scale(low, high, left, width - 62, false);
+  const xAt = scale(low, high, left, width - 78, false);
   const bottom = height - MARGIN.bottom;
   const image = frame(chart, width, height);
   for (const x of ticks(low, high, Math.max(2, Math.floor((width - left) / 90)))) {
@@ -207,7 +219,7 @@ function forest(chart, width) {
     group.append(svg("circle", { cx: xAt(value), cy: y, r: 4 }));
     image.append(name, group, svg("text", { class: "value", x: width - 2, y: y + 4, "text-anchor": "end" }, number(value, chart.percent)));
   });
-  image.append(svg("text", { class: "name", x: (left + width - 62) / 2, y: height - 4, "text-anchor": "middle" },
+  image.append(svg("text", { class: "name", x: (left + width - 78) / 2, y: height - 4, "text-anchor": "middle" },
     chart.percent ? `${chart.x} (%)` : chart.x));
   return [image];
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -86,12 +86,16 @@ def histogram(
     return Chart(key, title, x, y, series, kind="histogram")
 
 
-def forest(key: str, title: str, x: str, figures: Iterable[Figure], reference: Number = None, note: str = "") -> Chart:
-    """Figures with their intervals, a row each."""
+def forest(
+    key: str, title: str, x: str, figures: Iterable[Figure], reference: Number = None, note: str = ""
+) -> Iterator[Chart]:
+    """Figures with their intervals, a row each; nothing where none has a value."""
     known = [one for one in figures if one.value is not None]
+    if not known:
+        return
     series = [Series(one.label, [(one.value, one.low, one.high)]) for one in known]
     percent = all(one.percent for one in known)
-    return Chart(key, title, x, "", series, kind="forest", percent=percent, reference=reference, note=note)
+    yield Chart(key, title, x, "", series, kind="forest", percent=percent, reference=reference, note=note)
 
 
 class StepMeans:
@@ -111,14 +115,16 @@ class StepMeans:
             if step["value"] is not None:
                 means[place].add(step["value"])
 
-    def chart(self) -> Chart | None:
+    def chart(self, name: str) -> Chart | None:
         """The means with their intervals; None where no solution had two steps."""
         series = []
-        for name, means in self._means.items():
+        for verdict, means in self._means.items():
             found = [(place, mean.estimate()) for place, mean in enumerate(means, 1) if mean.n]
             if found:
-                series.append(Series(name, [(place, one.value, one.low, one.high) for place, one in found]))
+                series.append(Series(verdict, [(place, one.value, one.low, one.high) for place, one in found]))
         if max((len(one.points) for one in series), default=0) < 2:
             return None
         note = f"later positions rest on fewer solutions; a step counts as good from {PASS_MARK}"
-        return Chart("steps", "Step scores", "step", "mean score", series, reference=PASS_MARK, note=note)
+        return Chart(
+            f"steps/{name}", f"Step scores: {name}", "step", "mean score", series, reference=PASS_MARK, note=note
+        )

@@ -34,6 +34,13 @@ def leaves(row: Row, prefix: str = "") -> Iterator[tuple[str, Row]]:
             yield path, part
 
 
+def scored(row: Row, name: str = "score") -> Iterator[tuple[str, Row]]:
+    """A score row and all its parts, by their names."""
+    yield name, row
+    for inner, part in row.get("parts", {}).items():
+        yield from scored(part, inner)
+
+
 def disagree(row: Row) -> bool:
     """Whether one part of a score row is right and another wrong."""
     found = {part["value"] >= PASS_MARK for _, part in leaves(row) if part["value"] is not None}

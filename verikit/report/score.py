@@ -97,7 +97,7 @@ def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
 def _charts(metrics: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iterator[Chart]:
     charts = (
         over_k(metrics),
-        seen.steps.chart(),
+        *(steps.chart(name if name != "score" else plan.verifier) for name, steps in seen.steps.items()),
         histogram("by", f"Ranking score: {plan.by}", "ranking score", "candidates", seen.by),
         histogram("values", "Scores", "score", "candidates", {"scored": seen.values}),
         histogram(

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from verikit.report.curves import StepMeans
-from verikit.report.items import leaves
+from verikit.report.items import leaves, scored
 from verikit.report.model import Table
 from verikit.stats.intervals import Mean
 from verikit.types import PASS_MARK
@@ -27,7 +27,8 @@ class Seen:
         self.values = array("d")
         self.by = {"right": array("d"), "wrong": array("d")}
         self.prompts = {"prompts": array("d")}
-        self.steps = StepMeans()
+        self.steps: dict[str, StepMeans] = {}
+        """By verifier."""
         self._parts: dict[str, tuple[Mean, Mean, Counter[str]]] = {}
         self._pairs: dict[tuple[str, str], Counter[tuple[bool, bool]]] = {}
         self._reasons: Counter[str] = Counter()
@@ -40,11 +41,12 @@ class Seen:
             self.values.append(row["value"])
             if row.get("by", {}).get("value") is not None:
                 self.by["right" if right else "wrong"].append(row["by"]["value"])
-            if "steps" in row:
-                self.steps.add(row["steps"], right)
+            for name, part in scored(row):
+                if "steps" in part:
+                    self.steps.setdefault(name, StepMeans()).add(part["steps"], right)
             if not right:
                 self._reasons.update(_why(row))
-        if known:
+        if len(known) > 1:
             self.prompts["prompts"].append(sum(row["value"] >= PASS_MARK for row in known) / len(known))
         for row in rows:
             self._compare(row)
