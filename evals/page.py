@@ -115,7 +115,9 @@ def _items(task: str, own: str, row: Row) -> Iterator[Item]:
         verdict = first["status"] if first["value"] is None else tags[0]
         texts = [Text("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), Text("Reply", said)]
         id = f"{task} {row['doc'].get('id', row['doc_id'])}"
-        item = Item(id, f"{number}", tags, first["value"], verdict, len(said), texts, scores)
+        item = Item(
+            id, f"#{number}" if len(grades) > 1 else "", tags, first["value"], verdict, len(said), texts, scores
+        )
         facts = {"target": row.get("target"), "category": row["doc"].get("category")}
         item.facts = [(name, _text(value)) for name, value in facts.items() if value not in (None, "", [])]
         yield item

@@ -85,9 +85,8 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
         rated = [Figure(one["name"], one["rating"], one["low"], one["high"], False) for one in summary["ratings"]]
         yield from forest("ratings", "Ratings", "Bradley-Terry rating on Elo's scale", rated)
     if attacks := [estimate(name, row) for name, row in summary.get("canaries", {}).items() if row is not None]:
-        yield from forest(
-            "canaries", "Answers that must not win", "win rate of the attack", attacks, note="lower is better"
-        )
+        title = "Answers that must not win"
+        yield from forest("canaries", title, "win rate of the attack", attacks, note="lower is better")
 
 
 def _units(name: str, judged: Sequence[Judged]) -> int:

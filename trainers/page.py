@@ -137,7 +137,7 @@ def _item(row: Row, number: int) -> Item:
     parts = {name: {"value": value, "status": "ok"} for name, value in row["parts"].items() if _is_number(value)}
     status = "ok" if reward is not None else "unscored"
     score = {"reward": {"value": reward, "status": status, "parts": parts}}
-    item = Item(f"step {row['step']}", f"{number}", tags, reward, verdict, len(row["completion"]), texts, score)
+    item = Item(f"step {row['step']}", f"#{number}", tags, reward, verdict, len(row["completion"]), texts, score)
     known = {"role": row.get("role"), "task": row.get("task"), "answer": row.get("answer")}
     item.facts = [(name, str(value)) for name, value in known.items() if value]
     return item

@@ -2,6 +2,8 @@
 // changes; the pointer or the arrow keys read values off; a table of the numbers is folded under each.
 
 const COLOURS = 6;
+const DOTS = 30; // points up to which each is a dot
+const CHARACTER = 7; // pixels, about
 const NAMED = { right: "right", wrong: "wrong" };
 const MARGIN = { top: 10, right: 14, bottom: 38, left: 52 };
 
@@ -134,20 +136,21 @@ function lines(chart, width, height, hidden) {
   image.append(axes(chart, width, height, shown, ticks(low, high, 5), xAt, yAt));
   if (chart.reference !== null)
     image.append(svg("line", { class: "reference", x1: MARGIN.left, x2: right, y1: yAt(chart.reference), y2: yAt(chart.reference) }));
-  chart.series.forEach((one, i) => hidden.has(i) || image.append(line(one, colour(one, i), xAt, yAt)));
+  const dots = xs.length <= DOTS;
+  chart.series.forEach((one, i) => hidden.has(i) || image.append(line(one, colour(one, i), xAt, yAt, dots)));
   return withReader(image, chart, xs, xAt, (x) =>
     chart.series.map((one, i) => [one, i, one.points.find((point) => point[0] === x)]).filter(([, i, point]) => point && !hidden.has(i))
       .map(([one, i, point]) => [colour(one, i), one.name, number(point[1], chart.percent), interval(point[2], point[3], chart.percent)]));
 }
 
-function line(series, name, xAt, yAt) {
+function line(series, name, xAt, yAt, dots) {
   const group = svg("g", { class: name });
   const known = series.points.filter((point) => point[1] !== null);
   const band = known.filter((point) => point[2] !== null && point[2] !== undefined);
   const path = (points, at) => points.map((point) => `${xAt(point[0]).toFixed(1)} ${yAt(point[at]).toFixed(1)}`).join("L");
   if (band.length > 1) group.append(svg("path", { class: "band", d: `M${path(band, 2)}L${path([...band].reverse(), 3)}Z` }));
   if (known.length > 1) group.append(svg("path", { class: "line", d: `M${path(known, 1)}` }));
-  if (known.length <= 24)
+  if (dots || known.length === 1)
     group.append(...known.map((point) => svg("circle", { cx: xAt(point[0]), cy: yAt(point[1]), r: 2.8 })));
   return group;
 }
@@ -192,8 +195,10 @@ function histogram(chart, width, height, hidden) {
 
 function forest(chart, width) {
   const row = 30;
-  const wide = width > 520;
-  const left = wide ? Math.min(260, Math.round(width * 0.4)) : 12;
+  const wide = width > 400;
+  const longest = Math.max(...chart.series.map((one) => one.name.length));
+  const left = wide ? Math.min(Math.round(width * 0.45), 20 + Math.round(longest * CHARACTER)) : 12;
+  const most = Math.floor((wide ? left - 16 : width - 24) / CHARACTER);
   const line = wide ? row : 46;
   const height = 14 + chart.series.length * line + MARGIN.bottom;
   const values = chart.series.flatMap((one) => one.points[0]).concat(chart.reference === null ? [] : [chart.reference]);
@@ -212,7 +217,7 @@ function forest(chart, width) {
     const [value, from, to] = one.points[0];
     const y = 10 + i * line + (wide ? row / 2 : 32);
     const name = svg("text", wide ? { class: "row", x: left - 14, y: y + 4, "text-anchor": "end" } : { class: "row", x: left, y: y - 13 });
-    name.append(one.name.length > 42 ? `${one.name.slice(0, 41)}\u2026` : one.name, svg("title", {}, one.name));
+    name.append(middle(one.name, most), svg("title", {}, one.name));
     const group = svg("g", { class: "series c0" });
     if (from !== null && from !== undefined)
       group.append(svg("line", { class: "whisker", x1: xAt(from), x2: xAt(to), y1: y, y2: y }));
@@ -222,6 +227,12 @@ function forest(chart, width) {
   image.append(svg("text", { class: "name", x: (left + width - 78) / 2, y: height - 4, "text-anchor": "middle" },
     chart.percent ? `${chart.x} (%)` : chart.x));
   return [image];
+}
+
+function middle(text, most) {
+  if (text.length <= most) return text;
+  const half = Math.floor((most - 1) / 2);
+  return `${text.slice(0, half)}\u2026${text.slice(-half)}`;
 }
 
 // Reading values off: by the pointer, or by the arrow keys while the chart has the focus.

@@ -1,5 +1,7 @@
 // The page: what was run, the figures, charts and tables of each run, several runs side by side, and the samples.
 
+const FIGURES = 8; // a strip of more is no headline; the charts and tables have them all
+const NOTICES = 4;
 const data = JSON.parse(document.getElementById("data").textContent);
 
 function cell(value) {
@@ -42,6 +44,13 @@ function headline(figures) {
   return el("dl", { class: "figures" }, ...cards);
 }
 
+function notices(texts) {
+  const list = (some) => el("ul", {}, ...some.map((text) => el("li", {}, text)));
+  const rest = texts.slice(NOTICES);
+  const more = rest.length ? el("details", {}, el("summary", {}, `${rest.length} more`), list(rest)) : null;
+  return el("aside", { class: "notices", "aria-label": "Notices" }, list(texts.slice(0, NOTICES)), more);
+}
+
 function folded(title, fill) {
   const details = el("details", { class: "more" }, el("summary", {}, title));
   details.addEventListener("toggle", () => details.append(...fill()), { once: true });
@@ -64,9 +73,8 @@ function flat(settings, prefix = "") {
 function runSection(run, place) {
   const section = el("section", { class: "run", id: `run-${place}` },
     el("header", {}, el("h2", {}, run.name), el("span", { class: "kind" }, run.kind)), pairs(run.facts));
-  if (run.notices.length)
-    section.append(el("ul", { class: "notices", "aria-label": "Notices" }, ...run.notices.map((text) => el("li", {}, text))));
-  if (run.figures.length) section.append(headline(run.figures));
+  if (run.notices.length) section.append(notices(run.notices));
+  if (run.figures.length && run.figures.length <= FIGURES) section.append(headline(run.figures));
   const main = run.charts.filter((chart) => !chart.more);
   if (main.length) section.append(charts(main));
   section.append(...run.tables.filter((table) => !table.more).map(tableSection));

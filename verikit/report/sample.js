@@ -19,7 +19,7 @@ function sample(data, rows, row, query, open) {
     facts.length ? pairs(facts) : null,
     ...item.texts.map(([title, start, end, omitted]) => textSection(title, data.strings[start], data.strings[end], omitted, query)),
     Object.keys(item.scores).length ? scoreTable(item.scores) : null,
-    ...Object.entries(item.scores).flatMap(([name, score]) => stepViews(name, score, candidate(data, item))),
+    ...stepViews(item.scores, candidate(data, item)),
   ].filter(Boolean);
 }
 
@@ -83,28 +83,45 @@ function shortened(text, most) {
   return text.length > most ? `${text.slice(0, most)}\u2026` : text;
 }
 
-function stepViews(name, score, text) {
-  const inner = Object.entries(score.parts ?? {}).flatMap(([part, one]) => stepViews(`${name}/${part}`, one, text));
-  return score.steps?.length ? [steps(name, score.steps, text), ...inner] : inner;
+// Steps: one list for all verifiers that score the same number of them, so that their verdicts stand side by side.
+
+function stepViews(scores, text) {
+  const sets = new Map();
+  for (const [name, score] of Object.entries(scores)) collectSteps(name, score, sets);
+  const paragraphs = text.split(/\n\n+/).filter((one) => one.trim());
+  return [...sets].map(([size, some]) => stepList(size, some, size === paragraphs.length ? paragraphs : []));
 }
 
-function steps(name, some, text) {
-  const paragraphs = text.split(/\n\n+/).filter((one) => one.trim());
-  const said = paragraphs.length === some.length ? paragraphs : [];
-  const first = some.findIndex((step) => step.value !== null && step.value < PASS);
-  const rows = some.map((step, i) => {
-    const state = step.value === null ? "unscored" : step.value >= PASS ? "right" : "wrong";
-    const meter = svg("svg", { class: "meter", viewBox: "0 0 60 8", "aria-hidden": "true" },
-      svg("rect", { class: "back", width: 60, height: 8, rx: 2 }),
-      svg("rect", { class: state, width: 60 * Math.max(0, Math.min(1, step.value ?? 0)), height: 8, rx: 2 }));
-    return el("li", { class: i === first ? "first" : null },
-      el("span", { class: "place" }, String(i + 1)), meter,
-      el("span", { class: `number ${state}` }, step.value === null ? step.status : digits(step.value)),
-      el("div", { class: "said" }, said[i] ? el("p", { dir: "auto" }, said[i]) : null,
-        step.answer && step.answer !== said[i] ? el("p", { dir: "auto" }, shortened(step.answer, 2000)) : null,
-        step.reason ? el("p", { class: "note", dir: "auto" }, step.reason) : null,
-        i === first ? el("p", { class: "flag" }, `first step below ${PASS}`) : null));
-  });
-  const title = `${many(some.length, "step")}${name === "score" ? "" : ` of ${name}`}`;
+function collectSteps(name, score, sets) {
+  if (score.steps?.length) {
+    const size = score.steps.length;
+    sets.set(size, [...(sets.get(size) ?? []), [name, score.steps]]);
+  }
+  for (const [inner, part] of Object.entries(score.parts ?? {})) collectSteps(inner, part, sets);
+}
+
+function stepList(size, sets, said) {
+  const firsts = sets.map(([, some]) => some.findIndex((step) => step.value !== null && step.value < PASS));
+  const rows = Array.from({ length: size }, (_, i) => el("li", { class: firsts.includes(i) ? "first" : null },
+    el("span", { class: "place" }, String(i + 1)),
+    el("div", { class: "meters" }, ...sets.map(([name, some], set) => meter(sets.length > 1 ? name : "", some[i], i === firsts[set]))),
+    el("div", { class: "said" }, said[i] ? el("p", { dir: "auto" }, said[i]) : null, ...sets.flatMap(([, some]) => remarks(some[i], said[i])))));
+  const title = sets.length > 1 ? many(size, "step") : `${many(size, "step")}, scored by ${sets[0][0]}`;
   return el("section", { class: "steps" }, el("h4", {}, title), el("ol", {}, ...rows));
+}
+
+function meter(name, step, first) {
+  const state = step.value === null ? "unscored" : step.value >= PASS ? "right" : "wrong";
+  const bar = svg("svg", { class: "meter", viewBox: "0 0 60 8", "aria-hidden": "true" },
+    svg("rect", { class: "back", width: 60, height: 8, rx: 2 }),
+    svg("rect", { class: state, width: 60 * Math.max(0, Math.min(1, step.value ?? 0)), height: 8, rx: 2 }));
+  return el("div", { class: "gauge" }, bar, el("span", { class: `number ${state}` }, step.value === null ? step.status : digits(step.value)),
+    name ? el("span", { class: "by" }, name) : null, first ? el("span", { class: "flag" }, `first below ${PASS}`) : null);
+}
+
+function remarks(step, said) {
+  return [
+    step.answer && step.answer !== said ? el("p", { dir: "auto" }, shortened(step.answer, 2000)) : null,
+    step.reason ? el("p", { class: "note", dir: "auto" }, step.reason) : null,
+  ];
 }

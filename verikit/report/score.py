@@ -137,7 +137,8 @@ def _items(scores: Sequence[Row], group: Group | None, selected: int | None) -> 
         tags += [DISAGREE] * disagree(row) + [SELECTED] * (row["index"] == selected)
         shown = {"score": score} | ({"ranked by": row["by"]} if "by" in row else {})
         verdict = row["status"] if row["value"] is None else tags[0]
-        item = Item(row["id"], f"{row['index']}", tags, row["value"], verdict, 0, scores=shown)
+        label = f"#{row['index']}" if len(scores) > 1 else ""
+        item = Item(row["id"], label, tags, row["value"], verdict, 0, scores=shown)
         if group is not None:
             completion = group.completions[row["index"]]
             item.length = len(completion)
