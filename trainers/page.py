@@ -9,9 +9,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from verikit.report.items import spread, verdict_of
+from verikit.report.items import disagree, spread, verdict_of
 from verikit.report.kinds import read_json, read_lines
-from verikit.report.model import Chart, Figure, Item, Number, Options, Run, Series, Text
+from verikit.report.model import DISAGREE, Chart, Figure, Item, Number, Options, Run, Series, Text
 from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES
 from verikit.trainers.view import HELD_OUT
 
@@ -131,15 +131,13 @@ def _numbered(samples: Sequence[Row]) -> Iterator[tuple[int, Row]]:
 
 def _item(row: Row, number: int) -> Item:
     reward = row["reward"] if _is_number(row["reward"]) else None
-    tags = [verdict_of(reward)] + ["unfinished"] * (not row.get("finished", True))
-    verdict = "unscored" if reward is None else tags[0]
-    texts = [Text("Prompt", row["prompt"]), Text("Completion", row["completion"])]
     parts = {name: {"value": value, "status": "ok"} for name, value in row["parts"].items() if _is_number(value)}
-    status = "ok" if reward is not None else "unscored"
-    score = {"reward": {"value": reward, "status": status, "parts": parts}}
-    item = Item(f"step {row['step']}", f"#{number}", tags, reward, verdict, len(row["completion"]), texts, score)
-    known = {"role": row.get("role"), "task": row.get("task"), "answer": row.get("answer")}
-    item.facts = [(name, str(value)) for name, value in known.items() if value]
+    score = {"value": reward, "status": "unscored" if reward is None else "ok", "parts": parts}
+    tags = [verdict_of(reward)] + [DISAGREE] * disagree(score) + ["unfinished"] * (not row["finished"])
+    texts = [Text("Prompt", row["prompt"]), Text("Completion", row["completion"])]
+    scores = {"reward": score}
+    item = Item(f"step {row['step']}", f"#{number}", tags, reward, tags[0], len(row["completion"]), texts, scores)
+    item.facts = [(name, str(row[name])) for name in ("role", "task", "answer") if row[name]]
     return item
 
 

@@ -20,7 +20,7 @@ from verikit.scoring.show import show
 @click.option("--data", multiple=True, metavar="FILE", help="The files with the texts, where they were moved.")
 @click.option(
     "--samples",
-    type=click.IntRange(0),
+    type=click.IntRange(1),
     default=SAMPLES,
     show_default=True,
     help="Samples of a run in the page.",

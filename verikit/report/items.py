@@ -58,7 +58,7 @@ def lengths(items: Iterable[Item]) -> dict[str, list[float]]:
 
 def spread(count: int, wanted: int) -> int:
     """Every how many-th of `count` things to keep, so that at most `wanted` are kept."""
-    return max(1, -(-count // max(1, wanted)))
+    return max(1, -(-count // wanted))
 
 
 def cut(text: Text, limit: int) -> Text:

@@ -105,7 +105,7 @@ function stepList(size, sets, said) {
   const rows = Array.from({ length: size }, (_, i) => el("li", { class: firsts.includes(i) ? "first" : null },
     el("span", { class: "place" }, String(i + 1)),
     el("div", { class: "meters" }, ...sets.map(([name, some], set) => meter(sets.length > 1 ? name : "", some[i], i === firsts[set]))),
-    el("div", { class: "said" }, said[i] ? el("p", { dir: "auto" }, said[i]) : null, ...sets.flatMap(([, some]) => remarks(some[i], said[i])))));
+    el("div", { class: "said" }, said[i] ? el("p", { dir: "auto" }, said[i]) : null, ...sets.flatMap(([name, some]) => remarks(sets.length > 1 ? `${name}: ` : "", some[i], said[i])))));
   const title = sets.length > 1 ? many(size, "step") : `${many(size, "step")}, scored by ${sets[0][0]}`;
   return el("section", { class: "steps" }, el("h4", {}, title), el("ol", {}, ...rows));
 }
@@ -119,9 +119,9 @@ function meter(name, step, first) {
     name ? el("span", { class: "by" }, name) : null, first ? el("span", { class: "flag" }, `first below ${PASS}`) : null);
 }
 
-function remarks(step, said) {
+function remarks(name, step, said) {
   return [
     step.answer && step.answer !== said ? el("p", { dir: "auto" }, shortened(step.answer, 2000)) : null,
-    step.reason ? el("p", { class: "note", dir: "auto" }, step.reason) : null,
+    step.reason ? el("p", { class: "note", dir: "auto" }, name + step.reason) : null,
   ];
 }
