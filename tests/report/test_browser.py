@@ -185,7 +185,7 @@ def ten_thousand(tmp_path_factory):
         for i in range(1250)
     )
     write(folder / "in.jsonl", rows)
-    score_file(str(folder / "in.jsonl"), Plan(verifier="mean(cover_em, length(max=1500))"), folder / "run")
+    score_file(str(folder / "in.jsonl"), Plan(verifier="mean(exact, length(max=1500))"), folder / "run")
     (folder / "page.html").write_bytes(report([folder / "run"]))
     return folder / "page.html"
 
