@@ -77,6 +77,18 @@ def test_a_long_text_keeps_its_beginning_and_its_end_and_says_what_is_missing():
     assert cut(Text("Candidate", "a" * 400), 400) == Text("Candidate", "a" * 400)
 
 
+def test_an_extracted_answer_that_is_a_whole_text_is_not_held_again():
+    score = {"value": 1.0, "status": "ok", "answer": "x" * 9000, "parts": {"a": {"value": 1.0, "answer": "y" * 9000}}}
+    score["steps"] = [{"value": 1.0, "answer": "z" * 9000}, {"value": 0.0, "answer": None}]
+    run = Run("run", "score", "", items=[Item("a", "", ["right"], 1.0, "right", 9, scores={"score": score})])
+    fit([run])
+    held = run.items[0].scores["score"]
+    assert held["answer"] == "x" * 300 + "…"
+    assert held["parts"]["a"]["answer"] == "y" * 300 + "…"
+    assert [len(step["answer"] or "") for step in held["steps"]] == [2001, 0]
+    assert len(score["answer"]) == 9000
+
+
 def test_many_long_texts_are_cut_to_the_budget_and_equal_ones_count_once(monkeypatch):
     monkeypatch.setattr(items, "BUDGET", 100_000)
     same = [Item("a", f"#{i}", ["wrong"], 0.0, "wrong", 9, [Text("Prompt", "p" * 15_000)]) for i in range(50)]

@@ -12,6 +12,8 @@ from verikit.types import PASS_MARK, Prompt
 LONGEST = 20_000
 """Characters of one text that a page holds."""
 SHORTEST = 500
+EXTRACTED, STEP = 300, 2000
+"""Characters of an extracted answer that are kept, and of a step's."""
 BUDGET = 40_000_000
 """Characters of all texts of a page; with more of them, each is cut shorter."""
 TAIL = 4
@@ -70,6 +72,18 @@ def cut(text: Text, limit: int) -> Text:
     return replace(text, head=head, tail=end, omitted=len(text.head) - limit)
 
 
+def shortened(row: Row, most: int = EXTRACTED) -> dict[str, Any]:
+    """A score row whose extracted answers, which may be whole texts, are cut; also those of its parts and steps."""
+    found = dict(row)
+    if len(answer := row.get("answer") or "") > most:
+        found["answer"] = answer[:most] + "…"
+    if "parts" in row:
+        found["parts"] = {name: shortened(part, most) for name, part in row["parts"].items()}
+    if "steps" in row:
+        found["steps"] = [shortened(step, STEP) for step in row["steps"]]
+    return found
+
+
 def fit(runs: Iterable[Run]) -> None:
     """Cut all texts so that the page stays within its budget; the same prompt counts once."""
     items = [item for run in runs for item in run.items]
@@ -79,6 +93,7 @@ def fit(runs: Iterable[Run]) -> None:
         limit //= 2
     for item in items:
         item.texts = [cut(text, limit) for text in item.texts]
+        item.scores = {name: shortened(score) for name, score in item.scores.items()}
 
 
 def mark_differences(runs: Iterable[Run]) -> None:

@@ -74,13 +74,9 @@ function scoreRows(name, score, depth) {
   const row = el("tr", {},
     el("th", { scope: "row", class: `depth-${Math.min(depth, 4)}` }, name),
     el("td", { class: `number ${state}` }, score.value === null ? score.status : digits(score.value)),
-    el("td", { class: "extracted" }, el("bdi", {}, shortened(score.answer ?? "", 300))),
+    el("td", { class: "extracted" }, el("bdi", {}, score.answer ?? "")),
     el("td", {}, el("bdi", {}, score.reason ?? "")));
   return [row, ...Object.entries(score.parts ?? {}).flatMap(([inner, part]) => scoreRows(inner, part, depth + 1))];
-}
-
-function shortened(text, most) {
-  return text.length > most ? `${text.slice(0, most)}\u2026` : text;
 }
 
 // Steps: one list for all verifiers that score the same number of them, so that their verdicts stand side by side.
@@ -121,7 +117,7 @@ function meter(name, step, first) {
 
 function remarks(name, step, said) {
   return [
-    step.answer && step.answer !== said ? el("p", { dir: "auto" }, shortened(step.answer, 2000)) : null,
+    step.answer && step.answer !== said ? el("p", { dir: "auto" }, step.answer) : null,
     step.reason ? el("p", { class: "note", dir: "auto" }, name + step.reason) : null,
   ];
 }
