@@ -138,26 +138,26 @@ _ORDERS = {"as the pair stands": "first", "swapped": "second", "in both orders":
 
 
 def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notices: list[str]) -> Sequence[Bout]:
-    """The comparisons with their texts; none if the files are not there, which is said.
+    """The comparisons with their texts, from where they were, else from the caller's files; else none, which is said.
 
     Raises:
-        UsageError: files that the caller named are not those that were judged.
+        UsageError: the files that the caller named are not those that were judged.
     """
+    problem = "the run does not say where they lay"
+    for files in filter(None, (config.get("input"), options.data)):
+        try:
+            bouts = read_entrants(files, format=config["format"], mapping=config["mapping"]).bouts
+        except UsageError as error:
+            problem = str(error)
+            continue
+        if len(bouts) >= len(rows) and all(bouts[row["line"] - 1].digest == row["digest"] for row in rows):
+            return bouts
+        problem = f"{', '.join(files)} hold other answers than those that were judged"
     hint = "give the files that were judged with --data"
-    files = options.data or config.get("input")
-    if not files:
-        notices.append(f"the answers are not here: {hint}")
-        return ()
-    try:
-        bouts = read_entrants(files, format=config["format"], mapping=config["mapping"]).bouts
-        if len(bouts) < len(rows) or any(bouts[row["line"] - 1].digest != row["digest"] for row in rows):
-            raise UsageError(f"{', '.join(files)} hold other answers than those that were judged")
-    except UsageError as error:
-        if options.data:
-            raise UsageError(f"{run}: {error}", hint=hint) from None
-        notices.append(f"the answers are not here: {error}; {hint}")
-        return ()
-    return bouts
+    if options.data:
+        raise UsageError(f"{run}: {problem}", hint=hint)
+    notices.append(f"the answers are not here: {problem}; {hint}")
+    return ()
 
 
 def _item(row: Row, bout: Bout | None) -> Item:

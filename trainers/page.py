@@ -20,7 +20,7 @@ POINTS = 300
 """Points of a curve; more of them are averaged in runs, with their range as the band."""
 NOT_CURVES = {"phase", "step", "seconds"}
 SHOWN = {
-    "held-out": ("Held out", "figure"),
+    "held-out": ("Held out", "held-out figure"),
     "reward": ("Reward", "mean of a step"),
     "passed": ("Right", "share of completions"),
     "part": ("Parts of the reward", "mean of a step"),
@@ -34,6 +34,8 @@ SHOWN = {
     "unscored": ("Unscored", "trajectories"),
 }
 """Charts in sight, in this order: their title and unit; those of other metrics are folded away."""
+NOISE = 1e-6
+"""A curve that stays below this says nothing."""
 SHARES = ("held-out", "passed", "clip_share", "zero_variance")
 LIKELIHOOD = {"loss", "grad_norm"}
 """What a supervised phase is told by."""
@@ -99,7 +101,7 @@ def _charts(rows: Sequence[Row], phase: str) -> Iterator[Chart]:
             title, unit = SHOWN.get(key, (key.replace("_", " "), key))
             if phase and len({row["phase"] for row in rows}) > 1:
                 title = f"{title} ({phase.partition('-')[2] or phase})"
-            flat = all(value == 0 for one in series for _, value, *_ in one.points)
+            flat = all(abs(point[1] or 0) < NOISE for one in series for point in one.points)
             more = key not in (LIKELIHOOD if warming else SHOWN) or flat
             percent = key in SHARES and all(0 <= (point[1] or 0) <= 1 for one in series for point in one.points)
             yield Chart(f"{phase}/{key}", title, "step", unit, series, percent=percent, more=more)

@@ -1,11 +1,13 @@
 """Several runs in one page, and the command that writes it."""
 
 import json
+from statistics import fmean
 
 import pytest
 
 from tests.report.conftest import EXAMPLES, island, shown, table, write
 from verikit.report import report
+from verikit.stats import mean_interval
 
 CANDIDATES = EXAMPLES / "candidates.jsonl"
 
@@ -18,7 +20,7 @@ def two(verikit, tmp_path):
 
 
 def test_figures_stand_side_by_side_and_only_settings_that_differ(two):
-    together = shown(*two)["together"]
+    (together,) = shown(*two)["together"]
     figures = table(together, "Figures")
     assert figures["columns"] == ["", "loose", "tight"]
     held = [json.loads((run / "summary.json").read_bytes())["metrics"]["mean"]["value"] for run in two]
@@ -30,9 +32,21 @@ def test_figures_stand_side_by_side_and_only_settings_that_differ(two):
 
 
 def test_a_curve_that_both_have_is_one_chart_with_a_line_for_each_run(two):
-    charts = {one["title"]: one for one in shown(*two)["together"]["charts"]}
-    assert list(charts) == ["pass@k", "maj@k"]
-    assert [one["name"] for one in charts["pass@k"]["series"]] == ["loose", "tight"]
+    charts = {one["title"]: one for one in shown(*two)["together"][0]["charts"]}
+    assert list(charts) == ["Over k candidates: pass@k", "Over k candidates: maj@k"]
+    assert [one["name"] for one in charts["Over k candidates: pass@k"]["series"]] == ["loose", "tight"]
+
+
+def test_the_difference_is_paired_by_prompt_and_its_interval_is_over_prompts(two):
+    first, second = (run["items"] for run in shown(*two)["runs"])
+    by_prompt = {}
+    for one, other in zip(first, second, strict=True):
+        by_prompt.setdefault(one["id"], []).append(other["value"] - one["value"])
+    expected = mean_interval(fmean(some) for some in by_prompt.values())
+    (row,) = table(shown(*two)["together"][0], "Less loose, paired by prompt")["rows"]
+    assert (row[0], row[2]) == ("tight", 12)
+    assert row[1]["value"] == pytest.approx(expected.value)
+    assert (row[1]["low"], row[1]["high"]) == (pytest.approx(expected.low), pytest.approx(expected.high))
 
 
 def test_candidates_that_the_runs_judge_otherwise_are_marked_and_no_others(two):
@@ -59,7 +73,7 @@ def test_runs_of_different_kinds_share_a_page(two, verikit, tmp_path):
     verikit("judge", *files, "-j", spec, "-o", "judged", "-q", "--fail-over", "50%")
     data = shown(two[0], tmp_path / "judged")
     assert [run["kind"] for run in data["runs"]] == ["score", "judge"]
-    assert data["together"]["charts"] == []
+    assert data["together"] == []
 
 
 def test_the_command_writes_the_page_and_says_where(two, verikit, tmp_path, capsys):
@@ -79,6 +93,7 @@ def test_mistakes_are_named_with_a_way_out(two, verikit, tmp_path, capsys):
     assert "no run's folder" in capsys.readouterr().err
     assert verikit("report", two[0], "--html", "nowhere/out.html") == 1
     assert "can't write nowhere/out.html" in capsys.readouterr().err
+    (two[0] / "config.json").write_text((two[0] / "config.json").read_text().replace("candidates.jsonl", "gone.jsonl"))
     other = write(tmp_path / "other.jsonl", [{"prompt": "?", "completions": ["1"], "answer": "1"}])
     assert verikit("report", two[0], "--html", "out.html", "--data", other) == 2
     assert "not the file that was scored" in capsys.readouterr().err

@@ -60,10 +60,11 @@ def test_verdicts_are_told_apart_and_a_missing_one_is_not_a_loss(judged):
 def test_other_answers_than_the_judged_are_not_shown(judged, tmp_path):
     other = tmp_path / "theirs.jsonl"
     other.write_text(FILES[1].read_text().replace("Sydney", "Perth"))
-    with pytest.raises(UsageError, match="other answers"):
-        report([judged], Options(data=[str(FILES[0]), str(other)]))
     config = json.loads((judged / "config.json").read_bytes())
     (judged / "config.json").write_text(json.dumps(config | {"input": [str(FILES[0]), str(other)]}))
+    with pytest.raises(UsageError, match="other answers"):
+        report([judged], Options(data=[str(FILES[0]), str(other)]))
+    assert texts(moved := shown(judged, data=[str(file) for file in FILES]), moved["runs"][0]["items"][0])["Prompt"]
     run = shown(judged)["runs"][0]
     assert any("the answers are not here" in text for text in run["notices"])
     assert all(text[0].startswith("Judge") for item in run["items"] for text in item["texts"])

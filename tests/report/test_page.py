@@ -36,7 +36,7 @@ def page(*texts, name="run"):
         item.facts = [(item.label, item.label)]
         item.scores = {item.label: {"value": 0.0, "status": "ok", "reason": item.label, "answer": item.label}}
     run = Run(name, "score", name, [(name, name)], {name: name}, [name], items=found)
-    return render(name, [run], {"charts": [], "tables": []})
+    return render(name, [run], [])
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, *(unit * 50 for unit in UNITS)])

@@ -120,10 +120,10 @@ def test_step_scores_are_in_the_samples_and_their_means_in_a_chart(verikit, tmp_
 def test_texts_are_never_shown_with_scores_of_other_texts(weighted, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text(CANDIDATES.read_text().replace("boxed{205}", "boxed{206}"))
-    with pytest.raises(UsageError, match=r"not the file that was scored"):
-        report([weighted], Options(data=[str(other)]))
     config = json.loads((weighted / "config.json").read_bytes())
     (weighted / "config.json").write_text(json.dumps(config | {"input": str(other)}))
+    with pytest.raises(UsageError, match=r"not the file that was scored"):
+        report([weighted], Options(data=[str(other)]))
     run = shown(weighted)["runs"][0]
     assert run["items"][0]["texts"] == []
     assert any("the candidates' texts are not here" in text and "--data" in text for text in run["notices"])

@@ -39,7 +39,7 @@ function browser(data) {
     detail.scrollTop = 0;
     if (moved && narrow.matches) detail.scrollIntoView({ block: "start" });
   });
-  const detail = el("article", { class: "detail", "aria-live": "polite", "aria-label": "Sample", tabindex: "0" });
+  const detail = el("article", { class: "detail", "aria-label": "Sample", tabindex: "0" });
   const narrow = matchMedia("(max-width: 760px)");
 
   function open(row) {
@@ -99,7 +99,10 @@ function browser(data) {
     } else if (!typing && event.key === "/") {
       event.preventDefault();
       search.focus();
-    } else if (!typing && (event.key === "j" || event.key === "k")) list.move(event.key === "j" ? 1 : -1);
+    } else if (!typing && (event.key === "j" || event.key === "k")) {
+      list.move(event.key === "j" ? 1 : -1);
+      list.node.scrollIntoView({ block: "nearest" });
+    }
   });
 
   const keys = el("p", { class: "keys" }, el("kbd", {}, "j"), " ", el("kbd", {}, "k"), " next and previous, ", el("kbd", {}, "/"), " search");

@@ -88,22 +88,23 @@ function runSection(run, place) {
   return section;
 }
 
-function together(both) {
-  const section = el("section", { class: "run", id: "together" }, el("header", {}, el("h2", {}, "Side by side")));
-  section.append(...both.tables.slice(0, 1).map(tableSection));
-  if (both.charts.length) section.append(charts(both.charts));
-  section.append(...both.tables.slice(1).map(tableSection));
+function together(same, place) {
+  const section = el("section", { class: "run", id: `together-${place}` },
+    el("header", {}, el("h2", {}, "Side by side"), el("span", { class: "kind" }, same.kind)));
+  if (!same.tables.length && !same.charts.length) section.append(el("p", { class: "empty" }, "These runs have no figure in common."));
+  section.append(...same.tables.slice(0, -1).map(tableSection));
+  if (same.charts.length) section.append(charts(same.charts));
+  section.append(...same.tables.slice(-1).map(tableSection));
   return section;
 }
 
 function build() {
-  const several = data.runs.length > 1;
   const links = data.runs.map((run, i) => el("a", { href: `#run-${i}` }, run.name));
-  if (several) links.unshift(el("a", { href: "#together" }, "Side by side"));
+  if (data.together.length) links.unshift(el("a", { href: "#together-0" }, "Side by side"));
   links.push(el("a", { href: "#samples" }, "Samples"));
   document.getElementById("page").replaceChildren(
     el("header", { class: "top" }, el("h1", {}, "verikit report"), el("nav", { "aria-label": "Sections" }, ...links)),
-    several ? together(data.together) : "",
+    ...data.together.map(together),
     ...data.runs.map(runSection),
     browser(data));
   document.documentElement.dataset.ready = "true";

@@ -20,8 +20,8 @@ SCRIPTS = ("dom.js", "charts.js", "browser.js", "sample.js", "page.js")
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
-def render(title: str, runs: Sequence[Run], together: Mapping[str, Any]) -> bytes:
-    """The page in UTF-8; `together` holds charts and tables of several runs."""
+def render(title: str, runs: Sequence[Run], together: Sequence[Mapping[str, Any]]) -> bytes:
+    """The page in UTF-8; `together` holds charts and tables of several runs of a kind."""
     strings = _Strings()
     content = {
         "title": title,

@@ -38,7 +38,7 @@ def collect(run: Path, options: Options) -> Run:
         UsageError: it is not finished or damaged, or a file of `options.data` is not the one that was scored.
     """
     summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
-    plan = Plan(**{name: config[name] for name in Plan.model_fields})
+    plan = Plan(**{name: config[name] for name in Plan.model_fields if name in config})
     page = Run(run.name, "score", plan.verifier, settings=_settings(run, config))
     page.facts = list(_facts(summary, plan))
     page.notices = [f"{count:,} unscored: {reason}" for reason, count in summary["unscored_reasons"].items()]
@@ -149,25 +149,25 @@ def _items(scores: Sequence[Row], group: Group | None, selected: int | None) -> 
 
 
 def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[str]) -> str | None:
-    """The file with the texts; None if there is none that can be read, which is said.
+    """The file with the texts: where it was, else one of the caller's; None if there is none, which is said.
 
     Raises:
-        UsageError: a file that the caller named is not the one that was scored.
+        UsageError: none of the files that the caller named is the one that was scored.
     """
+    commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
+    problem = "the run read its input from stdin, or does not say where it lay"
+    for path in filter(None, (config.get("input"), *options.data)):
+        try:
+            Input(path, plan).skip(commit)
+        except UsageError as error:
+            problem = str(error)
+        else:
+            return str(path)
     hint = "give the file that was scored with --data"
-    if not options.data and not config.get("input"):
-        notices.append(f"the candidates' texts are not here: {hint}")
-        return None
-    path = options.data[0] if options.data else config["input"]
-    try:
-        commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
-        Input(path, plan).skip(commit)
-    except UsageError as error:
-        if options.data:
-            raise UsageError(f"{run}: {error}", hint=hint) from None
-        notices.append(f"the candidates' texts are not here: {error}; {hint}")
-        return None
-    return path
+    if options.data:
+        raise UsageError(f"{run}: {problem}", hint=hint)
+    notices.append(f"the candidates' texts are not here: {problem}; {hint}")
+    return None
 
 
 def _groups(path: str | None, plan: Plan) -> Iterator[tuple[int, Group]]:
