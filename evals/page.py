@@ -9,9 +9,10 @@ from typing import Any
 from verikit.report.curves import estimate, forest, histogram, over_k
 from verikit.report.items import lengths, spread, verdict_of
 from verikit.report.kinds import read_json, read_lines
-from verikit.report.model import DISAGREE, RIGHT, WRONG, Chart, Figure, Item, Options, Run, Table, Text
+from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Figure, Item, Options, Run, Table, Text
 
 Row = Mapping[str, Any]
+RANKING = {"by": RANKED_BY}
 CONFIG, RESULTS = "config.json", "results.json"
 
 
@@ -106,11 +107,11 @@ def _items(task: str, own: str, row: Row) -> Iterator[Item]:
     replies = iter([reply for group in row["resps"] for reply in group])
     lost = set(row.get("failed", ()))
     for number, grade in enumerate(grades):
-        scores = {name: score for name, score in grade.items() if isinstance(score, dict)}
+        scores = {RANKING.get(name, name): score for name, score in grade.items() if isinstance(score, dict)}
         first = scores[own]
         failed = first["value"] is None and first.get("reason") in lost
         said = "" if failed else _text(next(replies, ""))
-        found = {verdict_of(score["value"]) for name, score in scores.items() if name != "by"}
+        found = {verdict_of(score["value"]) for name, score in scores.items() if name != RANKED_BY}
         tags = [verdict_of(first["value"])] + [DISAGREE] * (found >= {RIGHT, WRONG})
         verdict = first["status"] if first["value"] is None else tags[0]
         texts = [Text("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), Text("Reply", said)]

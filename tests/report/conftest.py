@@ -1,6 +1,7 @@
 """Runs made by the real commands, and the page's data read back."""
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -69,3 +70,28 @@ def table(run, title):
 
 def chart(run, key):
     return next(one for one in run["charts"] if one["key"] == key)
+
+
+CONFIG = {"recipe": "arithmetic", "seed": 0, "model": {"path": "m"}, "optimizer": {"lr": 0.1}, "run": {"steps": 3}}
+
+
+def row(step, phase="1-train", **more):
+    return {"phase": phase, "step": step, "seconds": step * 2.0, **more}
+
+
+def sample(step, reward, **more):
+    base = {"step": step, "role": "policy", "task": "", "prompt": "1+1=", "completion": f"{step}", "answer": "2"}
+    return base | {"reward": reward, "finished": True, "parts": {}} | more
+
+
+def training_run(run):
+    """The folder of a small training run with a warm-up, one step's KL being no number."""
+    run.mkdir()
+    (run / "config.json").write_text(json.dumps(CONFIG))
+    warm = [row(step, "0-warmup", loss=3 / step, tokens=9.0 + step) for step in (1, 2, 3)]
+    held = [row(0, **{"held-out/greedy": 0.25}), row(3, **{"held-out/greedy": 0.75})]
+    steps = [row(i, reward=i / 4, passed=i / 4, loss=-0.1 * i, kl=math.nan, unscored=1.0, tokens=i) for i in (1, 2, 3)]
+    write(run / "metrics.jsonl", [*warm, held[0], *steps, held[1]])
+    parts = {"format": 1.0, "answer": 0.0}
+    write(run / "samples.jsonl", [sample(1, 1.0), sample(1, None), sample(3, 0.0, finished=False, parts=parts)])
+    return run

@@ -1,10 +1,12 @@
 """Several runs in one page, and the command that writes it."""
 
 import json
+import re
 from statistics import fmean
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.report.conftest import EXAMPLES, island, shown, table, write
 from verikit.report import report
 from verikit.stats import mean_interval
@@ -67,6 +69,11 @@ def test_runs_of_one_name_are_told_apart(two, tmp_path):
     assert [run["name"] for run in data["runs"]] == ["loose", "loose_2"]
 
 
+def test_a_folder_of_runs_stands_for_all_of_them_and_nothing_else_in_it(two, tmp_path):
+    (tmp_path / "notes").mkdir()
+    assert [run["name"] for run in shown(tmp_path)["runs"]] == ["loose", "tight"]
+
+
 def test_runs_of_different_kinds_share_a_page(two, verikit, tmp_path):
     spec = f"pairwise('replay:{EXAMPLES}/judge/judge.jsonl')"
     files = (EXAMPLES / "judge/ours.jsonl", EXAMPLES / "judge/theirs.jsonl")
@@ -89,7 +96,8 @@ def test_without_html_the_command_prints_as_before(two, verikit, capsys):
 
 
 def test_mistakes_are_named_with_a_way_out(two, verikit, tmp_path, capsys):
-    assert verikit("report", tmp_path, "--html", "out.html") == 2
+    (tmp_path / "notes").mkdir()
+    assert verikit("report", "notes", "--html", "out.html") == 2
     assert "no run's folder" in capsys.readouterr().err
     assert verikit("report", two[0], "--html", "nowhere/out.html") == 1
     assert "can't write nowhere/out.html" in capsys.readouterr().err
@@ -97,3 +105,10 @@ def test_mistakes_are_named_with_a_way_out(two, verikit, tmp_path, capsys):
     other = write(tmp_path / "other.jsonl", [{"prompt": "?", "completions": ["1"], "answer": "1"}])
     assert verikit("report", two[0], "--html", "out.html", "--data", other) == 2
     assert "not the file that was scored" in capsys.readouterr().err
+
+
+def test_the_python_of_the_docs_runs(verikit, tmp_path):
+    verikit("score", CANDIDATES, "-v", "answer", "-q")
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/report.md").read_text("utf-8"), re.DOTALL)
+    exec(code, {})
+    assert island((tmp_path / "report.html").read_bytes())["runs"][0]["name"] == "candidates"

@@ -1,39 +1,16 @@
 """The page of a training run: curves of each phase, held-out figures, samples; also of a run that goes on."""
 
-import json
-import math
-
 import pytest
 
-from tests.report.conftest import chart, shown, texts, write
+from tests.report.conftest import chart, shown, texts, training_run, write
 from verikit.errors import UsageError
 from verikit.report import report
 from verikit.trainers.page import POINTS, thinned
 
-CONFIG = {"recipe": "arithmetic", "seed": 0, "model": {"path": "m"}, "optimizer": {"lr": 0.1}, "run": {"steps": 3}}
-
-
-def row(step, phase="1-train", **more):
-    return {"phase": phase, "step": step, "seconds": step * 2.0, **more}
-
-
-def sample(step, reward, **more):
-    base = {"step": step, "role": "policy", "task": "", "prompt": "1+1=", "completion": f"{step}", "answer": "2"}
-    return base | {"reward": reward, "finished": True, "parts": {}} | more
-
 
 @pytest.fixture
 def trained(tmp_path):
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "config.json").write_text(json.dumps(CONFIG))
-    warm = [row(step, "0-warmup", loss=3 / step, tokens=9.0 + step) for step in (1, 2, 3)]
-    held = [row(0, **{"held-out/greedy": 0.25}), row(3, **{"held-out/greedy": 0.75})]
-    steps = [row(i, reward=i / 4, passed=i / 4, loss=-0.1 * i, kl=math.nan, unscored=1.0, tokens=i) for i in (1, 2, 3)]
-    write(run / "metrics.jsonl", [*warm, held[0], *steps, held[1]])
-    parts = {"format": 1.0, "answer": 0.0}
-    write(run / "samples.jsonl", [sample(1, 1.0), sample(1, None), sample(3, 0.0, finished=False, parts=parts)])
-    return run
+    return training_run(tmp_path / "run")
 
 
 def test_curves_are_the_logged_numbers_by_phase(trained):

@@ -4,14 +4,14 @@
 const COLOURS = 6;
 const DOTS = 30; // points up to which each is a dot
 const CHARACTER = 7; // pixels, about
-const NAMED = { right: "right", wrong: "wrong" };
+const VERDICTS = new Set(["right", "wrong"]); // series with a colour of their own
 const MARGIN = { top: 10, right: 14, bottom: 38, left: 52 };
 
 function chartFigure(chart) {
   const box = el("div", { class: "plot" });
   const figure = el("figure", { class: "chart" }, el("figcaption", {}, chart.title));
   const hidden = new Set();
-  if (chart.kind !== "forest" && (chart.series.length > 1 || chart.series[0].name in NAMED))
+  if (chart.kind !== "forest" && (chart.series.length > 1 || VERDICTS.has(chart.series[0].name)))
     figure.append(legend(chart, hidden, () => box.replaceChildren(...draw(chart, width, hidden))));
   figure.append(box);
   if (chart.note) figure.append(el("p", { class: "note" }, chart.note));
@@ -28,7 +28,7 @@ function chartFigure(chart) {
 }
 
 function colour(series, place) {
-  return `series ${NAMED[series.name] ?? `c${place % COLOURS}`}`;
+  return `series ${VERDICTS.has(series.name) ? series.name : `c${place % COLOURS}`}`;
 }
 
 // Series are switched off and on by their names in the legend; a chart keeps its scales.

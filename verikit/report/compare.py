@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from verikit.report.items import fit, mark_differences
-from verikit.report.kinds import collect
+from verikit.report.kinds import collect, runs_in
 from verikit.report.model import Cell, Chart, Figure, Options, Run, Series, Table
 from verikit.report.page import render
 from verikit.stats import mean_interval
@@ -19,12 +19,12 @@ PAIRED = ("score", "eval")
 
 
 def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
-    """Runs as one HTML page.
+    """Runs as one HTML page; a folder of runs stands for all of them.
 
     Raises:
         UsageError: a folder is no finished run, or the data is not what it was made from.
     """
-    runs = [collect(path, options or Options()) for path in paths]
+    runs = [collect(run, options or Options()) for path in paths for run in runs_in(path)]
     for run, name in zip(runs, unique_names(run.name for run in runs), strict=True):
         run.name = name
     mark_differences(runs)

@@ -32,22 +32,33 @@ KINDS = (
 )
 
 
+def runs_in(path: Path) -> list[Path]:
+    """The folder itself, or the runs in it if it is none: `runs/`, or a suite of several models."""
+    if _kind(path) is None and path.is_dir():
+        return sorted(folder for folder in path.iterdir() if _kind(folder) is not None) or [path]
+    return [path]
+
+
+def _kind(run: Path) -> Kind | None:
+    return next((kind for kind in KINDS if (run / kind.file).exists()), None)
+
+
 def collect(run: Path, options: Options) -> Run:
     """Read one run's folder.
 
     Raises:
         UsageError: it is no run's folder, not finished, or damaged.
     """
-    for kind in KINDS:
-        if (run / kind.file).exists():
-            module, _, attribute = kind.collector.partition(":")
-            collector: Collector = getattr(import_module(module), attribute)
-            try:
-                return collector(run, options)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
-    read_json(run, "summary.json")
-    raise UsageError(f"{run} is no run of a known kind", hint=f"one of {', '.join(kind.name for kind in KINDS)}")
+    kind = _kind(run)
+    if kind is None:
+        read_json(run, "summary.json")
+        raise UsageError(f"{run} is no run of a known kind", hint=f"one of {', '.join(kind.name for kind in KINDS)}")
+    module, _, attribute = kind.collector.partition(":")
+    collector: Collector = getattr(import_module(module), attribute)
+    try:
+        return collector(run, options)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
 
 
 def read_json(run: Path, name: str) -> Any:

@@ -27,6 +27,8 @@ class Figure:
 
 
 Cell = str | float | int | Figure | None
+RANKED_BY = "ranked by"
+"""Name of a sample's score that orders candidates and says nothing of right and wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 const PASS = 0.5;
 const SIBLINGS = 200;
+const RANKING = "ranked by"; // a score that orders candidates says nothing of right and wrong
 
 function sample(data, rows, row, query, open) {
   const { item } = row;
@@ -69,8 +70,12 @@ function scoreTable(scores) {
   return el("section", { class: "scores" }, el("h4", {}, "Scores"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, table));
 }
 
+function standing(score) {
+  return score.value === null ? "unscored" : score.value >= PASS ? "right" : "wrong";
+}
+
 function scoreRows(name, score, depth) {
-  const state = score.value === null ? "unscored" : score.value >= PASS ? "right" : "wrong";
+  const state = name === RANKING ? "" : standing(score);
   const row = el("tr", {},
     el("th", { scope: "row", class: `depth-${Math.min(depth, 4)}` }, name),
     el("td", { class: `number ${state}` }, score.value === null ? score.status : digits(score.value)),
@@ -107,7 +112,7 @@ function stepList(size, sets, said) {
 }
 
 function meter(name, step, first) {
-  const state = step.value === null ? "unscored" : step.value >= PASS ? "right" : "wrong";
+  const state = standing(step);
   const bar = svg("svg", { class: "meter", viewBox: "0 0 60 8", "aria-hidden": "true" },
     svg("rect", { class: "back", width: 60, height: 8, rx: 2 }),
     svg("rect", { class: state, width: 60 * Math.max(0, Math.min(1, step.value ?? 0)), height: 8, rx: 2 }));

@@ -14,7 +14,7 @@ from verikit.readers import Reader
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, spread, verdict_of
 from verikit.report.kinds import read_json
-from verikit.report.model import DISAGREE, SELECTED, Chart, Figure, Item, Options, Run, Table, Text
+from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Figure, Item, Options, Run, Table, Text
 from verikit.report.seen import Seen
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
@@ -135,7 +135,7 @@ def _items(scores: Sequence[Row], group: Group | None, selected: int | None) -> 
         score = {key: value for key, value in row.items() if key not in ("id", "line", "index", "by")}
         tags = [verdict_of(row["value"])]
         tags += [DISAGREE] * disagree(row) + [SELECTED] * (row["index"] == selected)
-        shown = {"score": score} | ({"ranked by": row["by"]} if "by" in row else {})
+        shown = {"score": score} | ({RANKED_BY: row["by"]} if "by" in row else {})
         verdict = row["status"] if row["value"] is None else tags[0]
         label = f"#{row['index']}" if len(scores) > 1 else ""
         item = Item(row["id"], label, tags, row["value"], verdict, 0, scores=shown)
