@@ -22,6 +22,7 @@ from verikit.trainers.recipes.absolute_zero.problem import SEEDS, Problem, read_
 from verikit.trainers.recipes.absolute_zero.prompts import load_prompts
 from verikit.trainers.recipes.absolute_zero.rewards import solver_reward
 from verikit.trainers.recipes.absolute_zero.rounds import Asked, Proposed, Solved, figures, proposer_rewards
+from verikit.types import Message
 from verikit.verifiers.fences import last
 
 BASES: tuple[Task, ...] = ("deduction", "abduction")
@@ -150,7 +151,8 @@ class AbsoluteZero(Recipe):
     def encode(self, sampler: Sampler, question: str) -> list[int]:
         """Return a question's ids, by the chat template or the prompts' transcript."""
         if self.options.chat:
-            return sampler.encode([{"role": "user", "content": question}])
+            message: Message = {"role": "user", "content": question}
+            return sampler.encode([message])
         return sampler.encode(self.prompts.text(question))
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:

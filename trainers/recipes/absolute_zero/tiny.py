@@ -1,6 +1,6 @@
-"""A world in which Absolute Zero runs in minutes: straight-line arithmetic modulo 7, in real Python, by a tiny model.
+"""A world in which Absolute Zero runs in minutes: straight-line arithmetic modulo 5, in real Python, by a tiny model.
 
-A program of k lines (`a = x * 3`, `b = a + 5`, …) returns the last modulo 7. The vocabulary's tokens are pieces of such
+A program of k lines (`a = x * 3`, `b = a + 5`, …) returns the last modulo 5. The vocabulary's tokens are pieces of such
 programs and of the paper's format, so parsers, sandbox and rewards are those of the recipe. The warm-up imitates
 workings most of which have a wrong digit: the model knows the procedures yet samples wrong, and the reward elicits what
 it knows. Held-out programs are never demonstrated, and never kept when they are proposed.
@@ -21,7 +21,7 @@ from verikit.trainers.recipes.absolute_zero.problem import Problem
 from verikit.trainers.recipes.absolute_zero.recipe import AbsoluteZero
 from verikit.trainers.recipes.tiny_model import make_llama, make_tokenizer
 
-MODULUS = 7
+MODULUS = 5
 NAMES = "xabcd"
 OPERATIONS = (" + ", " - ", " * ")
 LINES = [f"\n    {new} = {old}" for old, new in pairwise(NAMES)]
@@ -75,7 +75,7 @@ class AbsoluteZeroTiny(AbsoluteZero):
     def seed_problem(self, task: Task) -> Problem:
         """Return the identity, in this world's form."""
         if task == "induction":
-            return problem(task, [], inputs=[0, 1, 3, 5][: self.options.inputs])
+            return problem(task, [], inputs=[0, 1, 2, 3][: self.options.inputs])
         return problem(task, [], value=3)
 
     def load_held_out(self) -> list[Problem]:
@@ -83,8 +83,8 @@ class AbsoluteZeroTiny(AbsoluteZero):
         draw = random.Random(f"{self.setting.seed} held out")
         found = []
         for length in self.options.held_out_lengths:
-            # Of one line there are 21 programs, and most must stay to be learnt from.
-            programs = [random_program(draw, length) for _ in range(5 if length == 1 else self.options.held_out_size)]
+            # Of one line there are 15 programs, and most must stay to be learnt from.
+            programs = [random_program(draw, length) for _ in range(4 if length == 1 else self.options.held_out_size)]
             self._kept_apart |= {text(program) for program in programs}
             for task in self.options.tasks:
                 found += [
@@ -166,7 +166,7 @@ def text(program: Program) -> str:
 
 
 def run(program: Program, value: int) -> list[int]:
-    """Return the values of x and of each line, modulo 7."""
+    """Return the values of x and of each line, modulo 5."""
     values = [value % MODULUS]
     for operation, digit in program:
         last = values[-1]
