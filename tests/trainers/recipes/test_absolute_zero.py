@@ -1,5 +1,6 @@
 """Absolute Zero: a test for each acceptance row, and a policy that tries to be rewarded for nothing."""
 
+import json
 import random
 import time
 from collections import Counter
@@ -70,7 +71,7 @@ def trained(recipe, sampler=None, step=1):
 
 
 def test_A1_buffers_start_from_the_identity_and_reach_batch_times_factor():
-    recipe = made(batch=64, seed_factor=4, validation="none", references=0)  # so that no program runs: there would be 768
+    recipe = made(batch=64, seed_factor=4, validation="none")  # so that no program runs: there would be 768
     assert {buffer.problems[0].program for buffer in recipe.buffers.values()} == {IDENTITY}
     assert recipe.buffers["deduction"].problems[0].output == "'Hello World'"
     assert len(recipe.buffers["induction"].problems[0].pairs) == 6
@@ -94,7 +95,9 @@ def test_A4_induction_shows_half_and_checks_all():
     pairs = tuple((str(x), str(x + 1)) for x in range(4))
     problem = Problem("induction", ADD, message="adds", pairs=pairs)
     prompt = made().prompts.solution(problem)
-    assert problem.shown == pairs[:2] and prompt.count("```input") == 2 and ADD not in prompt
+    assert problem.shown == pairs[:2]
+    assert prompt.count("```input") == 2
+    assert ADD not in prompt
     memoriser = "```python\ndef f(x):\n    return {0: 1, 1: 2}.get(x, 0)\n```"
     hidden_only = "```python\ndef f(x):\n    return x + 1 if x > 1 else 0\n```"
     right = f"```python\n{ADD}\n```"
@@ -109,7 +112,8 @@ def test_A5_induction_proposals_have_all_inputs_and_a_message():
     assert judge.proposal("induction", inputs(3), ADD).fault == "format"
     assert judge.proposal("induction", inputs(4, message=""), ADD).fault == "format"
     failing = judge.proposal("induction", inputs(4), "def f(x):\n    return 1 // x")
-    assert failing.fault == "wrong" and "ZeroDivisionError" in failing.reason
+    assert failing.fault == "wrong"
+    assert "ZeroDivisionError" in failing.reason
 
 
 def test_A6_learnability_is_nothing_at_both_ends():
@@ -159,7 +163,8 @@ def test_A10_listed_modules_are_rejected_and_unlisted_deeds_fail_in_the_sandbox(
     judge = environment()
     for module in ("logging", "random", "subprocess", "threading", "datetime", "time", "hashlib", "calendar"):
         verdict = judge.proposal("deduction", proposal(f"import {module}\ndef f(x):\n    return x"))
-        assert verdict.fault == "wrong" and module in verdict.reason
+        assert verdict.fault == "wrong"
+        assert module in verdict.reason
     target = tmp_path / "out"
     for deed in (
         f"import pathlib\ndef f(x):\n    pathlib.Path({str(target)!r}).write_text('x')\n    return x",
@@ -204,9 +209,13 @@ def test_A13_answers_are_never_code(tmp_path):
 def test_A14_long_outputs_are_kept_whole_or_rejected():
     verdict = environment().proposal("deduction", proposal("def f(n):\n    return 'ab' * n", "5000"))
     assert verdict.problem.output == repr("ab" * 5000)
-    assert faults(verdict.problem, f"```output\n{'ab' * 5000!r}\n```", f"```output\n{'ab' * 4999!r}\n```") == ["", "wrong"]
+    assert faults(verdict.problem, f"```output\n{'ab' * 5000!r}\n```", f"```output\n{'ab' * 4999!r}\n```") == [
+        "",
+        "wrong",
+    ]
     too_long = environment().proposal("deduction", proposal("def f(n):\n    return 'ab' * n", "100000"))
-    assert too_long.fault == "wrong" and "long" in too_long.reason
+    assert too_long.fault == "wrong"
+    assert "long" in too_long.reason
 
 
 def test_A14_problems_longer_than_a_prompt_are_not_kept():
@@ -220,7 +229,8 @@ def test_A15_references_are_uniform_and_capped_by_the_buffer():
     problems = [Problem("deduction", ADD, str(number), "1") for number in range(10)]
     draw = random.Random(0)
     counts = Counter(one.input for _ in range(4000) for one in distinct(problems, 3, draw, "uniform"))
-    assert all(abs(count - 1200) < 150 for count in counts.values()) and len(counts) == 10
+    assert all(abs(count - 1200) < 150 for count in counts.values())
+    assert len(counts) == 10
     assert len(distinct(problems[:2], 6, draw, "uniform")) == 2
     late = [Problem("deduction", ADD, "late", "1", step=99), *problems]
     assert sum(distinct(late, 1, draw, "step")[0].input == "late" for _ in range(200)) > 150
@@ -242,7 +252,8 @@ def test_A16_new_problems_are_solved_first_and_the_buffer_tops_up():
     batches = {mix: solve_batch(new, old, 64, mix, draw) for mix in ("max_new", "half_new", "uniform_total", "step")}
     fresh = {mix: sum(one.input.startswith("new") for one in batch) for mix, batch in batches.items()}
     assert all(len({one.input for one in batch}) == 64 for batch in batches.values())
-    assert fresh["max_new"] == 40 and fresh["half_new"] == 32
+    assert fresh["max_new"] == 40
+    assert fresh["half_new"] == 32
     assert 8 < fresh["uniform_total"] < 32 < fresh["step"]
     assert len(solve_batch([], old[:3], 8, "max_new", draw)) == 8
 
@@ -270,7 +281,8 @@ def test_A17_six_baselines_that_do_not_touch():
     first = trr_pp(rewards, numbers, lengths)
     other = trr_pp(torch.where(numbers == 0, rewards**2, rewards), numbers, lengths)
     kind = numbers.repeat_interleave(lengths)
-    assert torch.equal(first[kind > 0], other[kind > 0]) and not torch.equal(first[kind == 0], other[kind == 0])
+    assert torch.equal(first[kind > 0], other[kind > 0])
+    assert not torch.equal(first[kind == 0], other[kind == 0])
 
 
 def test_A18_extra_rewards_are_bounded_and_combined_in_four_ways():
@@ -305,14 +317,16 @@ def test_A18_composite_programs_build_on_given_functions():
     given = [Problem("deduction", ADD, "1", "2")]
     judge = environment()
     good = judge.proposal("deduction", proposal("def f(x):\n    return g_0(x) * 2", "3"), functions=given)
-    assert good.problem.output == "8" and "def g_0" in good.problem.program
+    assert good.problem.output == "8"
+    assert "def g_0" in good.problem.program
     for program in (
         "def g_0(x):\n    return 0\ndef f(x):\n    return g_0(x)",
         "def f(x):\n    g_0 = abs\n    return g_0(x)",
         "import math as g_0\ndef f(x):\n    return g_0(x)",
     ):
         verdict = judge.proposal("deduction", proposal(program, "3"), functions=given)
-        assert verdict.fault == "wrong" and "g_0, which is given" in verdict.reason
+        assert verdict.fault == "wrong"
+        assert "g_0, which is given" in verdict.reason
     assert "does not call" in judge.proposal("deduction", proposal(), functions=given).reason
     recipe = made(composite=1.0, composite_functions=1)
     prompt = bytes(recipe._ask(Scripted(None), "deduction", 1, random.Random(0)).ids).decode()
@@ -330,12 +344,14 @@ def test_A18_composite_programs_build_on_given_functions():
 )
 def test_A19_ablations_by_option(change, roles, tasks):
     config = load_config(
-        "absolute-zero-paper", [f"options.{key}={str(value).lower()}".replace("'", '"') for key, value in change.items()]
+        "absolute-zero-paper",
+        [f"options.{key}={str(value).lower()}".replace("'", '"') for key, value in change.items()],
     )
     assert {key: config.options[key] for key in change} == change
     sampler = Scripted(Honest())
     rows = trained(made(**change), sampler)
-    assert {one.role for one in rows} == roles and {one.task for one in rows} == tasks
+    assert {one.role for one in rows} == roles
+    assert {one.task for one in rows} == tasks
     shown = any(b"Example 1" in bytes(request.prompt) for request in sampler.requests)
     assert shown == (change.get("references") != 0)
 
@@ -347,13 +363,13 @@ def test_the_repository_config_has_the_repository_s_choices():
 
 
 def test_solutions_that_estimated_a_rate_are_trained_on_where_wanted():
-    rows = {reuse: trained(made(tasks=["deduction"], batch=2, estimates=4, rollouts=1, reuse=reuse)) for reuse in (0, 1)}
+    rows = {
+        reuse: trained(made(tasks=["deduction"], batch=2, estimates=4, rollouts=1, reuse=reuse)) for reuse in (0, 1)
+    }
     assert {reuse: sum(one.role == "solve" for one in found) for reuse, found in rows.items()} == {0: 2, 1: 8}
 
 
 def test_state_survives_a_checkpoint():
-    import json
-
     first = made()
     trained(first)
     second = made()

@@ -124,7 +124,23 @@ class AbsoluteZero(Recipe):
         self, sampler: Sampler, wanted: Sequence[tuple[Problem, int]], key: str, temperature: float
     ) -> list[Solved]:
         """Sample so many solutions of each problem, judged while others are sampled."""
-        requests = [
+
+        def judge(place: int, generation: Generation) -> list[Verdict]:
+            began = time.perf_counter()
+            verdicts = self.environment.solutions(wanted[place][0], [output.text for output in generation.outputs])
+            self._judging.append(time.perf_counter() - began)
+            return verdicts
+
+        done = sampler.generate_then(self._requests(sampler, wanted, key, temperature), judge)
+        return [
+            Solved(problem, generation, verdicts)
+            for (problem, _), (generation, verdicts) in zip(wanted, done, strict=True)
+        ]
+
+    def _requests(
+        self, sampler: Sampler, wanted: Sequence[tuple[Problem, int]], key: str, temperature: float
+    ) -> list[Request]:
+        return [
             Request(
                 self.encode(sampler, self.prompts.solution(problem)),
                 n=count,
@@ -134,18 +150,6 @@ class AbsoluteZero(Recipe):
                 logprobs=0,
             )
             for number, (problem, count) in enumerate(wanted)
-        ]
-
-        def judge(place: int, generation: Generation) -> list[Verdict]:
-            began = time.perf_counter()
-            verdicts = self.environment.solutions(wanted[place][0], [output.text for output in generation.outputs])
-            self._judging.append(time.perf_counter() - began)
-            return verdicts
-
-        done = sampler.generate_then(requests, judge)
-        return [
-            Solved(problem, generation, verdicts)
-            for (problem, _), (generation, verdicts) in zip(wanted, done, strict=True)
         ]
 
     def encode(self, sampler: Sampler, question: str) -> list[int]:
@@ -236,14 +240,14 @@ class AbsoluteZero(Recipe):
     def _believed(self, sampler: Sampler, verdicts: Sequence[Verdict]) -> list[Verdict]:
         """Take for a proposal's outputs what the model says they are, in one sample each (the ablation `none`)."""
         asked = [
-            Problem("deduction", one.program, given)
+            (Problem("deduction", one.program, given), 1)
             for verdict in verdicts
             if (one := verdict.problem) is not None
-            for given in (one.input, *(text for text, _ in one.pairs))[0 if one.task != "induction" else 1 :]
+            for given in ([text for text, _ in one.pairs] or [one.input])
         ]
-        said = iter(
-            said_output(self.environment.answer(one.generation.outputs[0].text) if one.generation.outputs else None)
-            for one in self.solve(sampler, [(one, 1) for one in asked], "believed", self.options.temperature)
+        replies = sampler.generate(self._requests(sampler, asked, "believed", self.options.temperature))
+        said = (
+            said_output(self.environment.answer(reply.outputs[0].text) if reply.outputs else None) for reply in replies
         )
         result = []
         for verdict in verdicts:

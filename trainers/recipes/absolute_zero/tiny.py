@@ -27,7 +27,8 @@ OPERATIONS = (" + ", " - ", " * ")
 LINES = [f"\n    {new} = {old}" for old, new in pairwise(NAMES)]
 RETURNS = [f"\n    return {name} % {MODULUS}" for name in NAMES]
 TOKENS = [
-    *map(str, range(10)), *OPERATIONS, *LINES, *RETURNS, ":", ";",
+    *map(str, range(10)), *(f"{operation}{digit}" for operation in OPERATIONS for digit in range(MODULUS)),
+    *LINES, *RETURNS, ":", ";",
     "```python\ndef f(x):", "\n```\n", "```input\n", "```output\n", "```message\nan affine function",
     "\n```\n</answer>",
     "<think>", "</think><answer>", "propose deduction:", "propose abduction:", "propose inputs:",
