@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
@@ -13,9 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from verikit.errors import ConfigError
 from verikit.trainers.recipes.absolute_zero.options import Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
+from verikit.trainers.recipes.fill import fill
 from verikit.verifiers.proposal import BANNED
-
-_NAME = re.compile(r"\{(\w+)\}")
 
 
 class Prompts(BaseModel):
@@ -58,11 +56,6 @@ class Prompts(BaseModel):
     def text(self, question: str) -> str:
         """Put a question into the transcript."""
         return fill(self.transcript, question=question) + self.opening
-
-
-def fill(template: str, **values: str) -> str:
-    """Fill {names} in; names that are not known stay, and what is filled in is not looked at again."""
-    return _NAME.sub(lambda match: values.get(match[1], match[0]), template)
 
 
 def load_prompts(name: str, folder: Path) -> Prompts:

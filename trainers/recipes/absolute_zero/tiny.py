@@ -43,9 +43,11 @@ class AbsoluteZeroTinyOptions(AbsoluteZeroOptions):
 
     source: Literal["policy", "random"] = "policy"
     """`random` (a rival): for each valid proposal, a random problem of the same length is kept instead."""
-    spoilt: float = Field(default=0.7, ge=0, le=1)
-    """Share of demonstrated solutions with a wrong digit."""
-    proposals: float = Field(default=0.3, ge=0, le=1)
+    spoilt: float = Field(default=0.6, ge=0, le=1)
+    """Share of demonstrated deductions and abductions whose last digit is wrong."""
+    spoilt_inductions: float = Field(default=0.4, ge=0, le=1)
+    """The same for inductions, which are learnt more slowly."""
+    proposals: float = Field(default=0.2, ge=0, le=1)
     """Share of demonstrations that are proposals."""
     lengths: list[PositiveInt] = Field(default=[1, 1, 2, 2, 3], min_length=1)
     """Lengths of demonstrated programs, drawn evenly."""
@@ -134,7 +136,8 @@ class AbsoluteZeroTiny(AbsoluteZero):
             said = propose(made, program)
         else:
             asked = self.prompts.solution(made)
-            said = solve(made, program, draw, spoilt=draw.random() < self.options.spoilt)
+            share = self.options.spoilt_inductions if task == "induction" else self.options.spoilt
+            said = solve(made, program, draw, spoilt=draw.random() < share)
         tokenizer = self.setting.tokenizer
         before = tokenizer.encode(self.prompts.text(asked))
         own = [*tokenizer.encode(said), tokenizer.eos_token_id]
