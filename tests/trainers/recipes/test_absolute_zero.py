@@ -235,7 +235,7 @@ def test_A15_references_are_uniform_and_capped_by_the_buffer():
     late = [Problem("deduction", ADD, "late", "1", step=99), *problems]
     assert sum(distinct(late, 1, draw, "step")[0].input == "late" for _ in range(200)) > 150
     recipe = made(references=6)
-    assert recipe._ask(Scripted(None), "deduction", 1, draw).references == recipe.buffers["deduction"].problems
+    assert recipe.ask(Scripted(None), "deduction", 1, draw).references == recipe.buffers["deduction"].problems
 
 
 @pytest.mark.parametrize(("keep", "left"), [("newest", ["2", "3"]), ("oldest", ["0", "1"])])
@@ -329,7 +329,7 @@ def test_A18_composite_programs_build_on_given_functions():
         assert "g_0, which is given" in verdict.reason
     assert "does not call" in judge.proposal("deduction", proposal(), functions=given).reason
     recipe = made(composite=1.0, composite_functions=1)
-    prompt = bytes(recipe._ask(Scripted(None), "deduction", 1, random.Random(0)).ids).decode()
+    prompt = bytes(recipe.ask(Scripted(None), "deduction", 1, random.Random(0)).ids).decode()
     assert "Given function g_0" in prompt
     assert [made(composite=0.5, composite_from=10)._composite_share(step) for step in (5, 15, 40)] == [0.0, 0.25, 0.5]
 

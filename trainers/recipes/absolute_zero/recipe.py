@@ -71,7 +71,7 @@ class AbsoluteZero(Recipe):
         if not self.seeded:
             self._seed(sampler)
         draw = random.Random(f"{self.setting.seed} {step}")
-        asked = [self._ask(sampler, task, step, draw) for task in self.options.tasks for _ in range(self.options.batch)]
+        asked = [self.ask(sampler, task, step, draw) for task in self.options.tasks for _ in range(self.options.batch)]
         proposed = self.propose(sampler, asked, step, draw)
         new: dict[Task, list[Problem]] = {task: [] for task in self.options.tasks}
         for one in proposed:
@@ -197,13 +197,13 @@ class AbsoluteZero(Recipe):
                 if missing <= 0:
                     break
                 draw = random.Random(f"{self.setting.seed} seeding {task} {attempt}")
-                asked = [self._ask(sampler, task, 0, draw) for _ in range(self.options.batch)]
+                asked = [self.ask(sampler, task, 0, draw) for _ in range(self.options.batch)]
                 proposed = self.propose(sampler, asked, 0, draw, f"seeding {task} {attempt}")
                 found = [one.verdict.problem for one in proposed if one.verdict.problem is not None]
                 self.buffers[task].add(found[:missing], draw)
         self.seeded = True
 
-    def _ask(self, sampler: Sampler, task: Task, step: int, draw: random.Random) -> Asked:
+    def ask(self, sampler: Sampler, task: Task, step: int, draw: random.Random) -> Asked:
         """Draw what a proposal of a task starts from, and write its prompt, with fewer references if it is too long."""
         options = self.options
         if task == "induction":
