@@ -59,7 +59,7 @@ class World:
         The norm is summed in float64: in float32 its last bit would depend on how the weights are shared out.
         """
         gradients = [_own(one.grad) for one in policy.parameters() if one.grad is not None]
-        squares = torch.stack([torch.linalg.vector_norm(one, dtype=torch.float64) ** 2 for one in gradients]).sum()
+        squares = torch.stack(torch._foreach_norm(gradients, 2, dtype=torch.float64)).square().sum()
         norm = float(self._sum(squares).sqrt())
         if norm > limit:
             torch._foreach_mul_(gradients, limit / (norm + 1e-6))

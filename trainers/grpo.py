@@ -90,6 +90,7 @@ class Trainer:
     def close(self) -> None:
         """Give back the recipe's and the engine's processes."""
         self.recipe.close()
+        self.sampler.close()
         self.engine.close()
 
     def _learner(self, phase: str) -> Learner:

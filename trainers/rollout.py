@@ -29,12 +29,17 @@ class Rollout(Sampler):
     def __init__(self, engine: Engine, tokenizer: Any, world: World, seed: int, *, allow_truncated: bool) -> None:
         self.name, self.local, self.tokenizer = engine.name, engine, tokenizer
         self._world, self._seed, self._allow_truncated = world, seed, allow_truncated
+        self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="verikit-then")
         self.at(0)
 
     def at(self, step: int, attempt: int = 0) -> None:
         """Key what is drawn from now on by a step, and by how often the step was begun."""
         self._key = (self._seed, step, attempt)
         self._asked: Counter[int] = Counter()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown(cancel_futures=True)
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
@@ -70,9 +75,8 @@ class Rollout(Sampler):
         keyed = [self._keyed(request) for request in requests]
         mine = range(self._world.rank, len(keyed), self._world.size)
         waiting = []
-        with ThreadPoolExecutor(WORKERS, thread_name_prefix="verikit-then") as threads:
-            for number, generation in self.local.stream([keyed[place] for place in mine]):
-                waiting.append((mine[number], generation, threads.submit(then, mine[number], generation)))
+        for number, generation in self.local.stream([keyed[place] for place in mine]):
+            waiting.append((mine[number], generation, self._threads.submit(then, mine[number], generation)))
         done = [(place, (generation, future.result())) for place, generation, future in waiting]
         gathered = dict(pair for part in self._world.gather(done) for pair in part)
         return [gathered[place] for place in range(len(keyed))]

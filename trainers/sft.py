@@ -50,6 +50,7 @@ class SFT(Recipe):
     def __init__(self, options: SFTOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.options: SFTOptions = options
+        self._shuffled: tuple[int, list[int]] = (-1, [])
         self.left_out = 0
         """Sequences left out for their length."""
         if not options.data:
@@ -105,8 +106,10 @@ class SFT(Recipe):
 
     def _row(self, place: int) -> Trajectory:
         epoch, at = divmod(place, len(self.rows))
-        order = random.Random(f"{self.setting.seed} {epoch}").sample(range(len(self.rows)), len(self.rows))
-        return self.rows[order[at]]
+        if self._shuffled[0] != epoch:
+            count = len(self.rows)
+            self._shuffled = (epoch, random.Random(f"{self.setting.seed} {epoch}").sample(range(count), count))
+        return self.rows[self._shuffled[1][at]]
 
     def _continued(self, prompt: str, completion: str) -> tuple[list[int], list[bool]]:
         """Encode the two apart, so that the boundary lies between tokens, and close with the end token."""

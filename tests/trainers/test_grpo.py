@@ -63,7 +63,7 @@ def test_a_kill_at_any_moment_and_also_while_saving_costs_no_more_than_the_steps
     subprocess.run([*base, "arithmetic", "-q", "-o", tmp_path / "whole", *sets], env=environment, check=True)
     command = [*base, "arithmetic", "-q", "-o", tmp_path / "cut", *sets]
     for kill in range(6):
-        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
         seen = len(list((tmp_path / "cut/checkpoints").glob("*")))
         while process.poll() is None and len(list((tmp_path / "cut/checkpoints").glob(".*"))) == 0 and seen < 99:
             time.sleep(0.002)  # until a checkpoint is being written

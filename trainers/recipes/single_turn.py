@@ -68,6 +68,7 @@ class SingleTurn(Recipe):
         self.position = 0
         """Problems drawn so far."""
         self._ids: dict[int, list[int]] = {}
+        self._shuffled: tuple[int, list[int]] = (-1, [])
         self.left_out = 0
         """Problems left out for the length of their prompts."""
 
@@ -174,9 +175,7 @@ class SingleTurn(Recipe):
         """
         found, passed = 0, 0
         while found < self.options.prompts:
-            epoch, place = divmod(self.position, len(self.problems))
-            order = random.Random(f"{self.setting.seed} {epoch}").sample(range(len(self.problems)), len(self.problems))
-            index = order[place]
+            index = self._order(self.position)
             ids = self._encoded(sampler, index)
             self.position += 1
             if len(ids) <= self.options.max_prompt_tokens:
@@ -189,6 +188,14 @@ class SingleTurn(Recipe):
                 raise ConfigError(
                     f"every prompt is longer than options.max_prompt_tokens = {self.options.max_prompt_tokens}"
                 )
+
+    def _order(self, position: int) -> int:
+        """Return the index of the problem at a place: each epoch is a shuffle of all, keyed by the seed."""
+        epoch, place = divmod(position, len(self.problems))
+        if self._shuffled[0] != epoch:
+            count = len(self.problems)
+            self._shuffled = (epoch, random.Random(f"{self.setting.seed} {epoch}").sample(range(count), count))
+        return self._shuffled[1][place]
 
     def _encoded(self, sampler: Sampler, index: int) -> list[int]:
         if index not in self._ids:

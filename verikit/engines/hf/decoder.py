@@ -5,8 +5,9 @@ values are held once: every row of a group attends to them together, in one matr
 sampled tokens lie in a buffer that is written in place. Finished rows leave the batch.
 
 A row's attention has two parts, over the group's prompt and over its own tokens; the parts are joined by their
-log-sum-exp, which is exact. The model's own modules do the rest, so its weights are used as they are now (in training:
-after the last step) and adapters inside the linear layers count.
+log-sum-exp, which is exact. Short prompts are copied to their rows instead, where one attention costs less. The model's
+own modules do the rest, so its weights are used as they are now (in training: after the last step) and adapters inside
+the linear layers count.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ PREFILL_TOKENS = 16_384
 """Prompt tokens run at once; bounds the memory of activations."""
 COMPACT_BELOW = 0.75
 """Finished rows leave the batch when the live ones are at most this share; leaving costs a copy."""
+COPIED_BELOW = 2**19
+"""Numbers a layer that copies of the prompts' keys may take; beyond, a group's rows share them."""
 FIRST_STEPS = 32
 """Room of the buffer for sampled tokens at first; it doubles when full."""
 
@@ -58,7 +61,7 @@ class Decoder:
         done = dict(self.stream(groups, top_k=top_k, tempered=tempered))
         return [done[place] for place in range(len(groups))]
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def stream(
         self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False
     ) -> Iterator[tuple[int, list[Row]]]:
@@ -124,9 +127,17 @@ class _State:
         self._position = self._lengths[self._group]
         self._step = 0
         self._prefix: list[tuple[Tensor, Tensor]] = []
-        shape = (len(self._group), self._kv_heads, min(FIRST_STEPS, steps), self._width)
+        copied = len(self._group) * longest * self._kv_heads * self._width <= COPIED_BELOW
+        self._start = longest if copied else 0
+        """Columns of the rows' own buffers that hold their prompt, at their right end."""
+        shape = (len(self._group), self._kv_heads, self._start + min(FIRST_STEPS, steps), self._width)
         self._own = [(weight.new_empty(shape), weight.new_empty(shape)) for _ in self._layers]
-        self._arrange()
+        self._seen: Tensor | None = None
+        if copied and int(self._lengths.min()) < longest:
+            columns = torch.arange(longest + steps, device=self._device)
+            self._seen = (columns >= (longest - self._position)[:, None])[:, None, None]
+        if not copied:
+            self._arrange()
 
     def prefill(self) -> Tensor:
         """Run the prompts and return the logits after each, one row for each completion."""
@@ -145,7 +156,19 @@ class _State:
             (torch.cat([part[layer][0] for part in parts]), torch.cat([part[layer][1] for part in parts]))
             for layer in range(len(self._layers))
         ]
+        if self._start:
+            self._copy()
         return self._logits(torch.cat(last)).index_select(0, self._group)
+
+    def _copy(self) -> None:
+        """Put each prompt's keys and values into its rows' own buffers, ending where the sampled tokens begin."""
+        places = torch.arange(self._start, device=self._device) - (self._start - self._lengths)[:, None]
+        places = places.clamp(min=0)[:, None, :, None]
+        for own, prompts in zip(self._own, self._prefix, strict=True):
+            for buffer, prompt in zip(own, prompts, strict=True):
+                right = prompt.gather(2, places.expand(-1, prompt.shape[1], -1, prompt.shape[3]))
+                buffer[:, :, : self._start] = right.index_select(0, self._group)
+        self._prefix = []
 
     def _run_prompts(self, ids: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """Run prompts padded on the right, where no real token sees the padding."""
@@ -164,16 +187,24 @@ class _State:
 
     def step(self, tokens: Tensor) -> Tensor:
         """Run one token of each row and return the logits after it."""
-        if self._step == self._own[0][0].shape[2]:
+        column = self._start + self._step
+        if column == self._own[0][0].shape[2]:
             self._own = [(_doubled(key), _doubled(value)) for key, value in self._own]
         hidden = self._body.embed_tokens(tokens)
         cos, sin = (one.index_select(0, self._position)[:, None] for one in (self._cos, self._sin))
         for number, layer in enumerate(self._layers):
             query, key, value = self._project(layer, hidden, cos, sin)
             keys, values = self._own[number]
-            keys[:, :, self._step], values[:, :, self._step] = key, value
-            query = query.view(len(tokens), self._kv_heads, -1, self._width) * layer.self_attn.scaling
-            mixed = self._attend(query, number)
+            keys[:, :, column], values[:, :, column] = key, value
+            query = query.view(len(tokens), self._kv_heads, -1, self._width)
+            if self._start:
+                keys, values = keys[:, :, : column + 1], values[:, :, : column + 1]
+                seen = None if self._seen is None else self._seen[..., : column + 1]
+                mixed = functional.scaled_dot_product_attention(
+                    query, keys, values, seen, scale=layer.self_attn.scaling
+                )
+            else:
+                mixed = self._attend(query * layer.self_attn.scaling, number)
             hidden = _finish(layer, hidden, mixed.flatten(1))
         self._step += 1
         self._position = self._position + 1
@@ -183,6 +214,9 @@ class _State:
         """Go on with some rows; groups without any are forgotten."""
         self._own = [(key.index_select(0, index), value.index_select(0, index)) for key, value in self._own]
         self._position = self._position.index_select(0, index)
+        if self._start:
+            self._seen = None if self._seen is None else self._seen.index_select(0, index)
+            return
         groups, self._group = torch.unique(self._group.index_select(0, index), return_inverse=True)
         if len(groups) < len(self._lengths):
             self._lengths = self._lengths.index_select(0, groups)
@@ -207,14 +241,16 @@ class _State:
     def _project(self, layer: Any, hidden: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return query (…, heads, width), key and value (…, kv heads, width), rotated to their places."""
         attention = layer.self_attn
-        hidden = layer.input_layernorm(hidden)
+        hidden = _normed(layer.input_layernorm, hidden)
         query, key, value = (
             project(hidden).view(*hidden.shape[:-1], -1, self._width)
             for project in (attention.q_proj, attention.k_proj, attention.v_proj)
         )
         if hasattr(attention, "q_norm"):
             query, key = attention.q_norm(query), attention.k_norm(key)
-        return _rotate(query, cos, sin), _rotate(key, cos, sin), value
+        both = _rotate(torch.cat((query, key), -2), cos, sin)
+        query, key = both.split((query.shape[-2], key.shape[-2]), -2)
+        return query, key, value
 
     def _attend(self, query: Tensor, number: int) -> Tensor:
         """Attend to the prompt and to the own tokens; `query` is (rows, kv heads, queries a head, width), scaled."""
@@ -236,7 +272,7 @@ class _State:
         return torch.lerp(own, prompt, torch.sigmoid(prompt_weight - own_weight).to(own.dtype))
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        logits: Tensor = self._head(self._body.norm(hidden))
+        logits: Tensor = self._head(_normed(self._body.norm, hidden))
         return logits
 
 
@@ -246,6 +282,14 @@ def _softmax_values(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     return scores.softmax(-1).to(values.dtype) @ values, scores.logsumexp(-1, keepdim=True)
 
 
+def _normed(module: Any, hidden: Tensor) -> Tensor:
+    """Apply an RMS norm; in fp32 by torch's one operation, which rounds as the module does."""
+    if hidden.dtype != torch.float32:
+        normed: Tensor = module(hidden)
+        return normed
+    return functional.rms_norm(hidden, hidden.shape[-1:], module.weight, module.variance_epsilon)
+
+
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     first, second = x.chunk(2, -1)
     return x * cos + torch.cat((-second, first), -1) * sin
@@ -253,7 +297,7 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def _finish(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:
     hidden = hidden + layer.self_attn.o_proj(mixed)
-    result: Tensor = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
+    result: Tensor = hidden + layer.mlp(_normed(layer.post_attention_layernorm, hidden))
     return result
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+AHEAD = 16
+"""Steps whose random numbers are made at once."""
 FLOOR = -9999.0
 """Stands for a log-probability of minus infinity, as servers write it."""
 
@@ -69,6 +71,7 @@ class Sampler:
         self._keys = torch.tensor(keys, dtype=torch.int64, device=device)
         self._temperature = torch.tensor([[row.group.temperature] for row in self.rows], device=device)
         self._top_p = torch.tensor([[row.group.top_p] for row in self.rows], device=device)
+        self._ahead: Tensor | None
         self._choose()
 
     def step(self, logits: Tensor) -> Tensor:
@@ -81,11 +84,15 @@ class Sampler:
             Token ids (rows,); those of finished rows mean nothing.
         """
         logits = logits.float()
-        tokens = self._draw(self._constrained(logits))
+        probabilities, tokens = self._draw(self._constrained(logits))
         scaled = logits / self._temperature.clamp(min=1e-6) if self._tempered and self._scaled else logits
-        logprobs = scaled - scaled.logsumexp(-1, keepdim=True)
-        chosen = logprobs.gather(1, tokens[:, None]).squeeze(1).clamp(min=FLOOR)
-        self._keep(tokens.tolist(), chosen.tolist(), logprobs)
+        norm = scaled.logsumexp(-1, keepdim=True) if probabilities is None or self._top_k else None
+        if probabilities is not None and norm is None:
+            chosen = probabilities.gather(1, tokens[:, None]).log()
+        else:
+            chosen = scaled.gather(1, tokens[:, None]) - norm
+        logprobs = scaled - norm if self._top_k and norm is not None else logits
+        self._keep(tokens.tolist(), chosen.squeeze(1).clamp(min=FLOOR).tolist(), logprobs)
         self._step += 1
         return tokens
 
@@ -108,6 +115,8 @@ class Sampler:
         self._greedy = [group.temperature == 0 for group in groups]
         self._scaled = any(group.temperature not in (0, 1) for group in groups)
         self._nucleus = any(group.top_p < 1 for group in groups)
+        self._bound = any(group.allowed is not None for group in groups)
+        self._ahead = None
 
     def _constrained(self, logits: Tensor) -> Tensor:
         """Leave out what a row's group doesn't allow; log-probabilities stay those of the model."""
@@ -123,25 +132,38 @@ class Sampler:
             logits[place, allowed] = kept
         return logits
 
-    def _draw(self, logits: Tensor) -> Tensor:
-        """Pick by the inverse of the cumulative distribution, which needs one number a row; greedy rows the best."""
+    def _draw(self, logits: Tensor) -> tuple[Tensor | None, Tensor]:
+        """Pick by the inverse of the cumulative distribution, which needs one number a row; greedy rows the best.
+
+        Also returns the probabilities drawn from, where they are those to be reported.
+        """
         if all(self._greedy):
-            return logits.argmax(-1)
+            return None, logits.argmax(-1)
         if self._scaled:
             logits = logits / self._temperature.clamp(min=1e-6)
         probabilities = logits.softmax(-1)
+        reported = None if self._nucleus or self._bound or (self._scaled and not self._tempered) else probabilities
         order = None
         if self._nucleus:
             probabilities, order = probabilities.sort(dim=-1, descending=True, stable=True)
             before = probabilities.cumsum(-1) - probabilities
             probabilities = probabilities.masked_fill(before >= self._top_p, 0.0)
         cumulative = probabilities.cumsum(-1)
-        point = uniforms(self._keys, self._step)[:, None] * cumulative[:, -1:]
+        point = self._uniforms() * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, point, right=True).clamp(max=logits.shape[-1] - 1)
         tokens = (tokens if order is None else order.gather(1, tokens)).squeeze(1)
         if any(self._greedy):
             tokens = torch.where(torch.tensor(self._greedy, device=tokens.device), logits.argmax(-1), tokens)
-        return tokens
+            reported = None  # a greedy row's logits were divided by next to nothing
+        return reported, tokens
+
+    def _uniforms(self) -> Tensor:
+        """Return this step's random numbers (rows, 1); made for many steps at once."""
+        place = self._step % AHEAD
+        if place == 0 or self._ahead is None:
+            first = self._step - place
+            self._ahead = uniforms(self._keys[:, None], torch.arange(first, first + AHEAD, device=self._keys.device))
+        return self._ahead[:, place, None]
 
     def _keep(self, tokens: list[int], chosen: list[float], logprobs: Tensor) -> None:
         tops = logprobs.topk(min(self._top_k, logprobs.shape[-1])) if self._top_k else None
@@ -165,12 +187,15 @@ def row_key(key: Sequence[int], row: int) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def uniforms(keys: Tensor, step: int) -> Tensor:
+def uniforms(keys: Tensor, step: int | Tensor) -> Tensor:
     """Return a float32 in [0, 1) for each int64 key: output `step` of the splitmix64 stream that starts there.
+
+    A tensor of steps is broadcast against the keys.
 
     splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
     """
-    z = keys + _signed((step + 1) * 0x9E3779B97F4A7C15)
+    golden = _signed(0x9E3779B97F4A7C15)
+    z = keys + ((step + 1) * golden if isinstance(step, Tensor) else _signed((step + 1) * golden))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         z = (z ^ _shift(z, shift)) * _signed(factor)
     z = z ^ _shift(z, 31)
