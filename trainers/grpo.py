@@ -140,6 +140,7 @@ class Trainer:
         else:
             made = experience(trajectories, self.config, self.reference)
             self._watch_unscored(trajectories)
+        self.engine.rest()
         figures = self._learn(made, step)
         self.engine.refresh()
         self.step = step

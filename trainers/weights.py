@@ -1,11 +1,23 @@
-"""What samples from the policy, and how it gets the weights after an update."""
+"""What samples from the policy, and how it gets the weights after an update.
+
+`hf`: our decoder on the policy itself, nothing to copy. `vllm`: vLLM in the same process and on the same device; it
+sleeps while the policy learns, and its weights are replaced in place (`reload_weights`, which works on CPU and GPU).
+`server`: a vLLM server elsewhere that reads the weights from a folder both see. After every update the prefix cache is
+dropped: its keys and values are of the old weights.
+"""
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
+
+import httpx
+import torch
 
 from verikit.engines.hf.engine import HF
 from verikit.engines.types import Engine
+from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
 
@@ -17,6 +29,10 @@ class LiveEngine:
         self._policy, self._world = policy, world
         self.engine: Engine = HF.of(world.sampling_model(policy), tokenizer, rows=rows, tempered=True)
 
+    def rest(self) -> None:
+        """Give memory back while the policy learns."""
+        return
+
     def refresh(self) -> None:
         """Bring the engine's weights up to date; every process calls it after each update."""
         self._world.refresh(self._policy)
@@ -26,6 +42,110 @@ class LiveEngine:
         self.engine.close()
 
 
+class VLLMEngine(LiveEngine):
+    """vLLM in this process."""
+
+    def __init__(self, policy: Any, tokenizer: Any, world: World, options: dict[str, Any]) -> None:
+        """Start vLLM on a copy of the policy.
+
+        Raises:
+            MissingExtra: vLLM is not installed.
+            SpecError: it can't run the model.
+        """
+        from verikit.engines.vllm import VLLM
+
+        self._policy, self._world = policy, world
+        self._sleeps = world.device.type == "cuda"
+        with tempfile.TemporaryDirectory() as folder:
+            save(policy, world, tokenizer, Path(folder))
+            # The log-probabilities of what was drawn from, the temperature applied.
+            defaults = {"logprobs_mode": "processed_logprobs", "enable_sleep_mode": self._sleeps}
+            self.engine = VLLM(folder, **defaults | options)
+
+    def rest(self) -> None:
+        """Drop the weights, which will be replaced, and the cache."""
+        if self._sleeps:
+            self._llm.sleep(level=2)
+
+    def refresh(self) -> None:
+        """Replace the weights. The cache gets its memory after them: the other order runs out."""
+        super().refresh()
+        if self._sleeps and self._llm.llm_engine.is_sleeping():
+            self._llm.wake_up(tags=["weights"])
+        weights = list(whole_weights(self._policy, self._world).items())
+        self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": weights})
+        if self._sleeps:
+            self._llm.wake_up(tags=["kv_cache"])
+        self._llm.reset_prefix_cache()
+
+    @property
+    def _llm(self) -> Any:
+        return self.engine.llm  # type: ignore[attr-defined]
+
+
+class ServerEngine(LiveEngine):
+    """A vLLM server, started with VLLM_SERVER_DEV_MODE=1 and `--logprobs-mode processed_logprobs`."""
+
+    def __init__(self, policy: Any, tokenizer: Any, world: World, options: dict[str, Any]) -> None:
+        """Reach the server; `options` hold `url` (…/v1#model) and `folder`, which the server sees under the same path.
+
+        Raises:
+            ConfigError: one of them is missing.
+        """
+        from verikit.engines.load import load_engine
+
+        if missing := {"url", "folder"} - options.keys():
+            raise ConfigError(f"engine.options.{min(missing)} is missing", hint="kind = server needs url and folder")
+        others = {key: value for key, value in options.items() if key not in ("url", "folder")}
+        self._policy, self._world, self._tokenizer = policy, world, tokenizer
+        self._folder = Path(options["folder"])
+        self._root = str(options["url"]).partition("#")[0].rstrip("/").removesuffix("/v1")
+        self.engine = load_engine(f"openai:{options['url']}", **others)
+
+    def refresh(self) -> None:
+        """Write the weights, and have the server read them and drop its prefix cache."""
+        super().refresh()
+        if self._world.rank == 0:
+            save(self._policy, self._world, self._tokenizer, self._folder)
+            reload = {"method": "reload_weights", "kwargs": {"weights_path": str(self._folder)}}
+            self._post("collective_rpc", reload)
+            self._post("reset_prefix_cache", {})
+        self._world.barrier()
+
+    def _post(self, path: str, body: dict[str, Any]) -> None:
+        try:
+            httpx.post(f"{self._root}/{path}", json=body, timeout=600).raise_for_status()
+        except httpx.HTTPError as error:
+            hint = "start the server with VLLM_SERVER_DEV_MODE=1, and let it see engine.options.folder"
+            raise TrainerError(f"the server did not take the new weights: {error}", hint=hint) from None
+
+
 def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> LiveEngine:
     """Return what samples from the policy."""
+    if config.engine.kind == "vllm":
+        return VLLMEngine(policy, tokenizer, world, config.engine.options)
+    if config.engine.kind == "server":
+        return ServerEngine(policy, tokenizer, world, config.engine.options)
     return LiveEngine(policy, tokenizer, world, config.engine.rows)
+
+
+@torch.no_grad()
+def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
+    """Return the present weights by transformers' names, adapters merged in (a copy, where there are some)."""
+    model = world.sampling_model(policy)
+    if not hasattr(model, "merge_adapter"):
+        return {name: one.detach() for name, one in model.state_dict().items()}
+    model.merge_adapter()
+    try:
+        inner = model.get_base_model().state_dict()
+        return {name.replace(".base_layer", ""): one.clone() for name, one in inner.items() if "lora_" not in name}
+    finally:
+        model.unmerge_adapter()
+
+
+def save(policy: Any, world: World, tokenizer: Any, folder: Path) -> None:
+    """Write the present weights as a transformers folder."""
+    model = world.sampling_model(policy)
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    inner.save_pretrained(folder, state_dict=whole_weights(policy, world))
+    tokenizer.save_pretrained(folder)

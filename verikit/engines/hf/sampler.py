@@ -86,12 +86,13 @@ class Sampler:
         logits = logits.float()
         probabilities, tokens = self._draw(self._constrained(logits))
         scaled = logits / self._temperature.clamp(min=1e-6) if self._tempered and self._scaled else logits
-        norm = scaled.logsumexp(-1, keepdim=True) if probabilities is None or self._top_k else None
-        if probabilities is not None and norm is None:
-            chosen = probabilities.gather(1, tokens[:, None]).log()
-        else:
+        logprobs = logits
+        if probabilities is None or self._top_k:
+            norm = scaled.logsumexp(-1, keepdim=True)
             chosen = scaled.gather(1, tokens[:, None]) - norm
-        logprobs = scaled - norm if self._top_k and norm is not None else logits
+            logprobs = scaled - norm if self._top_k else logits
+        else:
+            chosen = probabilities.gather(1, tokens[:, None]).log()
         self._keep(tokens.tolist(), chosen.squeeze(1).clamp(min=FLOOR).tolist(), logprobs)
         self._step += 1
         return tokens
