@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from verikit.errors import ConfigError, MissingExtra
+from verikit.engines.hf.load import import_transformers
+from verikit.errors import ConfigError
 from verikit.terminal import Watch, printable
 from verikit.trainers.config import Config, changed, differences, load_config, read_config, shipped
 from verikit.trainers.run import METRICS, RunFolder, read_log, read_settings
@@ -58,7 +59,7 @@ def train(
 
 
 def _train(settings: Config, path: Path, resume: bool, quiet: bool) -> None:
-    _need_torch()
+    import_transformers("training", "train")
     from verikit.trainers.distributed import join
     from verikit.trainers.grpo import Trainer
     from verikit.trainers.precision import set_threads
@@ -110,16 +111,8 @@ def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
 @click.option("--step", type=click.IntRange(0), help="Of the checkpoint; default the last.")
 def export(run: Path, out: Path, step: int | None) -> None:
     """Write a trained run's model and tokenizer as a plain transformers folder, adapters merged into the weights."""
-    _need_torch()
+    import_transformers("training", "train")
     from verikit.trainers.export import export_run
 
     settings = read_settings(run)
     click.echo(f"{export_run(run, settings, out, step)} -> {out}", err=True)
-
-
-def _need_torch() -> None:
-    try:
-        import torch  # noqa: F401 - asked here for a clear message
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(f"training (no {error.name})", "train") from None

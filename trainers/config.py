@@ -145,7 +145,7 @@ class EngineSection(Section):
 class PrecisionSection(Section):
     """[precision]: number formats and memory; see `verikit.trainers.precision`."""
 
-    master: Literal["same", "float32", "stochastic"] = "same"
+    master: Literal["auto", "same", "float32", "stochastic"] = "auto"
     checkpointing: bool = False
     compile: bool = False
     lora_rank: int = Field(default=0, ge=0)

@@ -17,10 +17,10 @@ from verikit.trainers.run import CHECKPOINTS, MODEL
 
 
 def export_run(run: Path, config: Config, out: Path, step: int | None = None) -> str:
-    """Write the model and tokenizer of a run's checkpoint to a folder; return the checkpoint's name.
+    """Write the model (in the number format it came in) and tokenizer of a checkpoint; return the checkpoint's name.
 
     Raises:
-        ConfigError: there is no such checkpoint, or the folder holds something else.
+        ConfigError: there is no such checkpoint, or the folder holds something else that is needed.
     """
     found = checkpoint.checkpoints(run / CHECKPOINTS)
     if step is not None:
@@ -28,13 +28,16 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
     if not found:
         kept = ", ".join(path.name for path in checkpoint.checkpoints(run / CHECKPOINTS)) or "none"
         raise ConfigError(f"{run} has no such checkpoint", hint=f"it keeps {kept}")
+    if out.resolve() == (run / MODEL).resolve():
+        raise ConfigError(f"{out} holds the model the run began with", hint="choose another folder with -o")
     if out.exists() and any(out.iterdir()) and not (out / "config.json").exists():
         raise ConfigError(f"{out} holds something that is no model", hint="choose another folder with -o")
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
     model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL))
+    dtype = model.config.dtype or model.dtype
     policy = Policy(prepare_model(model, config))
     checkpoint.load_weights(found[-1], policy)
-    merged(policy.model).save_pretrained(out)
+    merged(policy.model).to(dtype).save_pretrained(out)
     for path in (run / MODEL).iterdir():
         if path.name != "config.json":
             shutil.copy(path, out / path.name)

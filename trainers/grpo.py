@@ -22,7 +22,7 @@ from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, experience, supervised, telling
 from verikit.trainers.learner import Learner
 from verikit.trainers.policy import Policy, load_model
-from verikit.trainers.precision import prepare_model
+from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import Reference
 from verikit.trainers.rollout import Rollout
@@ -51,7 +51,9 @@ class Trainer:
             model.config.save_pretrained(folder.path / MODEL)
             tokenizer.save_pretrained(folder.path / MODEL)
         self.recipe: Recipe = kind(options, Setting(tokenizer, config.seed, Path(config.folder or ".")))
-        self.policy = Policy(prepare_model(model.to(world.device), config))
+        model = model.to(world.device)
+        bf16 = computes_in_bf16(model, config)
+        self.policy = Policy(prepare_model(model, config), bf16)
         self.module = world.wrap(self.policy)
         self.engine = make_engine(config, self.policy, tokenizer, world)
         self.sampler = Rollout(

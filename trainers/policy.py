@@ -96,11 +96,14 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
 
 
 class Policy(nn.Module):
-    """A transformers model with a head over tokens (or over classes); what DDP and FSDP wrap."""
+    """A transformers model with a head over tokens (or over classes); what DDP and FSDP wrap.
 
-    def __init__(self, model: Any) -> None:
+    With `bf16`, its products are of bf16 numbers while its weights stay what they are.
+    """
+
+    def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.bf16 = model, bf16
         self.chunked = _is_head_of_body(model)
         """Whether the logits are head(body(ids)) and nothing more."""
 
@@ -123,6 +126,12 @@ class Policy(nn.Module):
             temperature: (n,) the logits are divided by; None is 1.
             entropy: Also compute it.
         """
+        with torch.autocast(ids.device.type, torch.bfloat16, enabled=self.bf16):
+            return self._logprobs(ids, where, targets, positions, temperature, entropy)
+
+    def _logprobs(
+        self, ids: Tensor, where: Tensor, targets: Tensor, positions: Any, temperature: Tensor | None, entropy: bool
+    ) -> tuple[Tensor, Tensor | None]:
         inner = _inner(self.model)
         options = {"input_ids": ids, "position_ids": positions, "use_cache": False}
         head = _head(inner)
@@ -134,10 +143,11 @@ class Policy(nn.Module):
         hidden = _body(inner)(**options)[0].flatten(0, 1).index_select(0, where)
         if temperature is not None:
             hidden = hidden / temperature[:, None].to(hidden.dtype)
-        return cast(
-            tuple[Tensor, Tensor | None],
-            LinearLogProb.apply(hidden, head.weight, head.bias, targets, entropy),
-        )
+        weight, bias = head.weight, head.bias
+        if self.bf16:
+            hidden, weight = hidden.bfloat16(), weight.bfloat16()
+            bias = None if bias is None else bias.bfloat16()
+        return cast(tuple[Tensor, Tensor | None], LinearLogProb.apply(hidden, weight, bias, targets, entropy))
 
 
 def _inner(model: Any) -> Any:

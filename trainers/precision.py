@@ -2,7 +2,8 @@
 
 `master = "float32"` keeps fp32 weights for the optimizer and runs the model in bf16 (autocast); `"stochastic"` keeps
 bf16 weights alone; with `optimizer.kind = "adamw-stochastic"` updates are rounded at random, so that small ones are not
-lost (torchao). LoRA is peft's.
+lost (torchao). `"auto"` lets no half-precision model lose small updates: fp32 weights, and bf16 products where the
+device is fast at them. LoRA is peft's.
 """
 
 from __future__ import annotations
@@ -42,6 +43,15 @@ def has_amx() -> bool:
         return False
 
 
+def computes_in_bf16(model: Any, config: Config) -> bool:
+    """Whether a model's products are to be of bf16 numbers while its weights are fp32."""
+    master = config.precision.master
+    if master != "auto":
+        return master == "float32"
+    fast = model.device.type == "cuda" or has_amx()
+    return fast and model.dtype != torch.float32 and not config.precision.lora_rank
+
+
 def prepare_model(model: Any, config: Config) -> Any:
     """Return the model as it will be trained: adapters put in, activation checkpointing on, its layers compiled.
 
@@ -50,7 +60,7 @@ def prepare_model(model: Any, config: Config) -> Any:
         ConfigError: the model has none of the layers that adapters are asked for.
     """
     precision = config.precision
-    if precision.master == "float32":
+    if precision.master == "float32" or (precision.master == "auto" and not precision.lora_rank):
         model = model.float()
     elif precision.master == "stochastic":
         model = model.bfloat16()
@@ -70,11 +80,6 @@ def prepare_model(model: Any, config: Config) -> Any:
 def merged(model: Any) -> Any:
     """Return the model with its adapters merged into the weights."""
     return model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
-
-
-def autocast(config: Config, device: torch.device) -> Any:
-    """Return the context that a forward pass runs in: bf16 over fp32 weights where the settings say so."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=config.precision.master == "float32")
 
 
 def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.Optimizer:

@@ -9,6 +9,7 @@ dropped: its keys and values are of the old weights.
 from __future__ import annotations
 
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,27 @@ from verikit.trainers.distributed import World
 
 
 class LiveEngine:
-    """transformers on the policy itself: nothing to copy in one process."""
+    """Our decoder on the policy itself: nothing to copy in one process, unless it computes in another number format."""
 
     def __init__(self, policy: Any, tokenizer: Any, world: World, rows: int) -> None:
+        """Decode with the policy's own weights, or with a bf16 copy where the policy computes in bf16 over fp32."""
         self._policy, self._world = policy, world
-        self.engine: Engine = HF.of(world.sampling_model(policy), tokenizer, rows=rows, tempered=True)
+        model = world.sampling_model(policy)
+        self._copy: Any = deepcopy(model).bfloat16().requires_grad_(False) if policy.bf16 else None
+        self.engine: Engine = HF.of(model if self._copy is None else self._copy, tokenizer, rows=rows, tempered=True)
 
     def rest(self) -> None:
         """Give memory back while the policy learns."""
         return
 
+    @torch.no_grad()
     def refresh(self) -> None:
         """Bring the engine's weights up to date; every process calls it after each update."""
         self._world.refresh(self._policy)
+        if self._copy is not None:
+            now = dict(self._world.sampling_model(self._policy).named_parameters())
+            for name, one in self._copy.named_parameters():
+                one.copy_(now[name])
 
     def close(self) -> None:
         """Give back what the engine holds."""
@@ -69,7 +78,7 @@ class VLLMEngine(LiveEngine):
 
     def refresh(self) -> None:
         """Replace the weights. The cache gets its memory after them: the other order runs out."""
-        super().refresh()
+        self._world.refresh(self._policy)
         if self._sleeps and self._llm.llm_engine.is_sleeping():
             self._llm.wake_up(tags=["weights"])
         weights = list(whole_weights(self._policy, self._world).items())
@@ -104,7 +113,7 @@ class ServerEngine(LiveEngine):
 
     def refresh(self) -> None:
         """Write the weights, and have the server read them and drop its prefix cache."""
-        super().refresh()
+        self._world.refresh(self._policy)
         if self._world.rank == 0:
             save(self._policy, self._world, self._tokenizer, self._folder)
             reload = {"method": "reload_weights", "kwargs": {"weights_path": str(self._folder)}}

@@ -82,6 +82,10 @@ def test_bf16_learns_about_the_same_step(tmp_path, master):
         next(row["grad_norm"] for row in read_log(tmp_path / name / "metrics.jsonl")) for name in ("plain", "half")
     ]
     assert norms[1] == pytest.approx(norms[0], rel=0.05)
+    assert norms[1] != norms[0]
+    assert half.engine.engine.model.dtype == torch.bfloat16
+    row = next(row for row in read_log(tmp_path / "half/metrics.jsonl") if "mismatch" in row and row["tokens"])
+    assert row["mismatch"] < 0.02
     kept = next(half.policy.parameters()).dtype
     assert kept == (torch.float32 if master == "float32" else torch.bfloat16)
 
@@ -100,3 +104,25 @@ def test_compiled_layers_learn_the_same(tmp_path):
     plain = train(tmp_path / "plain", settings(run__steps=1, **JITTER))
     compiled = train(tmp_path / "compiled", settings(run__steps=1, precision__compile=True, **JITTER))
     assert max((plain[name] - compiled[name]).abs().max().item() for name in plain) < 1e-4
+
+
+def test_a_half_precision_model_is_trained_in_fp32_and_exported_as_it_came(tmp_path):
+    from transformers import AutoModelForCausalLM
+
+    from verikit.trainers.export import export_run
+
+    trainer = make(tmp_path / "first", settings(model__dtype="bfloat16"))
+    start = tmp_path / "start"
+    trainer.policy.model.bfloat16().save_pretrained(start)
+    trainer.sampler.tokenizer.save_pretrained(start)
+    trainer.close()
+    trainer.folder.close()
+    config = settings(model__path=str(start), run__steps=1, **JITTER)
+    trainer = make(tmp_path / "run", config)
+    assert next(trainer.policy.parameters()).dtype == torch.float32
+    assert trainer.policy.bf16 == (torch.cuda.is_available() or precision.has_amx())
+    trainer.run()
+    trainer.close()
+    trainer.folder.close()
+    export_run(tmp_path / "run", config, tmp_path / "out")
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "out").dtype == torch.bfloat16

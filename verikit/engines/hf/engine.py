@@ -12,9 +12,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
+from verikit.engines.hf.load import import_transformers
 from verikit.engines.prompts import weights_identity
 from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
-from verikit.errors import MissingExtra, SpecError
+from verikit.errors import SpecError
 
 
 class HF(StreamingEngine):
@@ -33,14 +34,12 @@ class HF(StreamingEngine):
             MissingExtra: torch or transformers is not installed.
             SpecError: there is no such model.
         """
+        transformers = import_transformers(f"hf:{path}", "hf")
+        import torch
+
         try:
-            import torch
-            from transformers import AutoModelForCausalLM, AutoTokenizer
-        except ImportError:
-            raise MissingExtra(f"hf:{path}", "hf") from None
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(path)
-            model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+            model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
         except (OSError, ValueError) as error:
             raise SpecError(f"can't load hf:{path}: {' '.join(str(error).split())[:300]}") from None
         model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
