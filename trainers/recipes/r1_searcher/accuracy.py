@@ -14,6 +14,7 @@ from statistics import fmean
 
 from verikit.engines.types import Engine, Request
 from verikit.trainers.recipes.r1_searcher.rewards import measure
+from verikit.types import Message
 
 PROMPT = Path(__file__).parent / "prompts" / "judge.txt"
 VERDICTS = {"true": True, "true.": True, "false": False, "false.": False}
@@ -36,20 +37,11 @@ def verdict(reply: str) -> bool | None:
 def judged(engine: Engine, asked: Sequence[Asked]) -> list[bool | None]:
     """Ask a model whether each answer is right; None where it failed or gave no verdict."""
     template = PROMPT.read_text("utf-8")
-    requests = [
-        Request(
-            [
-                {
-                    "role": "user",
-                    "content": template.format(
-                        question=one.question, gold=" or ".join(one.golds), answer=one.answer, mark=_mark(one)
-                    ),
-                }
-            ],
-            max_tokens=8,
-        )
+    texts = [
+        template.format(question=one.question, gold=" or ".join(one.golds), answer=one.answer, mark=_mark(one))
         for one in asked
     ]
+    requests = [Request([Message(role="user", content=text)], max_tokens=8) for text in texts]
     done = engine.generate(requests) if requests else []
     return [None if one.error is not None else verdict(one.text) for one in done]
 

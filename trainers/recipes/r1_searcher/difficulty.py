@@ -1,7 +1,7 @@
 """How hard a question is, by rollouts to the first right answer; and a training set mixed by that.
 
-Paper, section 3.1: easy below 10 rollouts, medium 10 to 20, hard above 20 (also if none was right). Stage 1 takes medium
-questions, stage 2 medium and hard ones.
+Paper, section 3.1: easy below 10 rollouts, medium 10 to 20, hard above 20 (also if none was right). Stage 1 takes
+medium questions, stage 2 medium and hard ones.
 """
 
 from __future__ import annotations

@@ -1,30 +1,32 @@
 """The recipe: questions, rollouts that search, the reward of the stage that the step is in.
 
-Both stages run in one run: `stage_one_steps` first. Groups are the samples of one question. Advantages are the config's:
-"grpo" with epsilon 1e-9 is the paper's GRPO form, "reinforce++-baseline" (r - mean of the group, whitened) the other.
+Both stages run in one run: `stage_one_steps` first. Groups are the samples of one question. Advantages are those of the
+config: "grpo" with epsilon 1e-9 is the paper's GRPO form, "reinforce++-baseline" (r - mean of the group, whitened) the
+other.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from verikit.engines.load import load_engine
-from verikit.engines.types import EnginePrompt
+from verikit.engines.types import EnginePrompt, Request
 from verikit.errors import ConfigError
+from verikit.retrieval import Retriever
+from verikit.search import Limits, Rollout, figures, search
 from verikit.text import accepted
 from verikit.trainers.problems import read_problems
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.r1_searcher.accuracy import Asked, report
 from verikit.trainers.recipes.r1_searcher.difficulty import mixed
 from verikit.trainers.recipes.r1_searcher.rewards import Measure, Preset, Reward, stage_one, stage_two
-from verikit.trainers.recipes.r1_searcher.search import Limits, Retriever, Rollout, figures, load_retriever, search
-from verikit.trainers.recipes.r1_searcher.transcript import answer_of
-from verikit.types import Group
+from verikit.types import Group, Message
 
 PROMPTS = Path(__file__).parent / "prompts"
 UNKNOWN = "I don't know."
@@ -59,6 +61,7 @@ class SearchOptions(BaseModel):
     k: PositiveInt = 3
     retrievals: PositiveInt = 8
     leg_tokens: PositiveInt = 512
+    total_tokens: PositiveInt = 29_000
     temperature: float = Field(default=1.0, gt=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
     evaluate_k: PositiveInt = 5
@@ -87,6 +90,8 @@ class R1Searcher(Recipe):
 
     def make_retriever(self) -> Retriever:
         """Return what finds passages."""
+        from verikit.retrieval.load import load_retriever
+
         return load_retriever(self.options.retriever)
 
     def load_questions(self) -> tuple[tuple[list[Group], list[Group]], list[Group]]:
@@ -112,41 +117,36 @@ class R1Searcher(Recipe):
             text = (PROMPTS / "base.txt").read_text("utf-8")
             return text.replace("{question}", str(question.prompt))
         system = (PROMPTS / "instruct.txt").read_text("utf-8")
-        return [{"role": "system", "content": system}, {"role": "user", "content": str(question.prompt)}]
+        return [Message(role="system", content=system), Message(role="user", content=str(question.prompt))]
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Roll out the next questions and reward them by the stage that the step is in."""
         first = step <= self.options.stage_one_steps
-        questions = self._next(0 if first else 1)
-        chosen = [(number, one) for number, one in questions for _ in range(self.options.samples)]
-        prompts = [
-            (ids, (number, sample))
-            for number, one in questions
-            for ids in [sampler.encode(self.ask(one))]
-            for sample in range(self.options.samples)
-        ]
-        rollouts = search(sampler, self.retriever, prompts, self.limits())
+        chosen = [pair for pair in self._next(0 if first else 1) for _ in range(self.options.samples)]
+        rollouts = self._search(sampler, [question for _, question in chosen], self.limits())
         rewards = [
             self.reward(one, accepted(question.answer), first)
             for one, (_, question) in zip(rollouts, chosen, strict=True)
         ]
+        scored = [reward for reward in rewards if reward is not None]
         self._figures = figures(rollouts) | {
             "stage": 1.0 if first else 2.0,
-            "format_right": sum(reward is not None and not reward.faults for reward in rewards) / len(rewards),
+            "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
         }
-        return [
-            self._trajectory(number, str(question.prompt), one, reward)
+        made = [
+            self._trajectory(number, question, one, reward)
             for (number, question), one, reward in zip(chosen, rollouts, rewards, strict=True)
         ]
+        return made if self.options.mask_evidence else unmasked(sampler, made)
 
     def reward(self, one: Rollout, golds: Sequence[str], first: bool) -> Reward | None:
         """Reward a rollout; None where a failure of ours left it unfinished."""
-        if one.said.error:
+        if one.error is not None:
             return None
         thinks = self.options.prompt == "base"
         if first:
-            return stage_one(one.said, golds, self.options.preset, thinks=thinks)
-        return stage_two(one.said, golds, self.options.preset, self.options.measure, thinks=thinks)
+            return stage_one(one, golds, self.options.preset, thinks=thinks)
+        return stage_two(one, golds, self.options.preset, self.options.measure, thinks=thinks)
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return greedy figures of the held-out questions; what the retriever failed on is left out."""
@@ -154,21 +154,32 @@ class R1Searcher(Recipe):
             return {}
         options = self.options
         limits = Limits(
-            options.evaluate_k, options.evaluate_retrievals, options.leg_tokens, temperature=0.0, stop_at_answer=True
+            options.evaluate_k,
+            options.evaluate_retrievals,
+            options.leg_tokens,
+            options.total_tokens,
+            temperature=0.0,
+            stop_at_answer=True,
         )
-        prompts = [(sampler.encode(self.ask(one)), ("held-out", n)) for n, one in enumerate(self.held_out)]
-        rollouts = search(sampler, self.retriever, prompts, limits)
+        rollouts = self._search(sampler, self.held_out, limits)
         asked = [
-            Asked(str(question.prompt), accepted(question.answer), answer_of(one.said.text) or UNKNOWN)
+            Asked(str(question.prompt), accepted(question.answer), one.answer or UNKNOWN)
             for question, one in zip(self.held_out, rollouts, strict=True)
-            if not one.said.error
+            if one.error is None
         ]
         return report(asked, self._judge) | figures(rollouts)
 
     def limits(self) -> Limits:
         """Return the limits of a training rollout."""
         options = self.options
-        return Limits(options.k, options.retrievals, options.leg_tokens, options.temperature, options.top_p)
+        return Limits(
+            options.k,
+            options.retrievals,
+            options.leg_tokens,
+            options.total_tokens,
+            temperature=options.temperature,
+            top_p=options.top_p,
+        )
 
     def state(self) -> dict[str, Any]:
         """Return how many questions were drawn in each stage."""
@@ -182,6 +193,18 @@ class R1Searcher(Recipe):
         """Return searches a question, share of evidence, and the stage."""
         return self._figures
 
+    def _search(self, sampler: Sampler, questions: Sequence[Group], limits: Limits) -> list[Rollout]:
+        """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
+        return search(
+            sampler,
+            self.retriever,
+            [self.ask(one) for one in questions],
+            limits,
+            seeds=lambda place, leg: sampler.seed(place, leg),
+            logprobs=limits.temperature > 0,
+            spread=sampler.map,
+        )
+
     def _next(self, stage: int) -> list[tuple[int, Group]]:
         """Draw a batch; each pass over the questions is a shuffle."""
         questions, drawn = self.stages[stage], []
@@ -192,20 +215,21 @@ class R1Searcher(Recipe):
             drawn.append((self.positions[stage], questions[order[place]]))
         return drawn
 
-    def _trajectory(self, number: int, question: str, one: Rollout, reward: Reward | None) -> Trajectory:
-        said = one.said
-        value, parts, answer = (None, {}, said.error) if reward is None else (reward.value, reward.parts, reward.answer)
-        if not self.options.mask_evidence:
-            start = one.transcript.mask.index(True) if any(one.transcript.mask) else 0
-            one.transcript.mask[start:] = [True] * (len(one.transcript.mask) - start)
-        return one.transcript.trajectory(
+    def _trajectory(self, number: int, question: Group, one: Rollout, reward: Reward | None) -> Trajectory:
+        value, parts, answer = (
+            (None, {}, str(one.error)) if reward is None else (reward.value, reward.parts, reward.answer)
+        )
+        return Trajectory(
+            one.ids,
+            one.mask,
+            one.logprobs,
             value,
             number,
-            finished=said.finished,
+            finished=one.finished,
             temperature=self.options.temperature,
             parts=parts,
-            prompt=question,
-            completion=said.text,
+            prompt=str(question.prompt),
+            completion=one.text,
             answer=answer,
         )
 
@@ -214,3 +238,19 @@ class R1Searcher(Recipe):
         if bad := next((one.id for one in questions if not accepted(one.answer)), None):
             raise ConfigError(f"question {bad} of {name} has no answer")
         return questions
+
+
+def unmasked(sampler: Sampler, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """Learn evidence as if the policy had written it, with the probabilities it gives it (the paper's ablation)."""
+    scored = [one for one in trajectories if one.reward is not None]
+    asked = [Request(one.ids, max_tokens=0, temperature=one.temperature, prompt_logprobs=0) for one in scored]
+    made = []
+    for one, known in zip(scored, sampler.generate(asked) if asked else [], strict=True):
+        start = one.mask.index(True)
+        mask = [place >= start for place in range(len(one.ids))]
+        logprobs = [
+            given if own else (found or 0.0) * (place >= start)
+            for place, (own, given, found) in enumerate(zip(one.mask, one.logprobs, known.prompt_logprobs, strict=True))
+        ]
+        made.append(replace(one, mask=mask, logprobs=logprobs))
+    return [*made, *(one for one in trajectories if one.reward is None)]

@@ -1,8 +1,9 @@
 """The format predicate item by item, and the rewards of both stages; paper and repository as presets.
 
-Paper: stage 1 = 0.5 if it searched + 0.5 if the format is right; stage 2 = F1, less 2 for a wrong format. The repository
-rewards the answer in stage 1 too, and its Llama run takes only 1 off in stage 2. Its predicate counts tags in the whole
-text, so a policy may invent a whole block of documents; `paper` looks at who wrote what, and does not have that hole.
+Paper: stage 1 = 0.5 if it searched + 0.5 if the format is right; stage 2 = F1, less 2 for a wrong format. The
+repository rewards the answer in stage 1 too, and its Llama run takes only 1 off in stage 2. Its predicate counts tags in
+the whole text, so a policy may invent a whole block of documents; `paper` looks at who wrote what, and does not have
+that hole.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from verikit.text import token_f1
-from verikit.trainers.recipes.r1_searcher.transcript import (
+from verikit.search import Rollout, answer_of
+from verikit.search.format import (
     BEGIN_ANSWER,
     BEGIN_DOCUMENTS,
     BEGIN_QUERY,
@@ -21,9 +22,8 @@ from verikit.trainers.recipes.r1_searcher.transcript import (
     END_DOCUMENTS,
     END_QUERY,
     END_THINK,
-    Said,
-    answer_of,
 )
+from verikit.text import token_f1
 from verikit.verifiers.cover_em import CoverEM
 from verikit.verifiers.exact import Exact
 
@@ -44,17 +44,19 @@ class Reward:
     parts: dict[str, float] = field(default_factory=dict)
 
 
-def faults(said: Said, preset: Preset = "paper", *, must_search: bool = False, thinks: bool = True) -> tuple[str, ...]:
+def faults(
+    one: Rollout, preset: Preset = "paper", *, must_search: bool = False, thinks: bool = True
+) -> tuple[str, ...]:
     """Name everything that is wrong with a rollout's format; () is right.
 
     Args:
-        said: The rollout.
+        one: The rollout.
         preset: Whose rules. `paper` adds to the repository's that the policy writes no documents tag, that the answer
             follows the thinking and ends the text, and that all of the Qwen server's rules on the answer hold.
         must_search: Whether at least one query is asked for.
         thinks: Whether the prompt opened the thinking (base prompt); False: the completion must open it, once.
     """
-    text, own = said.text, said.own
+    text, own = one.text, one.own
     found = [] if _balanced(text, must_search) else ["query and documents tags don't match"]
     if text.count(END_THINK) != 1 or text.count(BEGIN_THINK) != (0 if thinks else 1):
         found.append("thinking is not closed once")
@@ -68,43 +70,43 @@ def faults(said: Said, preset: Preset = "paper", *, must_search: bool = False, t
     if preset == "repo-qwen" and "assistant" in text.replace("Assistant", "assistant"):
         found.append("another turn")
     if preset == "paper":
-        if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != said.retrievals:
+        if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != len(one.searches):
             found.append("invented documents")
         if not 0 <= text.find(END_THINK) < text.find(BEGIN_ANSWER) or own.partition(END_ANSWER)[2].strip():
             found.append("the answer does not follow the thinking and end the text")
-        if not said.finished:
+        if not one.finished:
             found.append("cut off")
     return tuple(found)
 
 
-def stage_one(said: Said, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True) -> Reward:
+def stage_one(one: Rollout, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True) -> Reward:
     """Reward searching and the format (paper), the answer too (repository, Llama).
 
     `repo-qwen` has no first stage: its single run is the second.
     """
     if preset == "repo-qwen":
-        return stage_two(said, golds, preset, thinks=thinks)
-    wrong = faults(said, preset, thinks=thinks)
-    answer = answer_of(said.text)
+        return stage_two(one, golds, preset, thinks=thinks)
+    wrong = faults(one, preset, thinks=thinks)
+    answer = answer_of(one.text)
     if preset == "paper":
-        parts = {"searched": 0.5 * (said.retrievals >= 1), "format": 0.5 * (not wrong)}
+        parts = {"searched": 0.5 * (len(one.searches) >= 1), "format": 0.5 * (not wrong)}
     else:
-        written = answer is not None and said.text.count(END_THINK) == 1 and BEGIN_THINK not in said.text
+        written = answer is not None and one.text.count(END_THINK) == 1 and BEGIN_THINK not in one.text
         covered = answer is not None and measure(answer, golds, "cover-em") == 1
         parts = {
             "answer": 1.0 if covered else -1.0,
-            "searched": 0.5 * _balanced(said.text, must_search=True),
+            "searched": 0.5 * _balanced(one.text, must_search=True),
             "format": 0.5 * written,
         }
     return Reward(sum(parts.values()), answer or "", wrong, parts)
 
 
 def stage_two(
-    said: Said, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
+    one: Rollout, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
 ) -> Reward:
     """Reward the answer (0 without one), and take 2 (repository's Llama: 1) off for a wrong format."""
-    wrong = faults(said, preset, thinks=thinks)
-    answer = answer_of(said.text)
+    wrong = faults(one, preset, thinks=thinks)
+    answer = answer_of(one.text)
     penalty = 0.0 if not wrong else -1.0 if preset == "repo-llama" else -2.0
     parts = {"answer": 0.0 if answer is None else measure(answer, golds, how), "format": penalty}
     return Reward(sum(parts.values()), answer or "", wrong, parts)

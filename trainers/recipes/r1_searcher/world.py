@@ -3,21 +3,21 @@
 `r3 of r1 of e7` asks for the r3 of what e7's r1 is. Each fact is a passage (title "e7 r1", text "e12"). Warm-up teaches
 the format and to read evidence, but hardly to search: a transcript that searches is learnt with its decision (the first
 token after the prompt or after evidence) masked, but for `searching` of the demonstrations; the rest decide to guess.
-The unmasked evidence of the ablation has the log-probability 0 that was recorded at sampling.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field, PositiveInt
 
 from verikit.engines.types import EnginePrompt
+from verikit.retrieval import Passage
+from verikit.search import TAGS, Limits, evidence, search
 from verikit.trainers.recipe import Sampler, Trajectory, Transcript
 from verikit.trainers.recipes.r1_searcher.recipe import R1Searcher, SearchOptions
-from verikit.trainers.recipes.r1_searcher.search import Limits, Retriever, Titles, search
-from verikit.trainers.recipes.r1_searcher.transcript import TAGS, Passage, answer_of, evidence
 from verikit.types import Group
 
 
@@ -33,6 +33,18 @@ class WorldOptions(SearchOptions):
     """Share of demonstrations that teach to go on after a decision, not to decide."""
     searching: float = Field(default=0.02, ge=0, le=1)
     """Share of the others that decide to search."""
+
+
+class Facts:
+    """Passages by title, looked up by the words of the query: what a generated world needs of a retriever."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._by_title = {frozenset(one.title.split()): one for one in passages}
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
+        """Return the passage whose title has the query's words, if there is one."""
+        found = (self._by_title.get(frozenset(query.split())) for query in queries)
+        return [[one] if one is not None else [] for one in found]
 
 
 class R1SearcherWorld(R1Searcher):
@@ -66,14 +78,14 @@ class R1SearcherWorld(R1Searcher):
             torch.manual_seed(seed)
             return LlamaForCausalLM(config), tokenizer
 
-    def make_retriever(self) -> Retriever:
+    def make_retriever(self) -> Facts:
         """Return the facts as passages."""
         draw = random.Random(f"{self.setting.seed} facts")
         names = [f"e{number}" for number in range(self.options.entities)]
         self.facts = {
             (name, f"r{number}"): draw.choice(names) for name in names for number in range(self.options.relations)
         }
-        return Titles([Passage(f"{name} {relation}", value) for (name, relation), value in self.facts.items()])
+        return Facts([Passage(f"{name} {relation}", value) for (name, relation), value in self.facts.items()])
 
     def load_questions(self) -> tuple[tuple[list[Group], list[Group]], list[Group]]:
         """Return all two-hop questions but those held out, and those."""
@@ -105,18 +117,18 @@ class R1SearcherWorld(R1Searcher):
     def gate(self, sampler: Sampler) -> float:
         """Return the greedy accuracy after two searches made for the policy: whether it can read and answer."""
         prompts = []
-        for number, one in enumerate(self.held_out):
+        for one in self.held_out:
             second, first, name = str(one.prompt).split(" of ")
             between = self.facts[name, first]
             text = f"{self.ask(one)}"
             for subject, relation in ((name, first), (between, second)):
                 passage = Passage(f"{subject} {relation}", self.facts[subject, relation])
                 text += f" <|begin_of_query|> {subject} {relation} <|end_of_query|>{evidence([passage])}"
-            prompts.append((sampler.encode(text + " </think>"), ("gate", number)))
+            prompts.append(text + " </think>")
         limits = Limits(self.options.k, 1, self.options.leg_tokens, temperature=0.0, stop_at_answer=True)
         rollouts = search(sampler, self.retriever, prompts, limits)
         pairs = zip(self.held_out, rollouts, strict=True)
-        return sum(answer_of(one.said.text) == question.answer for question, one in pairs) / len(self.held_out)
+        return sum(one.answer == question.answer for question, one in pairs) / len(self.held_out)
 
     def _demonstration(self, searches: int, decides: bool, draw: random.Random) -> Trajectory:
         """One transcript about facts of its own, drawn anew: what is learnt is to read, not the facts."""
