@@ -1,9 +1,9 @@
 """The format predicate item by item, and the rewards of both stages; paper and repository as presets.
 
-Paper: stage 1 = 0.5 if it searched + 0.5 if the format is right; stage 2 = F1, less 2 for a wrong format. The
-repository rewards the answer in stage 1 too, and its Llama run takes only 1 off in stage 2. Its predicate counts tags in
-the whole text, so a policy may invent a whole block of documents; `paper` looks at who wrote what, and does not have
-that hole.
+Paper: stage 1 = 0.5 if it searched + 0.5 if the format is right; stage 2 = F1, less 2 for a wrong format.
+The repository rewards the answer in stage 1 too, and its Llama run takes only 1 off in stage 2. Its predicate counts
+tags in the whole text, so a policy may invent a whole block of documents; `paper` looks at who wrote what, and does not
+have that hole.
 """
 
 from __future__ import annotations
