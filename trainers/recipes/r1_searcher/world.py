@@ -33,6 +33,8 @@ class WorldOptions(SearchOptions):
     """Share of demonstrations that teach to go on after a decision, not to decide."""
     searching: float = Field(default=0.02, ge=0, le=1)
     """Share of the others that decide to search."""
+    twice: float = Field(default=0.1, ge=0, le=1)
+    """Share of those that search for the second hop too."""
 
 
 class Facts:
@@ -110,7 +112,8 @@ class R1SearcherWorld(R1Searcher):
         made = []
         for _ in range(self.options.batch):
             reading = draw.random() < self.options.reading
-            searches = draw.choice((1, 2, 2)) if reading or draw.random() < self.options.searching else 0
+            hops = 1 + (draw.random() < (2 / 3 if reading else self.options.twice))
+            searches = hops if reading or draw.random() < self.options.searching else 0
             made.append(self._demonstration(searches, not reading, draw))
         return made
 
