@@ -28,7 +28,7 @@ from typing import Any
 
 CASES: dict[str, dict[str, Any]] = {
     "8 rows": {"prompts": 2, "samples": 4, "new": 32, "steps": 9, "bar": 1.75, "aim": 3.0},
-    "128 rows": {"prompts": 8, "samples": 16, "new": 32, "steps": 4, "bar": 1.3, "aim": 2.0},
+    "128 rows": {"prompts": 8, "samples": 16, "new": 32, "steps": 9, "bar": 1.3, "aim": 2.0},
     "vocabulary": {"prompts": 2, "samples": 8, "new": 96, "steps": 3, "vocabulary": 32_000, "bar": 2.8, "aim": 5.0},
 }
 """`8 rows` and `128 rows` sample from the warmed-up arithmetic model, `vocabulary` from a random one of 32k tokens."""

@@ -314,6 +314,14 @@ def test_a_conversation_needs_a_chat_template_and_uses_it():
     assert "chat template" in str(result.error)
 
 
+def test_a_conversation_that_ends_with_the_assistant_is_continued_there():
+    asked = [*CHAT, {"role": "assistant", "content": "the cat"}]
+    text = tiny.tokenizer().apply_chat_template(asked, tokenize=False, continue_final_message=True)
+    assert text.endswith("the cat")
+    made = hf().generate([Request(asked, max_tokens=1)])[0]
+    assert made.prompt_ids == tuple(tiny.tokenizer()(text, add_special_tokens=False).input_ids)
+
+
 def test_a_saved_model_loads_by_its_spec_and_changed_weights_are_another_identity(tmp_path):
     path = tiny.save(tmp_path / "m")
     made = load_engine(f"hf:{path}", dtype="float32")

@@ -205,6 +205,16 @@ def test_options_are_sent_by_their_names_and_defaults_are_not():
     assert server.bodies[0] == {"model": "m", "messages": CHAT, "max_tokens": 1, "temperature": 0.0}
 
 
+def test_only_vllm_is_asked_to_go_on_within_the_assistants_message():
+    request = Request([*CHAT, {"role": "assistant", "content": "I say"}])
+    _, server = ask(lambda body, k: chat_reply(), request, models=[{"id": "m", "owned_by": "vllm"}])
+    assert server.bodies[0]["continue_final_message"] is True
+    assert server.bodies[0]["add_generation_prompt"] is False
+    result, server = ask(lambda body, k: chat_reply(), request)
+    assert isinstance(result.error, Unsupported)
+    assert server.bodies == []
+
+
 def test_a_server_that_knows_the_token_limit_by_its_new_name_gets_that():
     def answer(body, k):
         if "max_tokens" in body:

@@ -48,3 +48,17 @@ def test_whole_batches_advance_together_and_ask_equal_queries_once():
     assert [len(batch) for batch in engine.batches] == [3, 2]
     assert retriever.calls == [(["x"], EVALUATION.k)]
     assert [one.answer for one in rollouts] == ["1", "1", "0"]
+
+
+def test_a_conversation_goes_on_within_the_assistants_message_or_by_turns():
+    question = {"role": "user", "content": "Q"}
+    lines = ["<|begin_of_query|>x<|end_of_query|>", "<answer>1</answer>"]
+    block = "<|begin_of_documents|>\n(1)Paris is the capital of France.\n<|end_of_documents|>"
+    for turns in (False, True):
+        engine = Script({"Q": lines})
+        (one,) = search(engine, Table({"x": [PARIS]}), [[question]], turns=turns)
+        first, second = (batch[0].prompt for batch in engine.batches)
+        assert first == (question,)
+        said = [{"role": "assistant", "content": lines[0]}, {"role": "user", "content": block}]
+        assert list(second[1:]) == (said if turns else [{"role": "assistant", "content": f"{lines[0]}\n\n{block}\n\n"}])
+        assert one.answer == "1"

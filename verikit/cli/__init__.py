@@ -20,6 +20,7 @@ COMMANDS = {
         "Train a model by reinforcement learning on a verifier's rewards, or supervised.",
     ),
     "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
+    "index": ("verikit.cli.index:index", "Find passages: build an index, ask it, serve it."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
     "list": ("verikit.cli.list:list_", "List what is registered: verifiers, selectors, formats."),

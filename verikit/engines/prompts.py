@@ -41,8 +41,9 @@ def _conversation(tokenizer: Any, request: Request) -> str:
         )
     messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
     try:
-        text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    except TemplateError as error:
+        form = {"continue_final_message": True} if request.continues else {"add_generation_prompt": True}
+        text: str = tokenizer.apply_chat_template(messages, tokenize=False, **form)
+    except (TemplateError, ValueError) as error:
         raise BadRequest(f"the chat template refuses the conversation: {error}") from None
     return text
 

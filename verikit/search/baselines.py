@@ -24,7 +24,7 @@ def closed_book(
     seeds: Seeds | None = None,
 ) -> list[Rollout]:
     """Answer each prompt in one leg, without a retriever."""
-    legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds, logprobs=False)
+    legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds)
     rollouts = legs.begin(prompts)
     legs.run(list(enumerate(rollouts)), 0, queries=False)
     return rollouts
@@ -52,7 +52,7 @@ def single_shot(
         seeds: Gives requests their seeds; by default they are unseeded.
     """
     found = retrieve(retriever, questions, limits.k)
-    legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds, logprobs=False)
+    legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds)
     prompts, searches = [], []
     for question in questions:
         passages = found[question]

@@ -1,8 +1,8 @@
 """One leg of a batch of rollouts: one call of the engine, and what was sampled written down.
 
 With a tokenizer it is token in, token out: sampled ids are kept as they were sampled, and evidence is encoded once,
-when it is appended. Without one a text prompt is continued as text, and a conversation gets evidence as the user's next
-message; the end of a query is then the server's word that it stopped, since servers cut stop texts off.
+when it is appended. Without one a text prompt is continued as text, and a conversation within the assistant's message.
+The end of a query is then the server's word that it stopped, since servers cut stop texts off.
 """
 
 from __future__ import annotations
@@ -48,10 +48,18 @@ class Legs:
     """What every leg of a batch needs."""
 
     def __init__(
-        self, engine: Engine, limits: Limits, *, tokenizer: Any = None, seeds: Seeds | None = None, logprobs: bool
+        self,
+        engine: Engine,
+        limits: Limits,
+        *,
+        tokenizer: Any = None,
+        seeds: Seeds | None = None,
+        logprobs: bool = False,
+        turns: bool = False,
     ) -> None:
-        self._engine, self._limits, self._seeds, self._logprobs = engine, limits, seeds, logprobs
-        self._tokenizer = tokenizer if tokenizer is not None else getattr(engine, "tokenizer", None)
+        self._engine, self._limits, self._seeds = engine, limits, seeds
+        self._logprobs, self._turns = logprobs, turns
+        self._tokenizer = engine.tokenizer if tokenizer is None else tokenizer
         added = getattr(self._tokenizer, "added_tokens_decoder", {}).values()
         self.escape: Escape = Escape(one.content for one in added if one.special) if added else ESCAPE
 
@@ -125,9 +133,13 @@ class Legs:
             return one.ids
         if isinstance(one.prompt, str):
             return one.prompt + one.text
-        roles = {"model": "assistant", "evidence": "user"}
-        turns = [Message(role=roles[piece.author], content=piece.text.strip()) for piece in one.pieces[1:]]
-        return [*cast(Sequence[Message], one.prompt), *turns]
+        messages = list(cast(Sequence[Message], one.prompt))
+        if self._turns:
+            roles = {"model": "assistant", "evidence": "user"}
+            return messages + [
+                Message(role=roles[piece.author], content=piece.text.strip()) for piece in one.pieces[1:]
+            ]
+        return [*messages, Message(role="assistant", content=one.text)] if one.text else messages
 
     def _room(self, one: Rollout) -> int:
         """Return how many tokens the rollout may still have; without a tokenizer none is counted."""

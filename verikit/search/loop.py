@@ -33,6 +33,7 @@ def search(
     tokenizer: Any = None,
     seeds: Seeds | None = None,
     logprobs: bool = False,
+    turns: bool = False,
     spread: Spread | None = None,
 ) -> list[Rollout]:
     """Roll each prompt out to its answer, its end or a limit; failures are data on the rollouts they concern.
@@ -45,9 +46,10 @@ def search(
         tokenizer: The model's; by default the engine's, where it holds one in process.
         seeds: Gives requests their seeds; by default they are unseeded.
         logprobs: Whether to record log-probabilities of the sampled tokens.
+        turns: Show evidence as the user's next message: for chat servers that can't go on within the assistant's.
         spread: How calls of the retriever are made, such as a trainer's `Sampler.map`; by default in turn.
     """
-    legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds, logprobs=logprobs)
+    legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds, logprobs=logprobs, turns=turns)
     rollouts = legs.begin(prompts)
     live = list(enumerate(rollouts))
     for leg in range(limits.searches + 1):
