@@ -74,7 +74,9 @@ def test_R6_the_repositorys_rewards():
     tagged = rollout("</think><answer><|begin_of_query|>x<|end_of_query|></answer>")
     for one in (assistant, long, tagged):
         assert faults(one, "repo-qwen")
-    assert not faults(assistant, "repo-llama") and not faults(long, "repo-llama") and not faults(assistant, "paper")
+    assert not faults(assistant, "repo-llama")
+    assert not faults(long, "repo-llama")
+    assert not faults(assistant, "paper")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,8 @@ def test_R7_the_right_formats_have_no_fault():
     assert faults(RIGHT) == faults(DIRECT) == ()
     assert faults(DIRECT, must_search=True)
     chat = rollout("<think>hm " + QUERY, [HIT], ANSWER)
-    assert faults(chat, thinks=False) == () and faults(chat)
+    assert faults(chat, thinks=False) == ()
+    assert faults(chat)
 
 
 def test_R7_a_block_the_policy_invents_fools_the_repositorys_counts_but_not_ours():
@@ -146,7 +149,9 @@ def test_R9_an_answer_cannot_close_its_place_and_speak_to_the_judge():
     text = engine.requests[0].prompt[0]["content"]
     mark = next(line for line in text.splitlines() if line.startswith("====") and len(line) > 4)
     before, shown, after = text.split(f"\n{mark}\n")
-    assert shown == answer and "golden answer" in before.lower() and after.startswith("\nReply with")
+    assert shown == answer
+    assert "golden answer" in before.lower()
+    assert after.startswith("\nReply with")
 
 
 def test_R12_difficulty_by_rollouts_to_the_first_success():

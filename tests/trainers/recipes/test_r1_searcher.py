@@ -88,13 +88,24 @@ def test_R2_an_endless_searcher_stops_at_the_cap_and_a_leg_at_its_tokens():
     recipe = world(retrievals=8, stage_one_steps=5)
     sampler = Writer(recipe.setting.tokenizer, lambda text: "<|begin_of_query|> e1 r1 <|end_of_query|>")
     (one,) = recipe.collect(sampler, 1)
-    assert recipe.metrics()["searches"] == 8 and len(sampler.requests) == 9
-    assert not one.finished and one.parts["format"] == 0.0
-    assert world().limits().k == 1 and R1Searcher.Options().leg_tokens == 512 and R1Searcher.Options().retrievals == 8
+    assert recipe.metrics()["searches"] == 8
+    assert len(sampler.requests) == 9
+    assert not one.finished
+    assert one.parts["format"] == 0.0
+    assert world().limits().k == 1
+    assert R1Searcher.Options().leg_tokens == 512
+    assert R1Searcher.Options().retrievals == 8
 
     sampler = Writer(recipe.setting.tokenizer, lambda text: "of " * 50)
     (one,) = recipe.collect(sampler, 1)
-    assert sum(one.mask) == 12 and not one.finished
+    assert sum(one.mask) == 12
+    assert not one.finished
+
+
+def keep(hidden, grads):
+    """Keep the gradient that a tensor will get, where it gets one."""
+    if hidden.requires_grad:
+        hidden.register_hook(grads.append)
 
 
 def test_R3_the_mask_is_recorded_while_appending_and_evidence_gets_no_gradient():
@@ -112,9 +123,7 @@ def test_R3_the_mask_is_recorded_while_appending_and_evidence_gets_no_gradient()
     # The last hidden state at a place decides the next token's logits alone: its gradient is that of the loss there.
     model, _ = R1SearcherWorld.make_model(recipe.options, 0)
     grads = []
-    model.model.norm.register_forward_hook(
-        lambda module, inputs, out: None if not out.requires_grad else [out.register_hook(grads.append)] and None
-    )
+    model.model.norm.register_forward_hook(lambda module, inputs, out: keep(out, grads))
     config = tiny(loss__kind="cispo")  # its gradient is never zero by clipping
     rewarded = [replace(one, reward=reward) for one, reward in zip(trajectories, (1.0, 0.0, 0.0, 1.0), strict=True)]
     made = experience(rewarded, config, None)
@@ -131,7 +140,9 @@ def test_the_unmasked_ablation_learns_evidence_with_the_probabilities_the_policy
     assert all(one.mask[start:])
     words = recipe.setting.tokenizer.convert_ids_to_tokens(one.ids)
     place = words.index("<|begin_of_documents|>")
-    assert one.logprobs[place] == -1.5 and one.logprobs[start] == -0.5 and one.logprobs[0] == 0.0
+    assert one.logprobs[place] == -1.5
+    assert one.logprobs[start] == -0.5
+    assert one.logprobs[0] == 0.0
 
 
 def test_R13_a_passage_with_tags_cannot_end_its_block_or_answer():
@@ -149,7 +160,8 @@ def test_R13_a_passage_with_tags_cannot_end_its_block_or_answer():
     )
     (one,) = recipe.collect(sampler, 1)
     assert one.completion.count("<|end_of_documents|>") == one.completion.count("</answer>") == 1
-    assert one.answer == "e2" and one.parts["format"] == 0.0
+    assert one.answer == "e2"
+    assert one.parts["format"] == 0.0
 
 
 def test_a_retriever_that_fails_leaves_what_asked_it_unscored_and_the_others_alone():
@@ -177,7 +189,8 @@ def test_a_retriever_that_fails_leaves_what_asked_it_unscored_and_the_others_alo
 def test_an_engine_that_fails_is_no_zero_either():
     recipe = world()
     (one,) = recipe.collect(Writer(recipe.setting.tokenizer, lambda text: EngineError("gone")), 1)
-    assert one.reward is None and "gone" in one.answer
+    assert one.reward is None
+    assert "gone" in one.answer
 
 
 def test_a_run_whose_retriever_stays_down_stops_by_name(tmp_path):
@@ -230,7 +243,8 @@ def test_cheats_that_know_the_gold_earn_less_than_an_honest_wrong_answer(name):
         recipe.setting.tokenizer, lambda text: CHEATS[name].format(gold=golds[text.partition(" <think>")[0]])
     )
     (one,) = recipe.collect(cheat, 1)
-    assert one.reward is not None and one.reward < 0
+    assert one.reward is not None
+    assert one.reward < 0
     recipe = world(leg_tokens=64, stage_one_steps=1)
     (one,) = recipe.collect(cheat, 1)
     assert one.reward == 0.0
@@ -252,7 +266,8 @@ def test_copied_documents_are_no_answer():
 def test_held_out_questions_are_never_trained_on_and_evaluation_is_greedy():
     recipe = world(held_out_size=100)
     held_out = {one.prompt for one in recipe.held_out}
-    assert len(held_out) == 100 and not held_out & {one.prompt for one in recipe.stages[1]}
+    assert len(held_out) == 100
+    assert not held_out & {one.prompt for one in recipe.stages[1]}
     sampler = honest(recipe)
     figures = recipe.evaluate(sampler, 0)
     assert (figures["cover-em"], figures["searches"], figures["failed"]) == (1.0, 2.0, 0.0)

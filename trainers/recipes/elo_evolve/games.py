@@ -80,10 +80,10 @@ def results(played: Sequence[Bout]) -> list[tuple[str, float]]:
 
 def best_and_worst(values: Sequence[float | None]) -> tuple[int, int] | None:
     """Return the places of a group's winner and loser, what DNO contrasts; None where none is better than another."""
-    scored = [(value, -place) for place, value in enumerate(values) if value is not None]
-    if not scored or max(scored)[0] == min(scored)[0]:
+    scored = {place: value for place, value in enumerate(values) if value is not None}
+    if len(set(scored.values())) < 2:
         return None
-    return -max(scored)[1], -min(scored)[1]
+    return max(scored, key=lambda place: scored[place]), min(scored, key=lambda place: scored[place])
 
 
 def same_lesson(values: Sequence[float | None], others: Sequence[float | None]) -> bool | None:

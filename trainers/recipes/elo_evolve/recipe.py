@@ -25,7 +25,7 @@ from verikit.engines.load import load_engine
 from verikit.engines.types import Generation, Request
 from verikit.errors import ConfigError, VerikitError
 from verikit.judges.opponents import Opponents, prompt_key
-from verikit.judges.rates.elo import K, Reduction
+from verikit.judges.rates.elo import K, Reduction, performance
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.elo_evolve.games import Bout, Objective, best_and_worst, bouts, results, same_lesson
 from verikit.trainers.recipes.elo_evolve.pool import Pool
@@ -126,8 +126,12 @@ class EloEvolve(SingleTurn):
         ]
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return the share of held-out prompts won (a tie half) against opponents not trained on, and the rating."""
-        names = list(self.options.unseen or self.options.pool)
+        """Return the share of held-out prompts won (a tie half) against opponents not trained on, and ratings.
+
+        `performance` is the rating those games are worth, `rating` the one that training's games led to.
+        """
+        opponents = self.options.unseen or self.options.pool
+        names = list(opponents)
         met = [names[place % len(names)] for place in range(len(self.held_out))]
         self._fill(sampler, list(zip(met, self.held_out, strict=True)))
         n = self.options.evaluate_samples
@@ -138,10 +142,12 @@ class EloEvolve(SingleTurn):
             return self._meet(self.held_out[place], [met[place]] * len(one.outputs), one)
 
         played = [bout for _, found in sampler.generate_then(requests, compare) for bout in found]
-        figures = {"rating": self.pool.rating, "unjudged": float(sum(one.outcome is None for one in played))}
         wins = {name: [b.outcome for b in played if b.opponent == name and b.outcome is not None] for name in names}
         means = {f"win_rate/{name}": fmean(outcomes) for name, outcomes in wins.items() if outcomes}
-        return ({"win_rate": fmean(means.values())} if means else {}) | figures | means
+        games = [(opponents[name], outcome) for name, outcomes in wins.items() for outcome in outcomes]
+        figures = {"win_rate": fmean(means.values()), "performance": performance(games)} if games else {}
+        unjudged = float(sum(one.outcome is None for one in played))
+        return figures | {"rating": self.pool.rating, "unjudged": unjudged} | means
 
     def state(self) -> dict[str, Any]:
         """Return the place in the data, the rating, the snapshots and what the probes said."""

@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 from verikit.engines.load import load_engine
 from verikit.engines.types import EnginePrompt, Request
 from verikit.errors import ConfigError
-from verikit.retrieval import Retriever
+from verikit.retrieval.load import load_retriever
+from verikit.retrieval.types import Retriever
 from verikit.search import Limits, Rollout, figures, search
 from verikit.text import accepted
 from verikit.trainers.problems import read_problems
@@ -49,7 +50,7 @@ class SearchOptions(BaseModel):
     stage_one_mix: dict[str, int] = {}
     """The same for stage 1."""
     retriever: str = ""
-    """A server's URL (POST {queries, k}), or package.module:name of what makes a `Retriever`."""
+    """What finds passages: bm25:DIR, dense:DIR, hybrid:DIR, a server's address, or package.module:name."""
     prompt: Literal["base", "instruct"] = "base"
     stage_one_steps: int = Field(default=0, ge=0)
     """Steps that reward searching, before those that reward answering."""
@@ -90,8 +91,6 @@ class R1Searcher(Recipe):
 
     def make_retriever(self) -> Retriever:
         """Return what finds passages."""
-        from verikit.retrieval.load import load_retriever
-
         return load_retriever(self.options.retriever)
 
     def load_questions(self) -> tuple[tuple[list[Group], list[Group]], list[Group]]:
