@@ -65,7 +65,8 @@ class EloEvolveOptions(SingleTurnOptions):
     snapshot_prompts: PositiveInt = 1024
     """How many of the next prompts a snapshot answers; it is drawn for these only."""
     probes: int = Field(default=1, ge=0)
-    """Groups of a step that meet a second opponent, to see whether the opponent matters."""
+    """Groups of a step that meet a second opponent, to see whether the opponent matters; it does where several share a
+    group."""
     unseen: dict[str, float] = Field(default_factory=dict)
     """Opponents for evaluation, never trained against; {}: the pool."""
 
@@ -175,7 +176,8 @@ class EloEvolve(SingleTurn):
         began = time.perf_counter()
         played = self._meet(problem, names[: len(generation.outputs)], generation)
         seconds = time.perf_counter() - began
-        second = self.pool.farthest(problem.prompt, names[0]) if probe and len(set(names)) == 1 else None
+        probe = probe and self.options.opponents_per_group == 1
+        second = self.pool.farthest(problem.prompt, names[0]) if probe else None
         if second is None or not played:
             return Match(played, None, seconds)
         again = self._meet(problem, [second] * len(generation.outputs), generation)
