@@ -18,6 +18,7 @@ from verikit.trainers.experience import experience  # noqa: E402
 from verikit.trainers.learner import Learner  # noqa: E402
 from verikit.trainers.policy import Policy  # noqa: E402
 from verikit.trainers.recipe import Setting  # noqa: E402
+from verikit.trainers.recipes.r1_searcher.difficulty import by_searching, graded  # noqa: E402
 from verikit.trainers.recipes.r1_searcher.recipe import R1Searcher  # noqa: E402
 from verikit.trainers.recipes.r1_searcher.world import R1SearcherWorld, WorldOptions, make_tokenizer  # noqa: E402
 
@@ -315,6 +316,19 @@ def test_a_resumed_run_equals_one_without_a_break(tmp_path):
         trainer.folder.close()
     again = train(tmp_path / "broken", tiny(options__stage_one_steps=2), resume=True)
     assert all(torch.equal(again[name], tensor) for name, tensor in whole.items())
+
+
+def test_R12_questions_are_graded_by_sampled_rollouts_that_search_and_no_failure_makes_one_hard():
+    recipe = world()
+    questions = recipe.held_out[:4]
+    sampler = honest(recipe)
+    found = graded(questions, by_searching(sampler, recipe.retriever, ask=lambda text: f"{text} <think>"))
+    assert [one.meta for one in found] == [{"difficulty": "easy", "rollouts": 1}] * 4
+    assert {request.temperature for request in sampler.requests} == {1.0}
+    assert len({request.seed for request in sampler.requests}) == 12
+    gone = Writer(recipe.setting.tokenizer, lambda text: EngineError("gone"))
+    with pytest.raises(EngineError, match="gone"):
+        graded(questions, by_searching(gone, recipe.retriever, ask=str))
 
 
 @pytest.mark.slow

@@ -164,6 +164,11 @@ class EloEvolve(SingleTurn):
         """Return the rating, the opponents' shares, wins, the guard's share, and what the judge cost."""
         return super().metrics() | self._figures
 
+    def close(self) -> None:
+        """Give back the opponents' connections."""
+        for engine in self._engines.values():
+            engine.close()
+
     def _draw(self, number: int, problem: Group) -> list[str]:
         """Return each output's opponent: so many draws, dealt out in turn."""
         draws = [

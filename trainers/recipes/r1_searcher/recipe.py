@@ -8,7 +8,8 @@ other.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -21,6 +22,7 @@ from verikit.errors import ConfigError
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Retriever
 from verikit.search import Limits, Rollout, figures, search
+from verikit.search.loop import Found
 from verikit.text import accepted
 from verikit.trainers.problems import read_problems
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
@@ -87,6 +89,7 @@ class R1Searcher(Recipe):
         self.positions = [0, 0]
         """Questions drawn so far in each stage."""
         self._figures: dict[str, float] = {}
+        self._retrieval_seconds = 0.0
         self._judge = load_engine(options.judge) if options.judge else None
 
     def make_retriever(self) -> Retriever:
@@ -120,7 +123,7 @@ class R1Searcher(Recipe):
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Roll out the next questions and reward them by the stage that the step is in."""
-        first = step <= self.options.stage_one_steps
+        first, self._retrieval_seconds = step <= self.options.stage_one_steps, 0.0
         chosen = [pair for pair in self._next(0 if first else 1) for _ in range(self.options.samples)]
         rollouts = self._search(sampler, [question for _, question in chosen], self.limits())
         rewards = [
@@ -130,6 +133,7 @@ class R1Searcher(Recipe):
         scored = [reward for reward in rewards if reward is not None]
         self._figures = figures(rollouts) | {
             "stage": 1.0 if first else 2.0,
+            "retrieval_seconds": self._retrieval_seconds,
             "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
         }
         made = [
@@ -166,7 +170,8 @@ class R1Searcher(Recipe):
             for question, one in zip(self.held_out, rollouts, strict=True)
             if one.error is None
         ]
-        return report(asked, self._judge) | figures(rollouts)
+        (found,) = sampler.map(lambda some: report(some, self._judge), [asked])
+        return found | figures(rollouts)
 
     def limits(self) -> Limits:
         """Return the limits of a training rollout."""
@@ -192,8 +197,20 @@ class R1Searcher(Recipe):
         """Return searches a question, share of evidence, and the stage."""
         return self._figures
 
+    def close(self) -> None:
+        """Give back the judge's connections."""
+        if self._judge is not None:
+            self._judge.close()
+
     def _search(self, sampler: Sampler, questions: Sequence[Group], limits: Limits) -> list[Rollout]:
         """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
+
+        def spread(ask: Callable[[Sequence[str]], Found], batches: Sequence[Sequence[str]]) -> list[Found]:
+            began = time.perf_counter()
+            found = sampler.map(ask, batches)
+            self._retrieval_seconds += time.perf_counter() - began
+            return found
+
         return search(
             sampler,
             self.retriever,
@@ -201,7 +218,7 @@ class R1Searcher(Recipe):
             limits,
             seeds=lambda place, leg: sampler.seed(place, leg),
             logprobs=limits.temperature > 0,
-            spread=sampler.map,
+            spread=spread,
         )
 
     def _next(self, stage: int) -> list[tuple[int, Group]]:
