@@ -167,6 +167,7 @@ def test_point_wise_rewards_the_output_alone():
     made = recipe.collect(writer(recipe, 0, 1, 3), 1)
     assert {round(one.reward, 2) for one in made} == {1.0, 0.67, 0.0}
     assert recipe.pool.rating == 950.0
+    assert recipe.metrics()["epoch"] > 0
 
 
 CHEATS = {

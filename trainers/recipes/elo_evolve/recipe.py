@@ -96,7 +96,7 @@ class EloEvolve(SingleTurn):
         self.probed = Counter[str]()
         """Groups whose second opponent taught the same, and those where it taught something else."""
         self._engines = {name: load_engine(spec) for name, spec in options.engines.items()}
-        self._figures: dict[str, float] = Field(default_factory=dict)
+        self._figures: dict[str, float] = {}
 
     def make_answers(self) -> Opponents:
         """Return the opponents' answers."""
