@@ -194,6 +194,13 @@ def test_an_engine_that_fails_is_no_zero_either():
     assert "gone" in one.answer
 
 
+def test_a_prompt_that_leaves_no_room_is_unscored_and_says_so():
+    recipe = world(total_tokens=3)
+    (one,) = recipe.collect(honest(recipe), 1)
+    assert one.reward is None
+    assert "options.total_tokens" in one.answer
+
+
 def test_a_run_whose_retriever_stays_down_stops_by_name(tmp_path):
     trainer = make(tmp_path, tiny(run__max_unscored_steps=2))
 

@@ -35,6 +35,8 @@ PROMPTS = Path(__file__).parent / "prompts"
 UNKNOWN = "I don't know."
 """The answer of a rollout that was cut off in evaluation (repository)."""
 
+TOO_LONG = "the prompt leaves no room for an answer: raise options.total_tokens"
+
 
 class SearchOptions(BaseModel):
     """[options] of `r1-searcher`."""
@@ -143,8 +145,8 @@ class R1Searcher(Recipe):
         return made if self.options.mask_evidence else unmasked(sampler, made)
 
     def reward(self, one: Rollout, golds: Sequence[str], first: bool) -> Reward | None:
-        """Reward a rollout; None where a failure of ours left it unfinished."""
-        if one.error is not None:
+        """Reward a rollout; None where a failure of ours left it unfinished, or its prompt left no room for it."""
+        if one.error is not None or not any(one.mask):
             return None
         thinks = self.options.prompt == "base"
         if first:
@@ -233,7 +235,7 @@ class R1Searcher(Recipe):
 
     def _trajectory(self, number: int, question: Group, one: Rollout, reward: Reward | None) -> Trajectory:
         value, parts, answer = (
-            (None, {}, str(one.error)) if reward is None else (reward.value, reward.parts, reward.answer)
+            (None, {}, str(one.error or TOO_LONG)) if reward is None else (reward.value, reward.parts, reward.answer)
         )
         return Trajectory(
             one.ids,
