@@ -22,6 +22,7 @@ COMMANDS = {
         "Train a model by reinforcement learning on a verifier's rewards, or supervised.",
     ),
     "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
+    "synth": ("verikit.cli.synth:synth", "Make training data offline: verified tasks, step labels, rationales."),
     "index": ("verikit.cli.index:index", "Find passages: build an index, ask it, serve it."),
     "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
     "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),

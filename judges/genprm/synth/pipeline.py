@@ -1,4 +1,4 @@
-"""The synthesis of training data for a GenPRM: problems to solutions, step values, labels, rationales, files to train on.
+"""The synthesis of training data: problems to solutions, step values, labels, rationales, files to train on.
 
     OUT/solutions/   what was drawn of each problem, and the balanced paths kept
     OUT/values/      each path with the value after every step
@@ -14,19 +14,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from verikit.engines.types import Engine
-from verikit.judges.genprm.protocol import Mode, Protocol
 from verikit.judges.genprm.synth.estimates import estimate_values
-from verikit.judges.genprm.synth.labels import Variant, completions_for, step_labels
-from verikit.judges.genprm.synth.rationales import Reviewer, write_rationales
+from verikit.judges.genprm.synth.labels import Variant, step_labels
+from verikit.judges.genprm.synth.rationales import write_rationales
 from verikit.judges.genprm.synth.sampling import Asking
 from verikit.judges.genprm.synth.solutions import Balance, sample_solutions
 from verikit.judges.genprm.synth.stage import run_stage
+from verikit.judges.genprm.verifier import GenPRM
 from verikit.scoring.folder import Folder
 from verikit.scoring.plan import check_same
 from verikit.scoring.rows import to_line
@@ -45,11 +45,10 @@ class Synthesis:
     """Says which solutions are right."""
     policy: Engine
     completer: Engine
-    reviewer: Reviewer
-    protocol: Protocol
-    mode: Mode = "full"
-    asking: Asking = Asking()
-    balance: Balance = Balance()
+    reviewer: GenPRM
+    """Its paths are the drafts of a rationale."""
+    asking: Asking = field(default_factory=Asking)
+    balance: Balance = field(default_factory=Balance)
     completions: tuple[int, int, int] | None = None
     """Other numbers than 128, 64 and 32."""
     variant: Variant = "ratio"
@@ -97,13 +96,12 @@ def synthesise(
         labelled = [path | {"labels": labels(path, parts)} for path in valued if has_values(path)]
 
         def review(batch: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-            return write_rationales(batch, parts.reviewer, parts.protocol, parts.mode)
+            return write_rationales(batch, parts.reviewer)
 
         reviewed = run_stage(out / "rationales", labelled, review, parts.batch, _telling(progress, "rationales"))
         report = count(problems, drawn, valued, labelled, reviewed)
-        kept = [{"id": row["id"], "messages": row["messages"], "labels": row["labels"]} for row in reviewed if row["kept"]]
-        steps = [{"id": path["id"], "problem": path["prompt"], "steps": path["steps"], "labels": path["labels"]}
-                 for path in labelled]  # fmt: skip
+        kept = [{name: row[name] for name in ("id", "messages", "labels")} for row in reviewed if row["kept"]]
+        steps = [{name: path[name] for name in ("id", "prompt", "steps", "labels")} for path in labelled]
         folder.replace(TRAIN, b"".join(map(to_line, kept)))
         folder.replace(STEPS, b"".join(map(to_line, steps)))
         folder.write_json(REPORT, report)

@@ -1,39 +1,37 @@
-"""Third stage: a reviewer's rationale for each labelled solution, kept where its verdicts are the labels (consensus)."""
+"""Third stage: a reviewer's rationale for each labelled solution, kept where its verdicts are the labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from verikit.judges.genprm.protocol import Mode, Protocol
 from verikit.judges.genprm.review import Path, Review, Solution
 from verikit.judges.genprm.synth.labels import agrees
-from verikit.types import Message
-
-Reviewer = Callable[[Sequence[Solution]], Sequence[Review]]
-"""Reviews solutions, by one or more drafts (paths) each."""
+from verikit.judges.genprm.verifier import GenPRM
+from verikit.types import Message, Sample, Score
 
 
-def write_rationales(
-    paths: Sequence[dict[str, Any]], reviewer: Reviewer, protocol: Protocol, mode: Mode
-) -> list[dict[str, Any]]:
+def write_rationales(paths: Sequence[dict[str, Any]], reviewer: GenPRM) -> list[dict[str, Any]]:
     """Review labelled solutions and say which are kept.
 
-    A solution is kept if the majority of drafts agrees with every label, and one draft does by itself: that one is its
-    rationale. A step without a verdict agrees with nothing.
+    A solution is kept if the majority of drafts (the reviewer's paths) agrees with every label, and one draft does by
+    itself: that one is its rationale. A step without a verdict agrees with nothing.
 
     Args:
         paths: With `prompt`, `steps` and `labels`.
-        reviewer: Writes the drafts, its code run.
-        protocol: Whose texts the conversation has.
-        mode: What of the protocol was used.
+        reviewer: Any model led through the protocol, its code run.
 
     Returns:
         A row a path: `kept`, why not, the reviewer's `verdicts` a draft, and the conversation of one that is kept.
     """
-    solutions = [Solution(path["prompt"], tuple(path["steps"])) for path in paths]
+    read = [reviewer.solution(Sample(path["prompt"], meta={"steps": path["steps"]})) for path in paths]
+    reviews = iter(reviewer.review([one for one in read if isinstance(one, Solution)]))
     return [
-        _row(path, review, protocol, mode) for path, review in zip(paths, reviewer(solutions), strict=True)
+        {"id": path["id"], "labels": path["labels"], "verdicts": [], "kept": False, "why": "unreadable"}
+        if isinstance(one, Score)
+        else _row(path, next(reviews), reviewer.file, reviewer.mode)
+        for path, one in zip(paths, read, strict=True)
     ]
 
 
