@@ -11,9 +11,15 @@ review.py        what is reviewed and what comes out
 aggregate.py     one value from the steps' rewards
 stepwise.py      what every process reward model has
 verifier.py      `genprm`
+classifier.py    `prm`: discriminative ones
+column.py        `step_column`: stored step scores
+critic.py        refining solutions
 """
 
 from verikit.judges.genprm.aggregate import Aggregation, aggregate
+from verikit.judges.genprm.classifier import Classifier
+from verikit.judges.genprm.column import StepColumn
+from verikit.judges.genprm.critic import Critic, Refinement, Turn
 from verikit.judges.genprm.notebook import Cell
 from verikit.judges.genprm.protocol import MODES, Mode, Protocol, load_protocol
 from verikit.judges.genprm.review import Path, Review, Solution, StepReview
@@ -25,15 +31,20 @@ __all__ = [
     "MODES",
     "Aggregation",
     "Cell",
+    "Classifier",
+    "Critic",
     "GenPRM",
     "Mode",
     "Path",
     "Protocol",
+    "Refinement",
     "Review",
     "Solution",
     "Splitting",
+    "StepColumn",
     "StepReview",
     "StepVerifier",
+    "Turn",
     "aggregate",
     "load_protocol",
     "split_steps",

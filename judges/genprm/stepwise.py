@@ -47,6 +47,10 @@ class StepVerifier(Verifier):
     def score_steps(self, solutions: Sequence[Solution], samples: Sequence[Sample]) -> list[list[Score] | Score]:
         """Return one score per step of each solution, or the one score of a solution that could not be reviewed."""
 
+    def criticism(self, index: int, score: Score) -> str:
+        """What is said against a step (counted from 0) of a solution with this score; "" where nothing is."""
+        return ""
+
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Review all solutions together."""
         read = [self.solution(sample) for sample in samples]

@@ -152,6 +152,14 @@ class GenPRM(StepVerifier):
             scored.append([self._step(review, index) for index in range(len(review.solution.steps))])
         return scored
 
+    def criticism(self, index: int, score: Score) -> str:
+        """The analysis of the path that likes the step least."""
+        parts = [part for part in score.steps[index].parts.values() if part.scored]
+        text = min(parts, key=float).text if parts else ""
+        begun = self.file.analysis_of(index)
+        analysis, found, _ = text.removeprefix(begun).partition(self.file.analysis_end)
+        return analysis.strip() if found and text.startswith(begun) else ""
+
     def _step(self, review: Review, index: int) -> Score:
         reviews = [path.steps[index] for path in review.paths]
         parts = {f"path {number}": self._path(one) for number, one in enumerate(reviews, 1)}
