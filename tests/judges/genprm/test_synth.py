@@ -52,7 +52,7 @@ class Adder(Engine):
 
 
 class Checker(Engine):
-    """Reviews by code, as the protocol has it: reads the claim out of the step and compares it with what code printed."""
+    """Reviews by code, as the protocol has it: compares what the step claims with what the code printed."""
 
     name = "checker"
 
