@@ -14,6 +14,7 @@ from verikit.errors import SandboxError
 from verikit.judges.genprm.protocol import Messages
 from verikit.judges.shown import visible
 from verikit.sandbox import Limits, RunResult, Session
+from verikit.sandbox.local import SCIENCE
 from verikit.verifiers.fences import last
 
 MAX_CODE = 64_000
@@ -23,8 +24,8 @@ MAX_CODE = 64_000
 class Sessions(Interface):
     """What of a sandbox is used."""
 
-    def session(self, limits: Limits | None = None) -> Session:
-        """A namespace that persists."""
+    def session(self, limits: Limits | None = None, *, science: bool = True) -> Session:
+        """A namespace that persists; `science` has numpy and sympy loaded."""
         ...
 
 
@@ -58,7 +59,8 @@ class Notebook:
         if len(code) + sum(map(len, self._earlier)) > MAX_CODE:
             return Cell(code[:MAX_CODE], self._messages.timeout, "too long")
         assert self._sandbox is not None, "only full reviews run code"
-        with self._sandbox.session(self._limits) as session:
+        science = any(name in source for source in (*self._earlier, code) for name in SCIENCE)
+        with self._sandbox.session(self._limits, science=science) as session:
             for earlier in self._earlier:
                 _sound(session.run(earlier))
             result = _sound(session.run(code))
