@@ -2,7 +2,8 @@
 
 Keeping a process alive for each of hundreds of paths would cost 70 MB and a second of start each, so a path's earlier
 code is run again before its next block, in a fresh session (some 10 ms). Code that breaks a limit leaves nothing
-behind; code that raises leaves what it did before it raised. Draws from unseeded random generators are drawn anew.
+behind, nor does code past the time of one block in all; code that raises leaves what it did before it raised. Draws
+from unseeded random generators are drawn anew.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Notebook:
     def __init__(self, sandbox: Sessions | None, limits: Limits, messages: Messages, max_output: int) -> None:
         self._sandbox, self._limits, self._messages, self._max_output = sandbox, limits, messages, max_output
         self._earlier: list[str] = []
+        self._seconds = 0.0
 
     def run(self, text: str) -> Cell:
         """Run the last Python block of a text and return its output as the reviewer is to see it.
@@ -64,7 +66,8 @@ class Notebook:
             for earlier in self._earlier:
                 _sound(session.run(earlier))
             result = _sound(session.run(code))
-        if result.status in ("ok", "error"):
+        self._seconds += result.seconds
+        if result.status in ("ok", "error") and self._seconds <= self._limits.wall_s:
             self._earlier.append(code)
         return Cell(code, visible(self._shown(result), self._max_output), result.status)
 
