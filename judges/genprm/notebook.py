@@ -66,9 +66,9 @@ class Notebook:
             for earlier in self._earlier:
                 _sound(session.run(earlier))
             result = _sound(session.run(code))
-        self._seconds += result.seconds
-        if result.status in ("ok", "error") and self._seconds <= self._limits.wall_s:
+        if result.status in ("ok", "error") and self._seconds + result.seconds <= self._limits.wall_s:
             self._earlier.append(code)
+            self._seconds += result.seconds
         return Cell(code, visible(self._shown(result), self._max_output), result.status)
 
     def _shown(self, result: RunResult) -> str:
