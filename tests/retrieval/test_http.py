@@ -86,6 +86,7 @@ def test_a_served_index_finds_what_it_finds_here(tmp_path, serve):
     assert [[one.content for one in found] for found in theirs] == [[one.content for one in found] for found in ours]
     assert [len(found) for found in theirs] == [4, 0, 4]
     assert there.retrieve([], 4) == []
+    assert len(there.retrieve(queries * 1000, 1)) == 3000
 
 
 @pytest.mark.parametrize(

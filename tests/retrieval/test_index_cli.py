@@ -1,4 +1,8 @@
 import json
+import signal
+import socket
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -9,7 +13,7 @@ pytest.importorskip("faiss")
 from tests.retrieval.worlds import write_corpus
 from verikit.cli import cli
 from verikit.errors import MissingExtra, SchemaError, SpecError, UsageError
-from verikit.retrieval import load_retriever
+from verikit.retrieval import Client, load_retriever
 
 
 def run(*args):
@@ -66,7 +70,26 @@ def test_wrong_use_is_told(index, tmp_path):
 
 
 def test_a_missing_extra_is_named(index, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "bm25s", None)
-    monkeypatch.delitem(__import__("sys").modules, "verikit.retrieval.bm25", raising=False)
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    monkeypatch.delitem(sys.modules, "verikit.retrieval.bm25", raising=False)
     with pytest.raises(MissingExtra, match="'retrieval'"):
         load_retriever(f"bm25:{index}")
+
+
+def test_a_served_index_answers_until_it_is_interrupted(index):
+    pytest.importorskip("uvicorn")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "verikit", "index", "serve", f"bm25:{index}", "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            found = Client(f"http://127.0.0.1:{port}/queries", retries=8, pause_s=0.1).retrieve(["w1"], 2)
+            assert [one.content for one in found[0]] == [
+                one.content for one in load_retriever(f"bm25:{index}").retrieve(["w1"], 2)[0]
+            ]
+        finally:
+            server.send_signal(signal.SIGINT)
+            _, said = server.communicate(timeout=20)
+    assert said.startswith(f"Serving bm25:{index} at http://127.0.0.1:{port}/queries\n")
+    assert "Traceback" not in said

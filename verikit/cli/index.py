@@ -133,6 +133,7 @@ def serve(spec: str, host: str, port: int) -> int:
         from verikit.retrieval.server import app
     except ModuleNotFoundError:
         raise MissingExtra("verikit index serve", "serve") from None
+    click.echo(f"Serving {spec} at http://{host}:{port}/queries", err=True)
     uvicorn.run(app(retriever), host=host, port=port, log_level="warning")
     return 0
 
