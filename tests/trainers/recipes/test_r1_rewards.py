@@ -6,9 +6,10 @@ from tests.judges.scripted import Scripted
 from verikit.errors import ConfigError, EngineError
 from verikit.retrieval import Passage
 from verikit.search import TAGS, Piece, Rollout, Search, evidence
+from verikit.search.rules import faults
 from verikit.trainers.recipes.r1_searcher.accuracy import Asked, judged, report, verdict
 from verikit.trainers.recipes.r1_searcher.difficulty import difficulty, graded, mixed
-from verikit.trainers.recipes.r1_searcher.rewards import faults, measure, stage_one, stage_two
+from verikit.trainers.recipes.r1_searcher.rewards import measure, stage_one, stage_two
 from verikit.types import Group
 
 QUERY = "<|begin_of_query|> stadium <|end_of_query|>"
