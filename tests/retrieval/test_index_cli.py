@@ -53,6 +53,9 @@ def test_recall_is_printed_for_questions_with_golds(index, tmp_path):
     questions.write_text("".join(json.dumps(row) + "\n" for row in rows))
     figures = json.loads(run("index", "search", f"bm25:{index}", "--questions", questions, "--json").stdout)
     assert figures["recall@1"] == figures["mrr"] == 1.0
+    (tmp_path / "none.json").write_text("[]")
+    with pytest.raises(UsageError, match="holds no questions"):
+        raise run("index", "search", f"bm25:{index}", "--questions", tmp_path / "none.json").exception
     questions.write_text('{"question": "x", "gold_titles": []}\n')
     with pytest.raises(SchemaError, match=r"questions.jsonl:1: field 'gold_titles'"):
         raise run("index", "search", f"bm25:{index}", "--questions", questions).exception

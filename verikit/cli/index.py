@@ -150,9 +150,11 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
 
     Raises:
         SchemaError: a row has no question or no golds.
-        UsageError: the retriever's passages have no titles.
+        UsageError: there are no questions, or the retriever's passages have no titles.
     """
     rows = list(read_rows(path, _question))
+    if not rows:
+        raise UsageError(f"{path} holds no questions")
     asked, golds = [question for question, _ in rows], [titles for _, titles in rows]
     found = retriever.retrieve(asked, KS[-1])
     if not any(one.title for passages in found for one in passages):
