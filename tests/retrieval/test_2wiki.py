@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("bm25s")
 
-from verikit.retrieval import build_index, load_index  # noqa: E402
-from verikit.retrieval.metrics import report  # noqa: E402
+from verikit.retrieval import build_index, load_index
+from verikit.retrieval.metrics import report
 
 
 @pytest.fixture(scope="module")
