@@ -17,11 +17,14 @@ from verikit.errors import UsageError, VerikitError
 COMMANDS = {
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
     "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
+    "eval": ("verikit.evals.cli:eval_", "Run benchmark tasks on models, from the hub or local files."),
+    "compare": ("verikit.evals.cli:compare", "Compare two runs of eval on the same questions."),
     "train": (
         "verikit.trainers.cli:train",
         "Train a model by reinforcement learning on a verifier's rewards, or supervised.",
     ),
     "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
+    "synth": ("verikit.cli.synth:synth", "Make training data offline: verified tasks, step labels, rationales."),
     "index": ("verikit.cli.index:index", "Find passages: build an index, ask it, serve it."),
     "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
     "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),

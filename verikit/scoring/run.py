@@ -79,7 +79,7 @@ def score_file(
         note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
     source, progress = Input(path, plan, limit, batch), Progress(scorer.tally())
     with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
-        commit = _begin(folder, plan.config(scorer.verifier, scorer.by), restart)
+        commit = _begin(folder, plan.config(scorer.verifier, scorer.by), path, restart)
         source.skip(commit)
         folder.delete(SUMMARY)
         if environment := _environment(scorer):
@@ -128,8 +128,10 @@ class _Notes:
         self._told = len(self._source.notes)
 
 
-def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
+def _begin(folder: Folder, config: dict[str, Any], path: str, restart: bool) -> Commit:
     """Open a folder for a plan. One that holds no score yet may change its plan, and is begun anew.
+
+    Where the input lies is noted for those who want to see the texts; it decides nothing.
 
     Raises:
         UsageError: it holds scores of another plan.
@@ -144,7 +146,7 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
     elif commit.line:
         folder.clear()
         commit = folder.recover()
-    folder.write_json(CONFIG, config)
+    folder.write_json(CONFIG, config | {"input": None if path == "-" else path})
     return commit
 
 
