@@ -128,7 +128,7 @@ def ours(case: str, folder: Path, micro: str, recipe_steps: int) -> dict[str, An
         "optimizer.lr": RATE, "optimizer.warmup_steps": 0, "precision.checkpointing": False,
         "run.steps": 10**6,
         "run.evaluate_every": 0, "run.save_every": 10**6, "run.samples_every": 0,
-        "batch.tokens": {"whole": 10**6}.get(micro, 1024),
+        "batch.tokens": {"whole": 10**6}.get(micro, 1024 if case == "vocabulary" else 2048),
     }  # fmt: skip
     config = load_config("math", [f"{key}={json.dumps(value)}" for key, value in changes.items()])
     opened = RunFolder(folder / f"ours-{os.getpid()}")

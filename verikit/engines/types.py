@@ -17,8 +17,9 @@ from verikit.errors import EngineError
 from verikit.types import Message
 
 EnginePrompt = str | Sequence[Message] | Sequence[int]
-"""Text as it stands, a conversation (the model's chat template is applied; a last message of the assistant's is
-continued), or token ids as they stand."""
+"""Text as it stands, a conversation (the model's chat template is applied), or token ids as they stand.
+
+A conversation whose last turn is the assistant's is continued within that turn."""
 PromptKind = Literal["text", "chat", "ids"]
 StructuredKind = Literal["choice", "regex", "grammar", "json"]
 STRUCTURED_KINDS: tuple[StructuredKind, ...] = get_args(StructuredKind)
@@ -103,15 +104,15 @@ class Request:
         return "ids" if isinstance(self.prompt[0], int) else "chat"
 
     @property
-    def continues(self) -> bool:
-        """Whether the prompt is a conversation that ends within the assistant's message."""
-        last = self.prompt[-1] if self.kind == "chat" else None
-        return isinstance(last, Mapping) and last.get("role") == "assistant"
-
-    @property
     def prompt_ids(self) -> tuple[int, ...]:
         """The prompt where it is token ids, else nothing."""
         return tuple(token for token in self.prompt if isinstance(token, int))
+
+    @property
+    def continues(self) -> bool:
+        """Whether the prompt is a conversation that ends within a turn of the assistant's."""
+        last = self.prompt[-1] if self.kind == "chat" else None
+        return isinstance(last, Mapping) and last.get("role") == "assistant" and bool(last.get("content"))
 
     @property
     def draws(self) -> int:
