@@ -9,6 +9,8 @@ from typing import Any
 from verikit.errors import SchemaError
 from verikit.evals.replies import Failed, Noted, Turns
 from verikit.readers.parse import parse
+from verikit.readers.reader import placed
+from verikit.readers.source import opened
 
 Row = dict[str, Any]
 
@@ -40,12 +42,16 @@ def read_samples(path: Path) -> list[Row]:
     """Read a task's sample rows.
 
     Raises:
+        UsageError: it can't be read.
         SchemaError: a line is no row that a run wrote.
     """
     found = []
-    with open(path, "rb") as stream:
+    with opened(str(path)) as stream:
         for line, data in enumerate(stream, 1):
-            row = parse(data.strip())
+            try:
+                row = parse(data.strip())
+            except SchemaError as error:
+                raise placed(error, str(path), line) from None
             if not isinstance(row.get("doc"), dict) or "filter" not in row:
                 raise SchemaError("not a sample row of lm-eval", file=path, line=line)
             found.append(row)
