@@ -115,7 +115,7 @@ def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator
 def _hub_docs(kind: str, path: str, name: str | None, split: str, files: str | None) -> tuple[Doc, ...]:
     try:
         rows = datasets.load_dataset(path, name, split=split, data_files=files)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise UsageError(
             f"the data set {path} can't be had from the hub: {' '.join(str(error).split())[:200]}",
             hint="--data FILE reads a local file and needs no network",

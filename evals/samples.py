@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """Turn lm-eval's samples into rows of a file.
 
     `resps` holds the replies there are: one that failed is no text of the model's, and is under `failed` with its
-    reason. The grades in `filtered_resps` are those of all repeats, in order.
+    reason. What verifiers need of a document beside its answer stands in the row itself. The grades in
+    `filtered_resps` are those of all repeats, in order.
     """
     for one in samples:
         row = dict(one)
@@ -27,6 +29,9 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
             f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(arguments)}
             for i, arguments in enumerate(one["arguments"])
         }
+        row["target"] = one["target"] or None
+        row |= {key: one["doc"][key] for key in ("options", "opponent") if key in one["doc"]}
+        row |= json.loads(one["doc"].get("tests") or "{}")
         replies = [reply for group in one["resps"] for reply in group]
         row["resps"] = [[reply for reply in group if not isinstance(reply, Failed)] for group in one["resps"]]
         if failed := [reply.reason for reply in replies if isinstance(reply, Failed)]:

@@ -49,6 +49,18 @@ def test_the_command_runs_stored_outputs_and_score_reads_its_samples(tmp_path, m
     assert summary["candidates"] == 4
 
 
+@pytest.mark.parametrize(("task", "verifier"), [("humaneval", "code"), ("mmlu_pro_law", "choice"), ("bbeh", "answer")])
+def test_samples_are_scored_again_to_the_same_result(task, verifier, tmp_path):
+    rows = ROWS["mmlu_pro"][:1] if task.startswith("mmlu") else ROWS[task]
+    replies = {"humaneval": "```python\ndef add(a, b):\n    return a + b\n```", "mmlu_pro_law": "the answer is (B)"}
+    engine = Scripted(lambda request: replies.get(task, "The answer is: yes"))
+    data = write(tmp_path / "rows.jsonl", rows)
+    run_tasks([f"verikit_{task}"], "m", EngineLM(engine), Settings(data=data), tmp_path / "run")
+    samples = tmp_path / f"run/samples_verikit_{task}.jsonl"
+    done = invoke("score", samples, "-v", verifier, "--json", "-q", "-o", tmp_path / "scores")
+    assert json.loads(done.stdout)["metrics"]["mean"]["value"] == 1.0
+
+
 def test_a_stored_reward_ranks_the_repeats(tmp_path):
     data, stored = write(tmp_path / "rows.jsonl", MATH[:1]), write(tmp_path / "stored.jsonl", STORED[:1])
     settings = Settings(data=data, repeats=2, by="column('rm')")
