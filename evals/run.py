@@ -74,15 +74,17 @@ def run_tasks(
         for task in tasks:
             digest = fingerprint(identity(model, lm), task, settings)
             file = samples_name(task.task_name)
-            if held.get(task.task_name, {}).get("digest") == digest and (out / file).exists():
+            known = held.get(task.task_name, {})
+            # What failed is tried again: the cache holds the rest.
+            if known.get("digest") == digest and not known["unscored"] and (out / file).exists():
                 note(f"{task.task_name} is done")
-                results["tasks"][task.task_name] = held[task.task_name]
+                results["tasks"][task.task_name] = known
             else:
                 begun(task.task_name)
                 rows = list(sample_rows(run_task(task, lm, settings)))
                 folder.replace(file, b"".join(encode(row).encode("utf-8", "replace") + b"\n" for row in rows))
                 results["tasks"][task.task_name] = {"digest": digest, **summarize(task, read_samples(out / file))}
-            folder.write_json(RESULTS, results)
+            folder.write_json(RESULTS, results | {"tasks": held | results["tasks"]})
         results["groups"] = group_figures(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
         folder.write_json(RESULTS, results)
         folder.replace(REPORT, markdown(results).encode())

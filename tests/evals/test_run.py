@@ -5,11 +5,10 @@ from click.testing import CliRunner
 
 pytest.importorskip("lm_eval")
 
-from tests.evals.scripted import MATH, ROWS, Scripted, write
+from tests.evals.scripted import MATH, ROWS, Scripted, down, write
 from verikit.cli import cli
 from verikit.engines import Recorder
 from verikit.errors import SchemaError, UsageError
-from verikit.evals.data import read_docs
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings
 from verikit.evals.models import opened_model, read_options
@@ -96,7 +95,6 @@ def test_a_task_that_is_done_is_kept_under_the_same_settings_and_data_only(tmp_p
     assert len(engine.calls) == 2
     rows[0]["answer"] = "6"
     write(tmp_path / "rows.jsonl", rows)
-    read_docs.cache_clear()
     run()
     assert len(engine.calls) == 3
 
@@ -141,6 +139,23 @@ def test_a_prompt_that_cant_be_read_back_and_a_row_without_outputs_are_named(tmp
         "until": "Q:",
         "do_sample": True,
     }
+    assert read_options(('until=["Q:","A:"]',)) == {"until": ["Q:", "A:"]}
+
+
+def test_what_failed_is_asked_again_by_the_same_command(tmp_path):
+    data = write(tmp_path / "rows.jsonl", MATH)
+    up = []
+
+    def answer(request):
+        return "\\boxed{5}" if up or "half" in request.prompt else down(request)
+
+    def run():
+        engine = EngineLM(Scripted(answer))
+        return run_tasks(["verikit_math500"], "m", engine, Settings(data=data), tmp_path / "run")["tasks"]
+
+    assert run()["verikit_math500"]["unscored"] == {"acc": 2}
+    up.append(True)
+    assert run()["verikit_math500"]["unscored"] == {}
 
 
 def test_stored_rows_of_one_question_are_told_apart_by_their_ids(tmp_path):
