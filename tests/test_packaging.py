@@ -121,7 +121,7 @@ for module in pkgutil.walk_packages(verikit.__path__, "verikit."):
         extras = {
             ".engines.hf": "torch transformers",
             ".trainers": "torch transformers",
-            ".evals": "lm_eval datasets",
+            ".evals": "lm_eval datasets numpy",
             ".retrieval": "bm25s faiss numpy starlette",
             ".serve": "httptools prometheus_client starlette uvicorn",
         }
