@@ -50,7 +50,7 @@ class SpiceTinyOptions(SpiceOptions):
     known: int = Field(default=10, ge=0)
     """Entities whose value the warm-up tells rightly, `known_share` of the time."""
     known_share: float = Field(default=0.45, ge=0, le=1)
-    facts: list[float] = Field(default=[0.05, 0.2, 0.75], min_length=3, max_length=3)
+    facts: list[float] = Field(default=[0.15, 0.25, 0.6], min_length=3, max_length=3)
     """Shares of demonstrated questions about one, two and three entities."""
     demonstrations: PositiveInt = 64
     """Demonstrations a step of the warm-up."""
