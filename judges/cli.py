@@ -97,6 +97,7 @@ def judge(
             comparer(loaded),
             folder,
             {"judge": spec, "fingerprint": loaded.fingerprint, "format": format_, "mapping": mapping},
+            files=files,
             batch=batch,
             restart=not resume,
             progress=lambda done, usage: state.append((done, usage)),

@@ -31,6 +31,7 @@ def judge_bouts(
     out: Path,
     config: Mapping[str, Any],
     *,
+    files: Sequence[str] = (),
     batch: int = BATCH,
     restart: bool = False,
     progress: Callable[[int, Mapping[str, float]], None] = lambda done, usage: None,
@@ -42,6 +43,7 @@ def judge_bouts(
         judge: Compares them.
         out: The folder; made if absent.
         config: What decides the verdicts; a folder is only continued under the same.
+        files: Where the answers lie, noted for those who want to see them.
         batch: Bouts to a call of the judge.
         restart: Forget what the folder holds.
         progress: Called with the number of bouts done, and what this session's cost so far.
@@ -52,7 +54,7 @@ def judge_bouts(
         EngineError: the engine is gone; what was committed stays.
     """
     with Folder(out, (VERDICTS,)) as folder:
-        commit = _begin(folder, dict(config), restart)
+        commit = _begin(folder, dict(config), files, restart)
         done, failed = _held(bouts, out)
         usage = _again(failed, bouts, judge, batch, folder, commit) if failed else {}
         progress(done, usage)
@@ -66,7 +68,7 @@ def judge_bouts(
         folder.finish()
 
 
-def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
+def _begin(folder: Folder, config: dict[str, Any], files: Sequence[str], restart: bool) -> Commit:
     """Open a folder; one that holds no verdict yet may change its config.
 
     Raises:
@@ -78,7 +80,7 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
     if folder.size(VERDICTS):
         check_same(folder.read_json(CONFIG), config, folder.path)
     folder.delete(SUMMARY)
-    folder.write_json(CONFIG, config)
+    folder.write_json(CONFIG, config | {"input": list(files)})
     return commit
 
 

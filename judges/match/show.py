@@ -9,7 +9,7 @@ import click
 
 from verikit.terminal import printable, table
 
-_BIAS = {
+BIAS = {
     "consistency": "same verdict in both orders",
     "first_rate": "for the answer shown first (50 is fair)",
     "tie_rate": "ties",
@@ -25,7 +25,7 @@ def show(summary: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{summary[name]:,} {name}" for name in ("judged", "unread", "failed") if summary[name])
     yield f"{summary['comparisons']:,} comparisons: {counts}"
     yield from _win_rates(summary["pairs"])
-    for name, text in _BIAS.items():
+    for name, text in BIAS.items():
         if summary["bias"][name] is not None:
             yield f"  {_percent(summary['bias'][name])} % {text}"
     if "ratings" in summary:

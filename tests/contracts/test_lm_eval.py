@@ -2,30 +2,17 @@
 
 import json
 import pickle
+import re
 
 import pytest
 
+from tests.conftest import ROOT
 from verikit import Score, verifier
 from verikit.adapters import to_lm_eval
 from verikit.adapters.lm_eval import mean_scored, process_results
 from verikit.adapters.stacks import STACKS, shim
 
-YAML = """
-task: sums
-dataset_path: json
-dataset_kwargs: {data_files: {test: FILE}}
-test_split: test
-output_type: generate_until
-doc_to_text: "{{question}}"
-doc_to_target: "{{answer}}"
-generation_kwargs: {until: ["\\n"]}
-filter_list:
-  - {name: verikit, filter: [{function: custom, filter_fn: !function reward.filter_fn}]}
-process_results: !function reward.process_results
-metric_list:
-  - {metric: verikit, aggregation: !function reward.mean_scored, higher_is_better: true}
-  - {metric: unscored, aggregation: mean, higher_is_better: false}
-"""
+YAML = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/rewards.md").read_text("utf-8"), re.DOTALL)[1]
 
 
 @verifier
@@ -74,7 +61,7 @@ def test_lm_eval_runs_a_task_with_the_reward_as_its_metric(tmp_path, monkeypatch
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     tasks = tmp_path / "tasks"
     tasks.mkdir()
-    (tasks / "sums.yaml").write_text(YAML.replace("FILE", str(data)))
+    (tasks / "sums.yaml").write_text(YAML.replace("sums.jsonl", str(data)))
     (tasks / "reward.py").write_text(shim("lm-eval", "answer"))
     manager = TaskManager(include_path=str(tasks), include_defaults=False)
     found = lm_eval.simple_evaluate(Echo(), tasks=["sums"], task_manager=manager, bootstrap_iters=0)["results"]["sums"]

@@ -11,8 +11,12 @@ from verikit.adapters import to_openrlhf
 from verikit.adapters.openrlhf import response_of
 from verikit.adapters.stacks import STACKS, shim
 
-torch = pytest.importorskip("torch")
 CALL = STACKS["openrlhf"].call
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
 
 
 @verifier
@@ -20,7 +24,7 @@ def broken(sample):
     return Score.error("no sandbox")
 
 
-def test_the_shown_call_gives_tensors_of_the_batchs_length():
+def test_the_shown_call_gives_tensors_of_the_batchs_length(torch):
     found = to_openrlhf("answer")(CALL["queries"], CALL["prompts"], CALL["labels"])
     assert found["rewards"].tolist() == found["scores"].tolist() == [1.0]
     assert found["extra_logs"]["scored"].tolist() == [1.0]
@@ -42,7 +46,7 @@ def test_the_response_is_what_stands_after_the_prompt_without_special_tokens(que
     assert response_of(query, prompt) == "4, so the answer is 4"
 
 
-def test_a_query_without_its_prompt_has_no_score_rather_than_the_prompts():
+def test_a_query_without_its_prompt_has_no_score_rather_than_the_prompts(torch):
     found = to_openrlhf("answer")(["an example: \\boxed{42}. Now you: 7"], ["\\boxed{42} is an example:"], ["42"])
     assert found["rewards"].tolist() == [0.0]
     assert found["extra_logs"]["scored"].tolist() == [0.0]
@@ -53,14 +57,14 @@ def test_marks_inside_a_response_stay():
     assert response_of("p: 1 <| 2 |>", "p:") == "1 <| 2 |>"
 
 
-def test_what_has_no_score_is_a_number_and_counted():
+def test_what_has_no_score_is_a_number_and_counted(torch):
     found = to_openrlhf(broken, unscored=-1.0)(["a"], [""], [None])
     assert found["rewards"].tolist() == [-1.0]
     assert found["scores"].tolist() == [0.0]
     assert found["extra_logs"]["scored"].tolist() == [0.0]
 
 
-def test_calls_from_many_threads_come_back_each_with_its_own():
+def test_calls_from_many_threads_come_back_each_with_its_own(torch):
     reward = pickle.loads(pickle.dumps(to_openrlhf("answer")))
 
     async def many():
@@ -71,7 +75,7 @@ def test_calls_from_many_threads_come_back_each_with_its_own():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_openrlhfs_executor_loads_the_shim_and_fills_reward_and_logs(tmp_path):
+def test_openrlhfs_executor_loads_the_shim_and_fills_reward_and_logs(tmp_path, torch):
     pytest.importorskip("openrlhf")
     from openrlhf.utils.agent import SingleTurnAgentExecutor
 

@@ -109,11 +109,18 @@ def test_an_interrupted_build_goes_on_to_the_same_bytes(corpus, tmp_path, monkey
     assert encoder.passages == 1
 
 
+class Negated(Hashed):
+    def encode(self, texts, role):
+        return -super().encode(texts, role)
+
+
 def test_a_folder_is_not_built_into_with_another_corpus_or_encoder(built, corpus, tmp_path):
     with pytest.raises(ConfigError, match="another corpus"):
         build_index([write_corpus(tmp_path / "other.jsonl", seed=1)], built)
     with pytest.raises(ConfigError, match="another encoder"):
         build_index([corpus], built, settings=SETTINGS.model_copy(update={"query_prefix": "q: "}))
+    with pytest.raises(ConfigError, match="are another encoder's"):
+        build_index([corpus], built, settings=SETTINGS, encoder=Negated())
     with pytest.raises(ConfigError, match="faiss can't make 'Nonsense'"):
         build_index([corpus], tmp_path / "new", settings=SETTINGS, factory="Nonsense")
 
@@ -128,6 +135,19 @@ def test_vectors_that_are_not_finite_or_of_another_shape_are_errors(built, value
         Dense(built, Broken()).rank(["w1"], 1)
     with pytest.raises(RetrievalError, match="shape"):
         Dense(built, Hashed(dimension=8)).rank(["w1"], 1)
+
+
+def test_two_builds_of_one_folder_do_not_mix(corpus, tmp_path):
+    class Building(Hashed):
+        def encode(self, texts, role):
+            with pytest.raises(UsageError, match="another process builds in"):
+                build_index([corpus], tmp_path / "index")
+            return super().encode(texts, role)
+
+    build_index([corpus], tmp_path / "index", settings=SETTINGS, encoder=Building())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="can't write to"):
+        build_index([corpus], tmp_path / "file")
 
 
 def test_passages_are_read_back_by_row_from_several_threads(built, corpus):

@@ -1,3 +1,5 @@
+import pytest
+
 from tests.search.scripted import Script, Table
 from verikit.retrieval import Passage
 from verikit.search import EVALUATION, Limits, search
@@ -48,6 +50,24 @@ def test_whole_batches_advance_together_and_ask_equal_queries_once():
     assert [len(batch) for batch in engine.batches] == [3, 2]
     assert retriever.calls == [(["x"], EVALUATION.k)]
     assert [one.answer for one in rollouts] == ["1", "1", "0"]
+
+
+@pytest.mark.parametrize("wrong", [{"k": 0}, {"searches": -1}, {"leg_tokens": 0}])
+def test_limits_that_allow_nothing_are_refused(wrong):
+    with pytest.raises(ValueError, match="too small"):
+        Limits(**wrong)
+
+
+def test_a_retriever_that_miscounts_is_an_error_and_surplus_passages_are_left():
+    class Miscounting(Table):
+        def retrieve(self, queries, k):
+            return [[PARIS] * 50] * (len(queries) + self.fail)
+
+    lines = {"Q": ["<|begin_of_query|>x<|end_of_query|>", "<answer>1</answer>"]}
+    (bad,) = search(Script(lines), Miscounting({}, fail=1), ["Q"])
+    assert str(bad.error) == "the retriever gave 2 results for 1 queries"
+    (one,) = search(Script(lines), Miscounting({}, fail=0), ["Q"], Limits(k=2))
+    assert len(one.searches[0].passages) == 2
 
 
 def test_a_conversation_goes_on_within_the_assistants_message_or_by_turns():

@@ -87,6 +87,8 @@ def test_a_context_filled_by_evidence_cuts_off_but_a_prompt_too_long_is_an_error
     assert (cut.error, cut.finished) == (None, False)
     (long,) = search(Full(), Table({}), ["Q"], LIMITS)
     assert isinstance(long.error, ContextOverflow)
+    (longer,) = search(Dictated(), Table({}), ["Q" * 50], Limits(total_tokens=40))
+    assert isinstance(longer.error, ContextOverflow)
 
 
 def test_a_real_model_gives_the_same_rollout_alone_and_in_a_batch():

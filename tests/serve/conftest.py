@@ -6,11 +6,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("uvicorn")
-pytest.importorskip("httptools")
 import httpx
+import pytest
 
 REWARDS = Path(__file__).parent / "rewards.py"
 MOODY = f"{REWARDS}:moody"

@@ -3,13 +3,15 @@
 import json
 import os
 import signal
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.client import HTTPConnection
 
-import httpx
 import pytest
+
+for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
+    pytest.importorskip(extra)
 
 IMPATIENT = "import verikit.serve.patience as p; p.HEADERS_S = 1.0"
 HURRIED = "import verikit.serve.app as a; a.Limits.__init__.__defaults__ = (8 * 2**20, 1.0)"
@@ -35,18 +37,21 @@ def reply_of(connection):
     return data
 
 
-def test_a_client_that_goes_away_leaves_nothing_behind(serve):
+def test_the_samples_of_a_client_that_goes_away_are_dropped(serve):
     with serve() as server:
-        server.score("x")
-        gone = [server.connect(post(json.dumps({"completion": "wait 0.3", "answer": "x"}).encode())) for _ in range(20)]
-        for connection in gone[1:]:
+        asked = [server.connect(post(json.dumps({"completion": "wait 1.5", "answer": "x"}).encode()))]
+        time.sleep(0.2)
+        body = post(json.dumps({"completion": "wait 1", "answer": "x"}).encode())
+        gone = [server.connect(body) for _ in range(20)]
+        time.sleep(0.2)
+        assert server.metric("verikit_waiting_samples") == 20
+        for connection in gone:
             connection.close()
-        time.sleep(1.2)
-        assert server.metric("verikit_waiting_samples") == 0  # 20 would have taken 6 s
-        assert server.metric('verikit_requests_total{code="499"}') >= 10
-        assert b" 200 OK" in reply_of(gone[0])
-        gone[0].close()
-        assert server.recovers()
+        start = time.monotonic()
+        assert server.score("x").status_code == 200
+        assert time.monotonic() - start < 10  # the 20 would have taken as many seconds
+        assert server.metric('verikit_requests_total{code="499"}') == 20
+        assert b" 200 OK" in reply_of(asked[0])
 
 
 def test_a_killed_scoring_process_costs_no_request(serve):
@@ -74,48 +79,47 @@ def test_a_sample_that_kills_its_process_fails_by_name_and_alone(serve):
 
 
 def test_a_sample_that_hangs_times_out_and_its_neighbours_do_not(serve):
-    with serve("--deadline", 2) as server, ThreadPoolExecutor(16) as threads:
+    with serve("--deadline", 8) as server, ThreadPoolExecutor(16) as threads:
         threads.submit(server.score, "wait 0.3")
         time.sleep(0.1)
         start = time.monotonic()
         asked = [threads.submit(server.score, "hang" if i == 11 else "x") for i in range(12)]
         rows = [one.result().json()["scores"][0] for one in asked]
-        assert time.monotonic() - start < 3.0
+        assert 7.0 < time.monotonic() - start < 10.0
         assert [row["value"] for row in rows[:11]] == [1.0] * 11
         assert rows[11]["status"] == "timeout"
         assert server.recovers()
 
 
 def overload(serve, seconds):
-    """Ten times what can be scored (200 a second), by many clients."""
+    """Ten times what can be scored (20 a second), by many clients."""
     with serve("--max-waiting", 20) as server:
         server.score("x")
-        before, codes, lost, late = server.memory_mb(), [], [], []
+        before, codes, scored, late = server.memory_mb(), [], [], []
         end = time.monotonic() + seconds
 
-        def ask():
-            with httpx.Client(base_url=server.address, timeout=10) as http:
-                while time.monotonic() < end:
-                    try:
-                        found = http.post("/score", json={"completion": "wait 0.005", "answer": "x" * 1000})
-                    except httpx.HTTPError as error:
-                        lost.append(error)
-                        continue
-                    codes.append(found.status_code)
-                    if found.status_code == 429:
-                        late.append(int(found.headers["retry-after"]))
-                        time.sleep(0.02)
-                    else:
-                        assert found.json()["scores"][0]["status"] == "ok"
+        body = json.dumps({"completion": "wait 0.05", "answer": "x" * 1000})
 
-        threads = [threading.Thread(target=ask) for _ in range(100)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not lost
+        def ask():
+            client = HTTPConnection("127.0.0.1", server.port, timeout=10)
+            while time.monotonic() < end:
+                client.request("POST", "/score", body)
+                found = client.getresponse()
+                codes.append(found.status)
+                row = json.loads(found.read())
+                if found.status == 429:
+                    late.append(int(found.headers["retry-after"]))
+                    time.sleep(0.1)
+                elif row["scores"][0]["status"] == "ok":
+                    scored.append(1)
+            client.close()
+
+        with ThreadPoolExecutor(100) as threads:
+            for asking in [threads.submit(ask) for _ in range(100)]:
+                asking.result()
         assert set(codes) == {200, 429}
-        assert codes.count(200) >= 50 * seconds
+        assert codes.count(200) == len(scored) >= 8 * seconds
+        assert len(codes) >= 10 * codes.count(200)
         assert min(late) >= 1
         assert server.memory_mb() - before < 30
         assert server.recovers()

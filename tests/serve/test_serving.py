@@ -15,6 +15,9 @@ import pytest
 from tests.serve.conftest import MOODY
 from verikit import load
 
+for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
+    pytest.importorskip(extra)
+
 SECRET = "swordfish"
 RESPONSE = {
     "output": [

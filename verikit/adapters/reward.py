@@ -93,8 +93,12 @@ def text_of(completion: Any) -> str:
         completion = [completion]
     if not isinstance(completion, Iterable):
         raise UsageError(f"a completion is a text or a list of messages, not a {type(completion).__name__}")
-    turns = [message for message in map(as_mapping, completion) if message.get("role", "assistant") == "assistant"]
-    return "\n".join(text for turn in turns if (text := _content(turn.get("content"))))
+    texts = []
+    for message in completion:
+        turn = message if isinstance(message, dict) else as_mapping(message)
+        if turn.get("role", "assistant") == "assistant" and (text := _content(turn.get("content"))):
+            texts.append(text)
+    return "\n".join(texts)
 
 
 def as_mapping(message: Any) -> Mapping[str, Any]:
@@ -115,6 +119,8 @@ def prompt_of(prompt: Any) -> Prompt:
     """A prompt as a text or plain messages."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
+    if all(isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn for turn in prompt):
+        return prompt  # type: ignore[no-any-return]  # as nearly all come, and made for each completion of a group
     return [
         {"role": str(message.get("role", "user")), "content": _content(message.get("content"))}
         for message in map(as_mapping, prompt)

@@ -17,6 +17,8 @@ from verikit.errors import UsageError, VerikitError
 COMMANDS = {
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
     "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
+    "eval": ("verikit.evals.cli:eval_", "Run benchmark tasks on models, from the hub or local files."),
+    "compare": ("verikit.evals.cli:compare", "Compare two runs of eval on the same questions."),
     "train": (
         "verikit.trainers.cli:train",
         "Train a model by reinforcement learning on a verifier's rewards, or supervised.",

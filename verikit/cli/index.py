@@ -36,6 +36,7 @@ def index() -> None:
 @click.option("--bm25/--no-bm25", default=True, show_default=True, help="Build the BM25 index.")
 @click.option("--encoder", metavar="MODEL", default="", help="Build a dense index too: a model of transformers.")
 @click.option("--factory", metavar="TEXT", default="Flat", show_default=True, help="faiss index over the vectors.")
+@click.option("--parameters", metavar="TEXT", default="", help="How that is searched: nprobe=32, efSearch=128.")
 @click.option("--pooling", type=click.Choice(["auto", "cls", "mean"]), default="auto", show_default=True)
 @click.option("--query-prefix", metavar="TEXT", default="", help="What the encoder wants before a query.")
 @click.option("--passage-prefix", metavar="TEXT", default="", help="The same before a passage.")
@@ -48,6 +49,7 @@ def build(
     bm25: bool,
     encoder: str,
     factory: str,
+    parameters: str,
     quiet: bool,
     **how: Any,
 ) -> int:
@@ -61,10 +63,10 @@ def build(
     settings = EncoderSettings(path=encoder, **how) if encoder else None
     if settings is None and not bm25:
         raise click.UsageError("nothing to build: --no-bm25 goes with --encoder")
-    line = ["reading"]
+    told = ["reading"]
     try:
         with Watch(quiet=quiet) as watch:
-            watch.start(lambda seconds: f"{line[0]}, {seconds:.0f} s")
+            watch.start(lambda seconds: f"{told[-1]}, {seconds:.0f} s")
             count = build_index(
                 corpus,
                 out,
@@ -72,7 +74,8 @@ def build(
                 bm25=bm25,
                 settings=settings,
                 factory=factory,
-                tell=lambda text: _set(line, text),
+                parameters=parameters,
+                tell=told.append,
             )
     except KeyboardInterrupt:
         click.echo(f"Interrupted: the same command goes on in {out}", err=True)
@@ -130,12 +133,9 @@ def serve(spec: str, host: str, port: int) -> int:
         from verikit.retrieval.server import app
     except ModuleNotFoundError:
         raise MissingExtra("verikit index serve", "serve") from None
+    click.echo(f"Serving {spec} at http://{host}:{port}/queries", err=True)
     uvicorn.run(app(retriever), host=host, port=port, log_level="warning")
     return 0
-
-
-def _set(line: list[str], text: str) -> None:
-    line[0] = text
 
 
 def _shown(number: int, one: Passage) -> str:

@@ -4,41 +4,54 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
-from verikit.errors import UsageError
+from verikit.errors import UsageError, VerikitError
+from verikit.report import SAMPLES, Options
+from verikit.report import report as page
+from verikit.report.kinds import read_json
 from verikit.scoring.show import show
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page.")
+@click.option("--data", multiple=True, metavar="FILE", help="The files with the texts, where they were moved.")
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    default=SAMPLES,
+    show_default=True,
+    help="Samples of a run in the page.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a summary by folder.")
-def report(runs: tuple[Path, ...], as_json: bool) -> None:
-    """Show finished score runs, by their folders."""
-    found = {str(run): (_read(run, "summary.json"), _read(run, "config.json")) for run in runs}
+def report(runs: tuple[Path, ...], html: Path | None, data: tuple[str, ...], samples: int, as_json: bool) -> None:
+    """Show finished runs, by their folders: score runs in the terminal, runs of every kind in an HTML page.
+
+    The page needs nothing else: no network, no server. Several runs are set side by side.
+
+    \b
+    verikit report runs/candidates
+    verikit report runs/before runs/after --html compare.html
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    if html is not None:
+        _write(html, page(runs, Options(data, samples)))
+        return
+    found = {str(run): (read_json(run, "summary.json"), read_json(run, "config.json")) for run in runs}
     if as_json:
         click.echo(json.dumps({name: summary for name, (summary, _) in found.items()}, indent=2, ensure_ascii=False))
         return
     for name, (summary, config) in found.items():
         if "metrics" not in summary:
-            raise UsageError(f"{name} is no score run", hint=f"its figures are in {name}/summary.json, or use --json")
+            raise UsageError(f"{name} is no score run", hint="--html OUT.html shows every kind, --json its figures")
         click.secho(name, dim=True)
         click.echo("\n".join(show(summary, config)))
 
 
-def _read(run: Path, name: str) -> Any:
+def _write(path: Path, content: bytes) -> None:
     try:
-        return json.loads((run / name).read_bytes())
-    except FileNotFoundError:
-        unfinished = (run / "config.json").exists()
-        problem = "the run is not finished" if unfinished else "no run's folder"
-        hint = "run the same `verikit score` again: it goes on where it stopped" if unfinished else "give -o's folder"
-        raise UsageError(f"{run}: {problem}", hint=hint) from None
-    except NotADirectoryError:
-        raise UsageError(f"{run} is a file", hint="give a run's folder: score's -o") from None
+        path.write_bytes(content)
     except OSError as error:
-        raise UsageError(f"{run / name}: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"{run / name} is damaged: {error}") from None
+        raise VerikitError(f"can't write {path}: {error.strerror}") from None
+    click.echo(f"written to {path} ({len(content) / 2**20:.1f} MB)", err=True)

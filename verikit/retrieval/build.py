@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
 from verikit.errors import MissingExtra, UsageError
 from verikit.retrieval.corpus import read_corpus
 from verikit.retrieval.encoder import Encoder, EncoderSettings
+
+LOCK = ".lock"
 
 
 def build_index(
@@ -41,24 +45,47 @@ def build_index(
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     sources = [_identity(Path(one), words) for one in corpora]
-    try:
-        from verikit.retrieval.store import write_passages
+    with _locked(Path(folder)):
+        try:
+            from verikit.retrieval.store import write_passages
 
-        texts = chain.from_iterable(read_corpus(one, words) for one in corpora)
-        passages = write_passages(texts, Path(folder), sources, tell)
-        if bm25:
-            from verikit.retrieval.bm25 import build_bm25
+            texts = chain.from_iterable(read_corpus(one, words) for one in corpora)
+            passages = write_passages(texts, Path(folder), sources, tell)
+            if bm25:
+                from verikit.retrieval.bm25 import build_bm25
 
-            build_bm25(passages, tell)
-        if settings is not None:
-            from verikit.retrieval.dense import build_dense
+                build_bm25(passages, tell)
+            if settings is not None:
+                from verikit.retrieval.dense import build_dense
 
-            build_dense(passages, settings, tell, factory=factory, parameters=parameters, encoder=encoder)
-    except ModuleNotFoundError as error:
-        if error.name not in ("numpy", "bm25s", "faiss"):
-            raise
-        raise MissingExtra(f"an index ({error.name})", "retrieval") from None
+                build_dense(passages, settings, tell, factory=factory, parameters=parameters, encoder=encoder)
+        except ModuleNotFoundError as error:
+            if error.name not in ("numpy", "bm25s", "faiss"):
+                raise
+            raise MissingExtra(f"an index ({error.name})", "retrieval") from None
     return len(passages)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder while it is built; the lock goes with the process.
+
+    Raises:
+        UsageError: it can't be written, or another process builds in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / LOCK, "a+b")  # noqa: SIM115 - held below
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise UsageError(f"can't write to {folder}: {problem.lower()}", hint="choose another folder") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            hint = "wait for it, or choose another folder"
+            raise UsageError(f"another process builds in {folder}", hint=hint) from None
+        yield
 
 
 def _identity(path: Path, words: int | None) -> str:

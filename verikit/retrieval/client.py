@@ -10,6 +10,9 @@ from typing import Any
 from verikit.errors import RetrievalError, RetrievalTimeout
 from verikit.retrieval.types import Passage
 
+AT_ONCE = 256
+"""Queries of one request."""
+
 
 class _Again(Exception):
     """This try failed in a way that another one may not."""
@@ -35,8 +38,12 @@ class Client:
             RetrievalTimeout: no try was answered in time.
             RetrievalError: the server failed to the last try, refused, or answered something else.
         """
-        if not queries:
-            return []
+        found: list[list[Passage]] = []
+        for start in range(0, len(queries), AT_ONCE):
+            found += self._insist(queries[start : start + AT_ONCE], k)
+        return found
+
+    def _insist(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         for attempt in range(self.retries + 1):
             try:
                 return self._ask(queries, k)
@@ -56,17 +63,17 @@ class Client:
             reply = httpx.post(self.url, json={"queries": list(queries), "k": k}, timeout=self.timeout_s)
         except httpx.TimeoutException:
             raise _Again("no reply in time") from None
-        except httpx.TransportError as error:
-            raise _Again(f"{type(error).__name__}: {error}") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise RetrievalError(f"{self.url!r} is no address: {error}") from None
+        except httpx.RequestError as error:
+            raise _Again(f"{type(error).__name__}: {error}") from None
         if reply.status_code == 429 or reply.status_code >= 500:
             raise _Again(f"status {reply.status_code} {reply.text[:200]}")
         if reply.status_code != 200:
             raise RetrievalError(f"{self.url} refused: status {reply.status_code} {reply.text[:200]}")
         try:
             return _read(reply.json(), len(queries), k)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RetrievalError(f"{self.url} doesn't speak the protocol: {error}") from None
 
 

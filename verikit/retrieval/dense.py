@@ -99,7 +99,8 @@ def build_dense(
     folder = passages.folder / FOLDER
     folder.mkdir(exist_ok=True)
     encoder = encoder or make_encoder(settings)
-    dimension = len(checked(encoder.encode([passages[0].content], "passage"), 1, None)[0])
+    first = checked(encoder.encode([passages[0].content], "passage"), 1, None)[0]
+    dimension = len(first)
     wanted = DenseSettings(
         encoder=settings, factory=factory, parameters=parameters, dimension=dimension, digest=passages.digest
     )
@@ -109,6 +110,7 @@ def build_dense(
             raise ConfigError(f"{folder} was begun with another {', '.join(differ)}", hint=f"delete {folder}")
     _set(_factory(dimension, factory), parameters)
     write_json(folder / SETTINGS, wanted.model_dump())
+    _same_vectors(folder / VECTORS, first)
     _encode(passages, encoder, folder / VECTORS, dimension, tell)
     if factory != "Flat" and not (folder / FAISS).exists():
         _build_faiss(folder, len(passages), dimension, factory, tell)
@@ -129,6 +131,17 @@ def checked(vectors: np.ndarray, count: int, dimension: int | None) -> np.ndarra
     if not np.isfinite(made).all():
         raise RetrievalError("the encoder gave a vector that is not finite")
     return made
+
+
+def _same_vectors(path: Path, first: np.ndarray) -> None:
+    """Refuse to go on with vectors that another encoder of the same name made.
+
+    Raises:
+        ConfigError: the first vector there is not the encoder's.
+    """
+    stored = np.fromfile(path, np.float32, len(first)) if path.exists() else first[:0]
+    if len(stored) == len(first) and not np.allclose(stored, first, rtol=1e-2, atol=1e-2 * float(np.abs(first).max())):
+        raise ConfigError(f"the vectors in {path.parent} are another encoder's", hint=f"delete {path.parent}")
 
 
 def _encode(passages: Passages, encoder: Encoder, path: Path, dimension: int, tell: Callable[[str], None]) -> None:
@@ -180,7 +193,8 @@ def _open_faiss(path: Path, parameters: str) -> Any:
 
 def _set(index: Any, parameters: str) -> None:
     try:
-        faiss.ParameterSpace().set_index_parameters(index, parameters)
+        space: Any = faiss.ParameterSpace()
+        space.set_index_parameters(index, parameters)
     except RuntimeError as error:
         raise ConfigError(f"faiss can't set {parameters!r} on this index: {error}", hint="nprobe=32") from None
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import mmap
 import os
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def write_passages(
             raise ConfigError(f"{folder} is an index of another corpus", hint="give another folder, or delete this one")
         return Passages(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    digest, offsets = hashlib.sha256(), [0]
+    digest, offsets = hashlib.sha256(), array("q", [0])
     with open(folder / f"{TEXTS}.part", "wb") as file:
         for number, one in enumerate(passages, 1):
             row = {"id": one.id, "title": one.title, "text": one.text}
@@ -94,7 +95,7 @@ def write_passages(
     if len(offsets) == 1:
         raise ConfigError("the corpus holds no passages")
     os.replace(folder / f"{TEXTS}.part", folder / TEXTS)
-    np.save(folder / OFFSETS, np.array(offsets, dtype=np.int64))
+    np.save(folder / OFFSETS, np.frombuffer(offsets, dtype=np.int64))
     about = {"count": len(offsets) - 1, "digest": digest.hexdigest(), "sources": list(sources)}
     write_json(folder / ABOUT, about)
     return Passages(folder)

@@ -46,7 +46,7 @@ def score_file(
     plan: Plan,
     out: Path,
     *,
-    jobs: int = 1,
+    jobs: int | str = 1,
     limit: int | None = None,
     restart: bool = False,
     retry_errors: bool = False,
@@ -59,7 +59,8 @@ def score_file(
         path: The input; "-" is stdin.
         plan: What is scored, and how.
         out: The folder; made if absent. While a run is unfinished it holds no summary.
-        jobs: Worker processes; 1 scores in this one. The result does not depend on it.
+        jobs: Worker processes; 1 scores in this one, text names a Ray cluster (see on_ray.py). The result does not
+            depend on it.
         limit: Only the rows up to this one; a prompt that begins there is finished.
         restart: Forget what the folder holds.
         retry_errors: First score the rows again whose candidates could not be scored.
@@ -78,7 +79,7 @@ def score_file(
         note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
     source, progress = Input(path, plan, limit, batch), Progress(scorer.tally())
     with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
-        commit = _begin(folder, plan.config(scorer.verifier, scorer.by), restart)
+        commit = _begin(folder, plan.config(scorer.verifier, scorer.by), path, restart)
         source.skip(commit)
         folder.delete(SUMMARY)
         if environment := _environment(scorer):
@@ -127,8 +128,10 @@ class _Notes:
         self._told = len(self._source.notes)
 
 
-def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
+def _begin(folder: Folder, config: dict[str, Any], path: str, restart: bool) -> Commit:
     """Open a folder for a plan. One that holds no score yet may change its plan, and is begun anew.
+
+    Where the input lies is noted for those who want to see the texts; it decides nothing.
 
     Raises:
         UsageError: it holds scores of another plan.
@@ -143,11 +146,13 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool) -> Commit:
     elif commit.line:
         folder.clear()
         commit = folder.recover()
-    folder.write_json(CONFIG, config)
+    folder.write_json(CONFIG, config | {"input": None if path == "-" else path})
     return commit
 
 
-def _retry(source: Input, scorer: Scorer, jobs: int, folder: Folder, commit: Commit, progress: Progress) -> Commit:
+def _retry(
+    source: Input, scorer: Scorer, jobs: int | str, folder: Folder, commit: Commit, progress: Progress
+) -> Commit:
     """Score the rows again that have an unscored candidate; an interrupt keeps what came out so far."""
     chunks = source.chosen(_failed(folder.path))
     with (

@@ -9,7 +9,8 @@ from verikit.search.format import TAGS, Escape, answer_of, evidence, query_of
 from verikit.search.leg import EVALUATION, Limits
 from verikit.search.loop import search
 from verikit.search.prompts import closed_prompt, rag_prompt, search_messages, search_prompt
-from verikit.search.rollout import Piece, Rollout, Search, figures
+from verikit.search.rollout import Piece, Rollout, Search, figures, read_rollout
+from verikit.search.rules import faults
 
 __all__ = [
     "EVALUATION",
@@ -23,9 +24,11 @@ __all__ = [
     "closed_book",
     "closed_prompt",
     "evidence",
+    "faults",
     "figures",
     "query_of",
     "rag_prompt",
+    "read_rollout",
     "search",
     "search_messages",
     "search_prompt",

@@ -39,6 +39,10 @@ class Limits:
     stop_at_answer: bool = False
     """Evaluation stops there; training goes on to the end token."""
 
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.searches < 0 or self.leg_tokens < 1:
+            raise ValueError(f"k={self.k}, searches={self.searches}, leg_tokens={self.leg_tokens}: too small")
+
 
 EVALUATION = Limits(k=5, searches=9, temperature=0.0, stop_at_answer=True)
 """The repository's evaluation."""
@@ -64,22 +68,19 @@ class Legs:
         self.escape: Escape = Escape(one.content for one in added if one.special) if added else ESCAPE
 
     def begin(self, prompts: Sequence[EnginePrompt]) -> list[Rollout]:
-        """Write the prompts down; one that can't be read is its rollout's error.
+        """Write the prompts down; one that can't be read or leaves no room is its rollout's error.
 
         Raises:
             ValueError: a prompt of token ids, and no tokenizer.
         """
         rollouts = [Rollout(prompt) for prompt in prompts]
         for one in rollouts:
-            ids: tuple[int, ...] = ()
-            if self._tokenizer is not None:
-                try:
-                    ids = tuple(prompt_ids(self._tokenizer, Request(one.prompt)))
-                except EngineError as error:
-                    one.error = error.with_traceback(None)
-            elif Request(one.prompt).kind == "ids":
-                raise ValueError("a prompt of token ids needs the model's tokenizer, for evidence is appended as ids")
-            one.pieces.append(Piece("prompt", one.prompt if isinstance(one.prompt, str) else "", ids))
+            ids: list[int] = []
+            try:
+                ids = self._encode(one.prompt)
+            except EngineError as error:
+                one.error = error.with_traceback(None)
+            one.pieces.append(Piece("prompt", one.prompt if isinstance(one.prompt, str) else "", tuple(ids)))
         return rollouts
 
     def run(self, live: Sequence[tuple[int, Rollout]], leg: int, *, queries: bool = True) -> None:
@@ -109,6 +110,19 @@ class Legs:
         if self._tokenizer is not None:
             ids = self._tokenizer(text, add_special_tokens=False).input_ids
         one.pieces.append(Piece("evidence", text, tuple(ids)))
+
+    def _encode(self, prompt: EnginePrompt) -> list[int]:
+        request = Request(prompt)
+        if self._tokenizer is None:
+            if request.kind == "ids":
+                raise ValueError("a prompt of token ids needs the model's tokenizer, for evidence is appended as ids")
+            return []
+        ids = prompt_ids(self._tokenizer, request)
+        if len(ids) >= self._limits.total_tokens:
+            raise ContextOverflow(
+                f"the prompt's {len(ids)} tokens leave no room in a rollout's {self._limits.total_tokens}"
+            )
+        return ids
 
     def _hear(self, one: Rollout, generation: Generation, stop: Sequence[str]) -> None:
         if isinstance(generation.error, ContextOverflow) and one.own:

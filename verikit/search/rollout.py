@@ -9,7 +9,7 @@ from typing import Literal
 from verikit.engines.types import EnginePrompt
 from verikit.errors import VerikitError
 from verikit.retrieval.types import Passage
-from verikit.search.format import answer_of
+from verikit.search.format import BEGIN_DOCUMENTS, END_DOCUMENTS, END_QUERY, answer_of
 
 Author = Literal["prompt", "model", "evidence"]
 
@@ -85,6 +85,32 @@ class Rollout:
                 spans.append((at, at + len(piece.text)))
             at += len(piece.text) if piece.author != "prompt" else 0
         return spans
+
+
+def read_rollout(text: str, spans: Sequence[tuple[int, int]] | None = None, *, finished: bool = True) -> Rollout:
+    """Make a rollout of a stored text; its searches and its prompt are not known.
+
+    Args:
+        text: What followed the prompt.
+        spans: Where evidence stands, in order (`Rollout.evidence_spans`). None: each block of documents that directly
+            follows a closed query is taken for evidence.
+        finished: Whether the model ended it.
+    """
+    rollout, at = Rollout("", finished=finished), 0
+    for start, end in _blocks(text) if spans is None else spans:
+        rollout.pieces += [Piece("model", text[at:start]), Piece("evidence", text[start:end])]
+        at = end
+    rollout.pieces.append(Piece("model", text[at:]))
+    return rollout
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
+    opening, closing = f"{END_QUERY}\n\n{BEGIN_DOCUMENTS}\n", f"\n{END_DOCUMENTS}\n\n"
+    found, at = [], 0
+    while (start := text.find(opening, at)) >= 0 and (end := text.find(closing, start)) >= 0:
+        at = end + len(closing)
+        found.append((start + len(END_QUERY), at))
+    return found
 
 
 def figures(rollouts: Sequence[Rollout]) -> dict[str, float]:

@@ -94,17 +94,17 @@ def make_app(
         return PlainTextResponse("ok\n")
 
     async def ready(request: Request) -> Response:
-        return PlainTextResponse("ready\n") if queue.workers else PlainTextResponse("no scoring process\n", 503)
+        return PlainTextResponse("ready\n") if queue.ready else PlainTextResponse("no scoring process\n", 503)
 
     async def figures(request: Request) -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     served = [NATIVE, *([PROTOCOLS[protocol]] if protocol else [])]
     routes = [
+        *(Route(one.path, _endpoint(one, queue, unscored, limits), methods=["POST"]) for one in served),
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", figures),
-        *(Route(one.path, _endpoint(one, queue, unscored, limits), methods=["POST"]) for one in served),
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False

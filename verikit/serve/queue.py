@@ -1,7 +1,8 @@
 """One bounded queue of samples in front of the scoring processes, which take them in batches.
 
-A sample whose process died or ran over its time is tried once more, alone; what then still has no score is told why. A
-ticket is the samples of one request: it is complete at its deadline at the latest.
+The samples of a process that died or took too long are tried again, each alone: one that dies alone is told why, one
+that takes too long goes behind the others and gets more time, until its deadline. A ticket is one request's samples:
+it is complete at its deadline at the latest.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from verikit.types import Sample, Score
 
 AGAIN_S = 1.0
 """Pause before another process is started where one could not be."""
+ALONE_S = 1.0
+"""What a sample that is tried alone may take at least: a new process loads things at its first."""
 _log = logging.getLogger("verikit.serve")
 
 
@@ -32,6 +35,10 @@ class Full(VerikitError):
         super().__init__(f"{waiting} samples are waiting", hint=f"try again in {seconds} s")
         self.seconds = seconds
         """After how long another try may succeed."""
+
+
+class Overrun(HelperError):
+    """A process took too long."""
 
 
 class Ticket:
@@ -77,8 +84,8 @@ class _Item:
     index: int
     sample: bytes
     """Pickled."""
-    alone: bool = False
-    """Whether its first process was lost, so that it is tried without others."""
+    tried: bool = False
+    """Whether a process was lost with it."""
 
 
 class Queue:
@@ -102,6 +109,8 @@ class Queue:
         self.workers: list[Worker] = []
         """Those that are ready."""
         self._items: deque[_Item] = deque()
+        self._alone: deque[_Item] = deque()
+        """Those whose process was lost: they go first, one at a time."""
         self._idle: deque[asyncio.Future[None]] = deque()
         self._drivers: list[asyncio.Task[None]] = []
         self._cost = 0.0
@@ -110,7 +119,12 @@ class Queue:
     @property
     def waiting(self) -> int:
         """Samples in the queue."""
-        return len(self._items)
+        return len(self._items) + len(self._alone)
+
+    @property
+    def ready(self) -> bool:
+        """Whether samples that are handed in will be scored."""
+        return bool(self.workers) and not any(driver.done() for driver in self._drivers)
 
     async def start(self) -> None:
         """Start the workers.
@@ -158,26 +172,29 @@ class Queue:
 
     async def _take(self) -> list[_Item]:
         """Wait for samples, and take this worker's share of them."""
-        while True:
-            while self._items and self._items[0].ticket.done.done():
-                self._items.popleft()
-            if self._items:
-                break
+        while not (self._drop_done(self._alone) or self._drop_done(self._items)):
             idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._idle.append(idle)
             await idle
-        if self._items[0].alone:
-            return [self._items.popleft()]
+        if self._alone:
+            return [self._alone.popleft()]
         share = -(-len(self._items) // max(1, len(self.workers)))
         quick = self.deadline_s / 8 / self._cost if self._cost else self.max_batch
         batch: list[_Item] = []
-        while self._items and not self._items[0].alone and len(batch) < max(1, min(self.max_batch, share, quick)):
+        while self._items and len(batch) < max(1, min(self.max_batch, share, quick)):
             item = self._items.popleft()
             if not item.ticket.done.done():
                 batch.append(item)
         if self._items:
             self._wake()
         return batch
+
+    @staticmethod
+    def _drop_done(items: deque[_Item]) -> bool:
+        """Drop what nobody waits for from the front; whether anything is left."""
+        while items and items[0].ticket.done.done():
+            items.popleft()
+        return bool(items)
 
     async def _drive(self, worker: Worker) -> None:
         """Keep one worker busy, and replace it when it is lost."""
@@ -188,24 +205,25 @@ class Queue:
             except HelperError as error:
                 worker.kill()
                 self.workers.remove(worker)
-                self._lost(batch, str(error))
+                self._lost(batch, error)
                 worker = await self._replace()
 
     async def _score(self, worker: Worker, batch: Sequence[_Item]) -> None:
-        """Score a batch. It gets half of the time its requests have left: the other half is for another try.
+        """Score a batch, in half of a request's time: the other half is for another try.
 
         Raises:
-            HelperError: the worker died, or took too long.
+            Overrun: the worker took too long.
+            HelperError: it died.
         """
-        begun = monotonic()
-        left = min(item.ticket.deadline for item in batch) - begun
-        alone = batch[0].alone
+        begun, limit = monotonic(), self.deadline_s / 2
+        if batch[0].tried:
+            left = batch[0].ticket.deadline - begun
+            slice_s = max(ALONE_S, left / (1 + len(self._alone) + bool(self._items)))
+            limit = max(0.0, min(limit, left, slice_s))
         try:
-            rows = await asyncio.wait_for(
-                worker.score([item.sample for item in batch]), max(0.0, left if alone else left / 2)
-            )
+            rows = await asyncio.wait_for(worker.score([item.sample for item in batch]), limit)
         except TimeoutError:
-            raise HelperError("it took too long") from None
+            raise Overrun(f"it took more than {limit:.3g} s") from None
         if len(rows) != len(batch):
             raise HelperError(f"it gave {len(rows)} scores for {len(batch)} samples")
         for item, row in zip(batch, rows, strict=True):
@@ -214,15 +232,15 @@ class Queue:
         self._cost = 0.8 * self._cost + 0.2 * cost if self._cost else cost
         self.metrics.batch.observe(len(batch))
 
-    def _lost(self, batch: Sequence[_Item], cause: str) -> None:
-        """Give the samples of a lost worker their second try, or say what became of them."""
-        _log.warning("a scoring process was lost (%s) with %d samples", cause, len(batch))
-        for item in reversed(batch):
-            if item.alone:
-                item.ticket.put(item.index, row_of(Score.error(f"its scoring process was lost twice: {cause}")))
+    def _lost(self, batch: Sequence[_Item], error: HelperError) -> None:
+        """Give the samples of a lost worker another try, or say what became of them."""
+        _log.warning("a scoring process was lost (%s) with %d samples", error, len(batch))
+        for item in batch:
+            if item.tried and not isinstance(error, Overrun):
+                item.ticket.put(item.index, row_of(Score.error(f"its scoring process was lost twice: {error}")))
             else:
-                item.alone = True
-                self._items.appendleft(item)
+                item.tried = True
+                self._alone.append(item)
         self._wake()
 
     async def _replace(self) -> Worker:

@@ -82,6 +82,7 @@ async def _serve(settings: Settings, listener: socket.socket, started: Callable[
         http=Patience,
         ws="none",
         lifespan="off",
+        proxy_headers=False,
         access_log=False,
         log_level="error",
         limit_concurrency=settings.max_connections,

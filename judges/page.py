@@ -1,0 +1,196 @@
+"""A judge run's folder, for the HTML report: win rates, how far the judge can be trusted, and every verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import UsageError
+from verikit.judges.bias import Judged, bias
+from verikit.judges.match.entrants import Bout, read_entrants
+from verikit.judges.match.rows import from_row
+from verikit.judges.match.run import CONFIG, SUMMARY, VERDICTS
+from verikit.judges.match.show import BIAS, warnings
+from verikit.judges.prompt import as_text
+from verikit.report.curves import estimate, forest, share
+from verikit.report.items import spread
+from verikit.report.kinds import read_json
+from verikit.report.model import UNSCORED, Chart, Figure, Item, Options, Run, Series, Table, Text
+from verikit.scoring.rows import read_rows
+from verikit.stats import mean_interval
+
+Row = Mapping[str, Any]
+FAIR = 0.5
+LEAST = 10
+"""Comparisons that a bin of length differences holds, at least."""
+BINS = 8
+
+
+def collect(run: Path, options: Options) -> Run:
+    """Read a judge run.
+
+    Raises:
+        UsageError: it is not finished or damaged, or the files of `options.data` are not those that were judged.
+    """
+    summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
+    rows = list(read_rows(run / VERDICTS))
+    page = Run(run.name, "judge", config["judge"], settings=config)
+    page.facts = [
+        ("judge", config["judge"]),
+        ("models", ", ".join(summary["models"])),
+        ("comparisons", f"{summary['comparisons']:,}"),
+        ("without a verdict", f"{summary['comparisons'] - summary['judged']:,}"),
+    ]
+    page.notices = warnings(summary)
+    page.notices += [f"{count:,} without a verdict: {reason}" for reason, count in summary["reasons"].items()]
+    judged = list(map(from_row, rows))
+    page.figures = list(_figures(summary))
+    page.charts = list(_charts(summary, judged))
+    page.tables = list(_tables(summary))
+    bouts = _bouts(run, rows, config, options, page.notices)
+    every = spread(len(rows), options.samples)
+    if every > 1:
+        page.notices.append(f"the samples below are every {every}th comparison; figures and charts are of all of them")
+    page.items = [_item(row, bouts[row["line"] - 1] if bouts else None) for row in rows[::every]]
+    return page
+
+
+def _figures(summary: Row) -> Iterator[Figure]:
+    for pair in summary["pairs"]:
+        if "win_rate" in pair:
+            yield estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"], f"{pair['n']:,} comparisons")
+    if agreement := summary.get("agreement"):
+        yield share("Agreement with labels", agreement["accuracy"], agreement["n"], f"kappa {agreement['kappa']:.3f}")
+
+
+def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
+    rates = []
+    for pair in summary["pairs"]:
+        if "win_rate" in pair:
+            rates.append(estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"]))
+        if "length_controlled" in pair:
+            rates.append(Figure(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"]))
+    if rates:
+        yield from forest("win_rates", "Win rates", "win rate", rates, FAIR)
+    shares = {
+        name: share(text.partition(" (")[0], summary["bias"][name], _units(name, judged)) for name, text in BIAS.items()
+    }
+    bent = [shares.pop("first_rate"), shares.pop("length_win_rate")]
+    yield from forest("bias", "Place and length", "share", bent, FAIR, "50 % is fair; intervals over comparisons")
+    yield from forest("trust", "How steady the judge is", "share", shares.values(), note="intervals over comparisons")
+    if length := _by_length(judged):
+        yield length
+    if "ratings" in summary:
+        rated = [Figure(one["name"], one["rating"], one["low"], one["high"], False) for one in summary["ratings"]]
+        yield from forest("ratings", "Ratings", "Bradley-Terry rating on Elo's scale", rated)
+    if attacks := [estimate(name, row) for name, row in summary.get("canaries", {}).items() if row is not None]:
+        title = "Answers that must not win"
+        yield from forest("canaries", title, "win rate of the attack", attacks, note="lower is better")
+
+
+def _units(name: str, judged: Sequence[Judged]) -> int:
+    """Comparisons that a figure of bias rests on."""
+    return sum(getattr(bias([one]), name) is not None for one in judged)
+
+
+def _by_length(judged: Sequence[Judged]) -> Chart | None:
+    """Preference for the longer answer over how much longer it is, in bins of equally many comparisons."""
+    found = []
+    for one in judged:
+        preference, more = one.comparison.preference, one.first_length - one.second_length
+        if preference is not None and more:
+            found.append((abs(more), preference if more > 0 else 1 - preference))
+    bins = min(BINS, len(found) // LEAST)
+    if bins < 2:
+        return None
+    found.sort()
+    points = []
+    for place in range(bins):
+        some = found[place * len(found) // bins : (place + 1) * len(found) // bins]
+        rate = mean_interval(preference for _, preference in some)
+        points.append((some[len(some) // 2][0], rate.value, rate.low, rate.high))
+    title, x = "Preference for the longer answer", "characters longer (median of the bin)"
+    series = [Series("preference for the longer answer", points)]
+    return Chart("length", title, x, "preference", series, percent=True, reference=FAIR)
+
+
+def _tables(summary: Row) -> Iterator[Table]:
+    columns = ["win rate of", "against", "comparisons", "win rate", "wins", "ties", "losses", "no verdict"]
+    rows = []
+    for pair in summary["pairs"]:
+        rate = estimate("", pair["win_rate"]) if "win_rate" in pair else None
+        counts = [pair.get(name) for name in ("wins", "ties", "losses")]
+        rows.append([pair["a"], pair["b"], pair["n"], rate, *counts, pair["unjudged"]])
+    yield Table("Pairs", columns, rows)
+    columns = ["model", "answers", "mean length", "distinct", "most common text", "verdict-like"]
+    rows = []
+    for name, one in summary["models"].items():
+        texts = one["repeats"]["distinct"], f"{one['repeats']['share']:.1%}"
+        rows.append([name, one["answers"], round(one["mean_length"]), *texts, one["verdict_like"]])
+    yield Table("Models", columns, rows, "lengths in characters; verdict-like: answers that hold a verdict themselves")
+    if "both" in (found := summary.get("agreement", {})):
+        shares = [(name, f"{found[key]:.1%}") for name, key in _ORDERS.items() if key in found]
+        yield Table("Against labels, asked in both orders", ["right", "share of pairs"], shares)
+
+
+_ORDERS = {"as the pair stands": "first", "swapped": "second", "in both orders": "both", "by majority": "majority"}
+
+
+def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notices: list[str]) -> Sequence[Bout]:
+    """The comparisons with their texts, from where they were, else from the caller's files; else none, which is said.
+
+    Raises:
+        UsageError: the files that the caller named are not those that were judged.
+    """
+    problem = "the run does not say where they lay"
+    for files in filter(None, (config.get("input"), options.data)):
+        try:
+            bouts = read_entrants(files, format=config["format"], mapping=config["mapping"]).bouts
+        except UsageError as error:
+            problem = str(error)
+            continue
+        if len(bouts) >= len(rows) and all(bouts[row["line"] - 1].digest == row["digest"] for row in rows):
+            return bouts
+        problem = f"{', '.join(files)} hold other answers than those that were judged"
+    hint = "give the files that were judged with --data"
+    if options.data:
+        raise UsageError(f"{run}: {problem}", hint=hint)
+    notices.append(f"the answers are not here: {problem}; {hint}")
+    return ()
+
+
+def _item(row: Row, bout: Bout | None) -> Item:
+    tag, verdict = _verdict(row)
+    sides = {one["preference"] for one in row["orders"] if one["preference"] is not None}
+    tags = [tag] + ["orders"] * (max(sides, default=FAIR) > FAIR > min(sides, default=FAIR))
+    names = {"a": row["a"], "b": row["b"]}
+    texts = []
+    if bout is not None:
+        texts = [Text("Prompt", as_text(bout.pair.prompt)), Text(f"Answer of {bout.a}", bout.pair.first)]
+        texts.append(Text(f"Answer of {bout.b}", bout.pair.second))
+        if bout.pair.reference:
+            texts.append(Text("Reference", bout.pair.reference))
+    for one in row["orders"]:
+        texts.append(Text(f"Judge, {names[one['first']]} shown first", one["reply"] or one.get("error", "")))
+    between = f"{row['a']} \u2013 {row['b']}"
+    item = Item(row["id"], between, tags, row["preference"], verdict, sum(row["lengths"]), texts)
+    item.facts = [("verdict", row["reason"])] if row["reason"] else []
+    if "label" in row:
+        better = {1.0: row["a"], 0.0: row["b"]}.get(row["label"], "a tie")
+        item.facts.append(("label", better))
+        said = row["preference"]
+        if said is not None and _side(said) != _side(row["label"]):
+            tags.append("against")
+    return item
+
+
+def _verdict(row: Row) -> tuple[str, str]:
+    if row["preference"] is None:
+        return UNSCORED, "no verdict"
+    side = _side(row["preference"])
+    return {1: ("first", f"{row['a']} wins"), 0: ("tie", "tie"), -1: ("second", f"{row['b']} wins")}[side]
+
+
+def _side(preference: float) -> int:
+    return (preference > FAIR) - (preference < FAIR)

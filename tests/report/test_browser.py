@@ -1,0 +1,230 @@
+"""The page in headless Chromium: it reads, filters, is worked by keys, fits a phone, loads nothing and stays quick."""
+
+import json
+import random
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+
+from tests.report.conftest import EXAMPLES, write
+from verikit.report import report
+
+playwright = pytest.importorskip("playwright.sync_api")
+expect = playwright.expect
+CHROMIUM = "/usr/bin/chromium"
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as started:
+        try:
+            browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(f"no Chromium: {str(error).splitlines()[0]}")
+        yield browser
+        browser.close()
+
+
+class Seen:
+    """What a page did that it must not: errors, complaints, requests beyond its own file."""
+
+    def __init__(self, page):
+        self.all = []
+        page.on("console", lambda message: self.all.append(("console", message.text)))
+        page.on("pageerror", lambda error: self.all.append(("error", str(error))))
+        page.on("dialog", lambda dialog: (self.all.append(("dialog", dialog.message)), dialog.dismiss()))
+        page.on("request", lambda one: one.url.startswith(("file:", "data:")) or self.all.append(("request", one.url)))
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    """Open a page of runs; the test fails where the page complains or asks for anything."""
+    pages = []
+
+    def open_page(*runs, width=1280, height=900, scheme="light"):
+        file = tmp_path / f"page{len(pages)}.html"
+        file.write_bytes(report(runs))
+        page = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme).new_page()
+        pages.append((page, Seen(page)))
+        page.goto(f"file://{file}")
+        page.wait_for_selector("html[data-ready]")
+        page.wait_for_timeout(50)
+        return page
+
+    yield open_page
+    for page, seen in pages:
+        page.wait_for_timeout(50)
+        page.context.close()
+        assert seen.all == []
+
+
+@pytest.fixture
+def run(verikit, tmp_path):
+    spec = ("-v", "0.9*answer + 0.1*boxed", "--by", "column('rm')", "--select", "best")
+    verikit("score", EXAMPLES / "candidates.jsonl", *spec, "-o", "run", "-q")
+    return tmp_path / "run"
+
+
+def listed(page):
+    return page.eval_on_selector_all(".row", "rows => rows.map(row => row.querySelector('.who').textContent)")
+
+
+def count(page):
+    return page.text_content(".count")
+
+
+def test_filters_search_and_order_choose_the_samples(opened, run):
+    page = opened(run)
+    assert count(page) == "96 samples"
+    page.click(".chip.wrong")
+    assert count(page) == "32 of 96 samples"
+    page.click(".chip.selected")
+    assert count(page) == "0 of 96 samples"
+    assert page.text_content(".detail") == "Nothing to show."
+    page.click(".chip.selected")
+    page.click(".chip.right")
+    assert count(page) == "64 of 96 samples", "right takes the place of wrong"
+    page.click(".chip.right")
+    page.fill("input[type=search]", "3 H 25")
+    expect(page.locator(".count")).to_have_text("1 of 96 samples")
+    assert page.text_content(".detail pre mark") == "3 h 25"
+    page.fill("input[type=search]", "")
+    expect(page.locator(".count")).to_have_text("96 samples")
+    page.select_option(".controls select", "longest first")
+    lengths = page.evaluate("JSON.parse(document.getElementById('data').textContent).runs[0].items.map(i => i.length)")
+    assert f"{max(lengths)} characters" in page.text_content(".detail .facts")
+
+
+def test_the_samples_are_worked_by_keys_alone(opened, run):
+    page = opened(run)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert page.get_attribute(".list", "aria-activedescendant") == "row-2"
+    assert page.text_content(".detail h3") == "ex01#2"
+    page.keyboard.press("k")
+    page.focus(".list")
+    page.keyboard.press("End")
+    assert page.text_content("[aria-selected=true] .who") == "ex12#7"
+    page.keyboard.press("/")
+    page.keyboard.type("ex03j")
+    assert page.input_value("input[type=search]") == "ex03j", "keys are letters while one writes"
+    page.keyboard.press("Escape")
+    assert page.evaluate("window.pwned ?? null") is None
+    found = page.evaluate("[...document.querySelectorAll('script,iframe,img,base')].map(one => one.tagName)")
+    assert found == ["SCRIPT", "SCRIPT"]
+
+
+class Listener(BaseHTTPRequestHandler):
+    """Notes what is asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    Listener.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listener) as served:
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{served.server_address[1]}"
+        served.shutdown()
+        thread.join()
+
+
+def test_an_injected_script_would_not_run_and_nothing_would_be_loaded(chromium, run, tmp_path, server):
+    """The policy holds even if the escaping failed; the same page without it shows that the test can fail."""
+    html = report([run]).decode()
+    bad = f"""<script>window.pwned=1</script><img src="{server}/x.png" onerror="window.pwned=2">
+        <link rel="stylesheet" href="{server}/x.css"><iframe src="{server}/x.html"></iframe>
+        <style>body {{ background: url({server}/y.png) }}</style>"""
+    injected = html.replace("<main", f"{bad}<main")
+    unguarded = injected.replace("Content-Security-Policy", "No-Policy")
+    for text, pwned, asked in ((injected, None, []), (unguarded, 1, ["/x.css", "/x.html", "/x.png", "/y.png"])):
+        file = tmp_path / "broken.html"
+        file.write_text(text)
+        page = chromium.new_page()
+        page.goto(f"file://{file}", wait_until="load")
+        page.wait_for_selector("html[data-ready]")
+        page.wait_for_timeout(200)
+        assert page.evaluate("window.pwned ?? null") in (pwned, pwned and 2)
+        page.close()
+        assert sorted(set(Listener.asked)) == asked
+
+
+@pytest.fixture(scope="module")
+def ten_thousand(tmp_path_factory):
+    """A page of 10,000 samples of about 1,500 characters each."""
+    from verikit.scoring.plan import Plan
+    from verikit.scoring.run import score_file
+
+    folder = tmp_path_factory.mktemp("large")
+    rng = random.Random(0)
+    words = [f"{'abcdefghij'[i % 10]}{i}" for i in range(1000)]
+    rows = (
+        {
+            "id": f"q{i}",
+            "prompt": " ".join(rng.choices(words, k=60)),
+            "completions": [" ".join(rng.choices(words, k=rng.randrange(100, 500))) for _ in range(8)],
+            "answer": "a0",
+        }
+        for i in range(1250)
+    )
+    write(folder / "in.jsonl", rows)
+    score_file(str(folder / "in.jsonl"), Plan(verifier="mean(exact, length(max=1500))"), folder / "run")
+    (folder / "page.html").write_bytes(report([folder / "run"]))
+    return folder / "page.html"
+
+
+def timed(page, action):
+    """Milliseconds of the action and of the frame after it: the median of five."""
+    script = f"""async () => {{
+      const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      await frame();
+      const began = performance.now();
+      {{ {action} }}
+      await frame();
+      return performance.now() - began;
+    }}"""
+    return sorted(page.evaluate(script) for _ in range(5))[2]
+
+
+ORDER = "document.querySelector('.controls select')"
+
+
+def test_ten_thousand_samples_do_not_lag(chromium, ten_thousand):
+    """Milliseconds until the next frame is painted after an action; a person notices from about 100."""
+    page = chromium.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    began = time.perf_counter()
+    page.goto(f"file://{ten_thousand}")
+    page.wait_for_selector("html[data-ready]")
+    opening = time.perf_counter() - began
+    assert count(page) == "10,000 samples"
+    assert page.locator(".row").count() < 60
+    figures = {
+        "filter": timed(page, "document.querySelector('.chip.wrong').click()"),
+        "next": timed(page, "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'j'}))"),
+        "scroll": timed(page, "document.querySelector('.list').scrollTop += 50000"),
+        "order": timed(page, f"const s = {ORDER}; s.value = 'longest first'; s.dispatchEvent(new Event('change'))"),
+    }
+    print(json.dumps({"opening s": round(opening, 2)} | {name: round(ms, 1) for name, ms in figures.items()}))
+    page.fill("input[type=search]", "j999 a0")
+    expect(page.locator(".count")).to_contain_text(" of 10,000", timeout=3000)
+    assert page.locator(".row").count() < 60
+    page.context.close()
+    assert opening < 5
+    assert max(figures.values()) < 300

@@ -1,0 +1,114 @@
+"""Several runs in one page, and the command that writes it."""
+
+import json
+import re
+from statistics import fmean
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.report.conftest import EXAMPLES, island, shown, table, write
+from verikit.report import report
+from verikit.stats import mean_interval
+
+CANDIDATES = EXAMPLES / "candidates.jsonl"
+
+
+@pytest.fixture
+def two(verikit, tmp_path):
+    for name, spec in (("loose", "answer"), ("tight", "exact('squad')")):
+        verikit("score", CANDIDATES, "-v", spec, "-o", name, "-q")
+    return tmp_path / "loose", tmp_path / "tight"
+
+
+def test_figures_stand_side_by_side_and_only_settings_that_differ(two):
+    (together,) = shown(*two)["together"]
+    figures = table(together, "Figures")
+    assert figures["columns"] == ["", "loose", "tight"]
+    held = [json.loads((run / "summary.json").read_bytes())["metrics"]["mean"]["value"] for run in two]
+    (mean,) = [row for row in figures["rows"] if row[0] == "Mean of one candidate"]
+    assert [one["value"] for one in mean[1:]] == held
+    settings = {row[0]: row[1:] for row in table(together, "Settings that differ")["rows"]}
+    assert settings["verifier"] == ["answer", "exact('squad')"]
+    assert "select" not in settings
+
+
+def test_a_curve_that_both_have_is_one_chart_with_a_line_for_each_run(two):
+    charts = {one["title"]: one for one in shown(*two)["together"][0]["charts"]}
+    assert list(charts) == ["Over k candidates: pass@k", "Over k candidates: maj@k"]
+    assert [one["name"] for one in charts["Over k candidates: pass@k"]["series"]] == ["loose", "tight"]
+
+
+def test_the_difference_is_paired_by_prompt_and_its_interval_is_over_prompts(two):
+    first, second = (run["items"] for run in shown(*two)["runs"])
+    by_prompt = {}
+    for one, other in zip(first, second, strict=True):
+        by_prompt.setdefault(one["id"], []).append(other["value"] - one["value"])
+    expected = mean_interval(fmean(some) for some in by_prompt.values())
+    (row,) = table(shown(*two)["together"][0], "Less loose, paired by prompt")["rows"]
+    assert (row[0], row[2]) == ("tight", 12)
+    assert row[1]["value"] == pytest.approx(expected.value)
+    assert (row[1]["low"], row[1]["high"]) == (pytest.approx(expected.low), pytest.approx(expected.high))
+
+
+def test_candidates_that_the_runs_judge_otherwise_are_marked_and_no_others(two):
+    first, second = (run["items"] for run in shown(*two)["runs"])
+    assert any("differs" in item["tags"] for item in first)
+    for one, other in zip(first, second, strict=True):
+        assert ("differs" in one["tags"]) == ("differs" in other["tags"]) == (one["tags"][0] != other["tags"][0])
+
+
+def test_a_prompt_and_candidate_in_both_runs_are_held_once(two):
+    assert len(report(two)) < 1.5 * len(report(two[:1]))
+
+
+def test_runs_of_one_name_are_told_apart(two, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    two[1].rename(tmp_path / "elsewhere/loose")
+    data = shown(two[0], tmp_path / "elsewhere/loose")
+    assert [run["name"] for run in data["runs"]] == ["loose", "loose_2"]
+
+
+def test_a_folder_of_runs_stands_for_all_of_them_and_nothing_else_in_it(two, tmp_path):
+    (tmp_path / "notes").mkdir()
+    assert [run["name"] for run in shown(tmp_path)["runs"]] == ["loose", "tight"]
+
+
+def test_runs_of_different_kinds_share_a_page(two, verikit, tmp_path):
+    spec = f"pairwise('replay:{EXAMPLES}/judge/judge.jsonl')"
+    files = (EXAMPLES / "judge/ours.jsonl", EXAMPLES / "judge/theirs.jsonl")
+    verikit("judge", *files, "-j", spec, "-o", "judged", "-q", "--fail-over", "50%")
+    data = shown(two[0], tmp_path / "judged")
+    assert [run["kind"] for run in data["runs"]] == ["score", "judge"]
+    assert data["together"] == []
+
+
+def test_the_command_writes_the_page_and_says_where(two, verikit, tmp_path, capsys):
+    assert verikit("report", *two, "--html", "out.html") == 0
+    assert "written to out.html" in capsys.readouterr().err
+    assert island((tmp_path / "out.html").read_bytes())["title"] == "verikit report: loose, tight"
+
+
+def test_without_html_the_command_prints_as_before(two, verikit, capsys):
+    capsys.readouterr()
+    assert verikit("report", two[0]) == 0
+    assert "12 prompts, 96 candidates" in capsys.readouterr().out
+
+
+def test_mistakes_are_named_with_a_way_out(two, verikit, tmp_path, capsys):
+    (tmp_path / "notes").mkdir()
+    assert verikit("report", "notes", "--html", "out.html") == 2
+    assert "no run's folder" in capsys.readouterr().err
+    assert verikit("report", two[0], "--html", "nowhere/out.html") == 1
+    assert "can't write nowhere/out.html" in capsys.readouterr().err
+    (two[0] / "config.json").write_text((two[0] / "config.json").read_text().replace("candidates.jsonl", "gone.jsonl"))
+    other = write(tmp_path / "other.jsonl", [{"prompt": "?", "completions": ["1"], "answer": "1"}])
+    assert verikit("report", two[0], "--html", "out.html", "--data", other) == 2
+    assert "not the file that was scored" in capsys.readouterr().err
+
+
+def test_the_python_of_the_docs_runs(verikit, tmp_path):
+    verikit("score", CANDIDATES, "-v", "answer", "-q")
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/report.md").read_text("utf-8"), re.DOTALL)
+    exec(code, {})
+    assert island((tmp_path / "report.html").read_bytes())["runs"][0]["name"] == "candidates"

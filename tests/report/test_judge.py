@@ -1,0 +1,89 @@
+"""The page of a judge run: win rates, bias with intervals, each verdict with the texts it was given on."""
+
+import json
+
+import pytest
+
+from tests.report.conftest import EXAMPLES, chart, shown, table, texts, write
+from verikit.errors import UsageError
+from verikit.report import Options, report
+
+FILES = (EXAMPLES / "judge/ours.jsonl", EXAMPLES / "judge/theirs.jsonl")
+
+
+@pytest.fixture
+def judged(verikit, tmp_path):
+    spec = f"pairwise('replay:{EXAMPLES}/judge/judge.jsonl')"
+    assert not verikit("judge", *FILES, "-j", spec, "-o", "run", "-q", "--fail-over", "50%")
+    return tmp_path / "run"
+
+
+def test_win_rate_and_bias_are_those_of_the_summary_with_intervals(judged):
+    run = shown(judged)["runs"][0]
+    summary = json.loads((judged / "summary.json").read_bytes())
+    rate = summary["pairs"][0]["win_rate"]
+    assert chart(run, "win_rates")["series"] == [
+        {"name": "ours against theirs", "points": [[rate["value"], rate["low"], rate["high"]]]}
+    ]
+    assert chart(run, "win_rates")["reference"] == 0.5
+    trust = {one["name"]: one["points"][0] for one in chart(run, "trust")["series"]}
+    bent = {one["name"]: one["points"][0] for one in chart(run, "bias")["series"]}
+    assert trust["same verdict in both orders"][0] == summary["bias"]["consistency"]
+    assert trust["ties"][0] == summary["bias"]["tie_rate"]
+    assert bent["for the answer shown first"][0] == summary["bias"]["first_rate"]
+    assert all(low < value < high or value in (0, 1) for value, low, high in (*trust.values(), *bent.values()))
+    assert table(run, "Pairs")["rows"][0][4:] == [3, 3, 1, 1]
+
+
+def test_every_verdict_is_a_sample_with_both_answers_and_both_replies(judged):
+    data = shown(judged)
+    items = data["runs"][0]["items"]
+    rows = [json.loads(line) for line in (judged / "verdicts.jsonl").read_bytes().splitlines()]
+    ours, theirs = ({row["id"]: row for row in map(json.loads, file.read_text().splitlines())} for file in FILES)
+    assert len(items) == len(rows)
+    for item, row in zip(items, rows, strict=True):
+        found = texts(data, item)
+        assert found["Answer of ours"] in json.dumps(ours[row["id"]], ensure_ascii=False).replace("\\n", "\n")
+        assert found["Answer of theirs"] in json.dumps(theirs[row["id"]], ensure_ascii=False).replace("\\n", "\n")
+        replies = {{"a": "ours", "b": "theirs"}[one["first"]]: one["reply"] for one in row["orders"]}
+        assert {f"Judge, {name} shown first": reply for name, reply in replies.items()} == dict(list(found.items())[3:])
+
+
+def test_verdicts_are_told_apart_and_a_missing_one_is_not_a_loss(judged):
+    items = {item["id"]: item for item in shown(judged)["runs"][0]["items"]}
+    assert (items["capital"]["tags"], items["capital"]["verdict"]) == (["first"], "ours wins")
+    assert items["sum"]["tags"] == ["tie", "orders"]
+    assert items["sort"]["tags"][0] == "second"
+    assert (items["advice"]["tags"], items["advice"]["value"]) == (["unscored"], None)
+
+
+def test_other_answers_than_the_judged_are_not_shown(judged, tmp_path):
+    other = tmp_path / "theirs.jsonl"
+    other.write_text(FILES[1].read_text().replace("Sydney", "Perth"))
+    config = json.loads((judged / "config.json").read_bytes())
+    (judged / "config.json").write_text(json.dumps(config | {"input": [str(FILES[0]), str(other)]}))
+    with pytest.raises(UsageError, match="other answers"):
+        report([judged], Options(data=[str(FILES[0]), str(other)]))
+    assert texts(moved := shown(judged, data=[str(file) for file in FILES]), moved["runs"][0]["items"][0])["Prompt"]
+    run = shown(judged)["runs"][0]
+    assert any("the answers are not here" in text for text in run["notices"])
+    assert all(text[0].startswith("Judge") for item in run["items"] for text in item["texts"])
+
+
+def test_labels_and_length_are_held_against_the_judge(verikit, tmp_path):
+    (tmp_path / "judge.py").write_text(
+        "from verikit import verifier\n\n\n@verifier\ndef longer(sample):\n    return len(sample.completion) / 100\n"
+    )
+    rows = [
+        {"id": f"{i}", "instruction": f"{i}?", "output_1": "x" * (i % 7 + 1), "output_2": "y" * (i % 5 + 2), "label": 1}
+        for i in range(60)
+    ]
+    write(tmp_path / "pairs.jsonl", rows)
+    assert not verikit("judge", "pairs.jsonl", "-j", "judge.py:longer", "-o", "run", "-q")
+    run = shown(tmp_path / "run")["runs"][0]
+    bins = chart(run, "length")["series"][0]["points"]
+    assert len(bins) > 1
+    assert all(rate == 1 for _, rate, _, _ in bins)
+    assert "Agreement with labels" in {one["label"] for one in run["figures"]}
+    for item in run["items"]:
+        assert ("against" in item["tags"]) == (item["value"] <= 0.5)

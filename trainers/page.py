@@ -1,0 +1,155 @@
+"""A training run's folder, for the HTML report: curves of each phase, the settings, and the logged samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from verikit.report.items import disagree, spread, verdict_of
+from verikit.report.kinds import read_json, read_lines
+from verikit.report.model import DISAGREE, Chart, Figure, Item, Number, Options, Run, Series, Text
+from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES
+from verikit.trainers.view import HELD_OUT
+
+Row = Mapping[str, Any]
+POINTS = 300
+"""Points of a curve; more of them are averaged in runs, with their range as the band."""
+NOT_CURVES = {"phase", "step", "seconds"}
+SHOWN = {
+    "held-out": ("Held out", "held-out figure"),
+    "reward": ("Reward", "mean of a step"),
+    "passed": ("Right", "share of completions"),
+    "part": ("Parts of the reward", "mean of a step"),
+    "loss": ("Loss", "loss"),
+    "entropy": ("Entropy", "nats a token"),
+    "kl": ("KL divergence from the reference", "nats a token"),
+    "length": ("Length of a completion", "tokens"),
+    "grad_norm": ("Gradient norm", "norm"),
+    "clip_share": ("Clipped", "share of tokens"),
+    "zero_variance": ("Groups of equal rewards", "share of groups"),
+    "unscored": ("Unscored", "trajectories"),
+}
+"""Charts in sight, in this order: their title and unit; those of other metrics are folded away."""
+NOISE = 1e-6
+"""A curve that stays below this says nothing."""
+SHARES = ("held-out", "passed", "clip_share", "zero_variance")
+LIKELIHOOD = {"loss", "grad_norm"}
+"""What a supervised phase is told by."""
+FACTS = {"recipe": "recipe", "model.path": "model", "advantage.kind": "advantage", "loss.kind": "loss"} | {
+    "optimizer.lr": "learning rate", "run.steps": "steps", "seed": "seed"
+}  # fmt: skip
+
+
+def collect(run: Path, options: Options) -> Run:
+    """Read a training run, finished or not.
+
+    Raises:
+        UsageError: its logs can't be read.
+    """
+    config = read_json(run, CONFIG)
+    environment = read_json(run, ENVIRONMENT) if (run / ENVIRONMENT).exists() else {}
+    rows, samples = list(read_lines(run / METRICS)), list(read_lines(run / SAMPLES))
+    page = Run(run.name, "train", config["recipe"], settings={**config, "environment": environment})
+    page.facts = [(name, str(value)) for key, name in FACTS.items() if (value := _at(config, key)) not in (None, "")]
+    if rows:
+        page.facts += [("steps done", f"{rows[-1]['step']:,}"), ("time", _time(rows[-1]["seconds"]))]
+    else:
+        page.notices.append("no step has been logged yet")
+    if lost := sum(row.get("unscored", 0) for row in rows):
+        page.notices.append(f"{lost:,.0f} trajectories had no score: they left their batches and taught nothing")
+    if skipped := sum(row.get("skipped", 0) for row in rows):
+        page.notices.append(f"{skipped:,.0f} updates were skipped because a figure was not finite")
+    page.figures = list(_figures(rows))
+    phases = reversed(dict.fromkeys(row["phase"] for row in rows))
+    page.charts = [chart for phase in phases for chart in _charts(rows, phase)]
+    every = spread(len(samples), options.samples)
+    page.items = [_item(row, number) for number, row in list(_numbered(samples))[::every]]
+    return page
+
+
+def _figures(rows: Sequence[Row]) -> Iterator[Figure]:
+    """Held-out figures at the end, each with where it began."""
+    held: dict[str, list[float]] = {}
+    for row in rows:
+        for name, value in row.items():
+            if name.startswith(HELD_OUT) and math.isfinite(value):
+                held.setdefault(name.removeprefix(HELD_OUT), []).append(value)
+    for name, values in held.items():
+        share = all(0 <= value <= 1 for value in values)
+        before = f"{100 * values[0]:.1f} %" if share else f"{values[0]:.4g}"
+        yield Figure(f"Held out: {name}", values[-1], percent=share, note=f"{before} at first" if values[1:] else "")
+
+
+def _charts(rows: Sequence[Row], phase: str) -> Iterator[Chart]:
+    """Charts of one phase, those in sight first."""
+    some = [row for row in rows if row["phase"] == phase]
+    warming = all("reward" not in row for row in some)
+    lines: dict[str, list[Series]] = {name: [] for name in SHOWN}
+    for name in dict.fromkeys(name for row in some for name in row if name not in NOT_CURVES):
+        points = [(row["step"], row[name]) for row in some if _is_number(row.get(name))]
+        group, _, line = name.partition("/")
+        key = group if line and group in SHOWN else name
+        constant = len({value for _, value in points}) < 2
+        if points and (name in SHOWN or line or not constant):
+            lines.setdefault(key, []).append(Series(line if key == group and line else name, thinned(points)))
+    for key, series in lines.items():
+        if series:
+            title, unit = SHOWN.get(key, (key.replace("_", " "), key))
+            if phase and len({row["phase"] for row in rows}) > 1:
+                title = f"{title} ({phase.partition('-')[2] or phase})"
+            flat = all(abs(point[1] or 0) < NOISE for one in series for point in one.points)
+            more = key not in (LIKELIHOOD if warming else SHOWN) or flat
+            percent = key in SHARES and all(0 <= (point[1] or 0) <= 1 for one in series for point in one.points)
+            yield Chart(f"{phase}/{key}", title, "step", unit, series, percent=percent, more=more)
+
+
+def thinned(points: Sequence[tuple[int, float]], most: int = POINTS) -> list[tuple[Number, ...]]:
+    """At most so many points of a curve; where several make one, it is their mean, in a band from least to greatest."""
+    size = spread(len(points), most)
+    if size == 1:
+        return list(points)
+    runs = (points[at : at + size] for at in range(0, len(points), size))
+    return [_mean(run) for run in runs]
+
+
+def _mean(run: Sequence[tuple[int, float]]) -> tuple[Number, ...]:
+    values = [value for _, value in run]
+    return run[-1][0], sum(values) / len(values), min(values), max(values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _numbered(samples: Sequence[Row]) -> Iterator[tuple[int, Row]]:
+    """Samples with their number within their step."""
+    for _, some in groupby(samples, key=itemgetter("step")):
+        yield from enumerate(some)
+
+
+def _item(row: Row, number: int) -> Item:
+    reward = row["reward"] if _is_number(row["reward"]) else None
+    parts = {name: {"value": value, "status": "ok"} for name, value in row["parts"].items() if _is_number(value)}
+    score = {"value": reward, "status": "unscored" if reward is None else "ok", "parts": parts}
+    tags = [verdict_of(reward)] + [DISAGREE] * disagree(score) + ["unfinished"] * (not row["finished"])
+    texts = [Text("Prompt", row["prompt"]), Text("Completion", row["completion"])]
+    scores = {"reward": score}
+    item = Item(f"step {row['step']}", f"#{number}", tags, reward, tags[0], len(row["completion"]), texts, scores)
+    item.facts = [(name, str(row[name])) for name in ("role", "task", "answer") if row[name]]
+    return item
+
+
+def _at(config: Row, key: str) -> Any:
+    found: Any = config
+    for name in key.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _time(seconds: float) -> str:
+    minutes, left = divmod(int(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {left} s"

@@ -1,0 +1,15 @@
+"""Finished runs as one self-contained HTML page: `verikit report RUN… --html OUT.html`.
+
+model.py    what a page is made of, as plain data
+kinds.py    which folder is which kind of run, and what collects it
+score.py    a score run (seen.py counts over its rows); other kinds' collectors live beside what writes their folders
+curves.py   charts that several kinds share
+items.py    samples: tags, and how much of their text is kept
+compare.py  several runs side by side
+page.py     data and assets to HTML; charts and the sample browser are drawn by the page's own script
+"""
+
+from verikit.report.compare import report
+from verikit.report.model import SAMPLES, Options
+
+__all__ = ["SAMPLES", "Options", "report"]

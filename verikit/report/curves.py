@@ -1,0 +1,130 @@
+"""Charts that several kinds of runs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from verikit.report.model import Chart, Figure, Number, Series
+from verikit.stats import wilson
+from verikit.stats.intervals import Mean
+from verikit.types import PASS_MARK
+
+BINS = 24
+Row = Mapping[str, Any]
+OVER_K = {
+    "pass": "any of k is right",
+    "bon": "the best of k by the ranking is right",
+    "maj": "the majority answer of k is right",
+    "wmaj": "the majority answer, votes weighted by the ranking, is right",
+}
+"""Metrics over k, and what each means."""
+
+
+def estimate(label: str, row: Row, note: str = "") -> Figure:
+    """A figure from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
+    low, high = row["low"], row["high"]
+    return Figure(label, row["value"], low, high, percent=low >= 0 and high <= 1, note=note)
+
+
+def share(label: str, value: float | None, n: int, note: str = "") -> Figure:
+    """A figure from a share of n things, with Wilson's interval."""
+    if value is None or not n:
+        return Figure(label, None, note=note)
+    found = wilson(value * n, n)
+    return Figure(label, value, found.low, found.high, note=note)
+
+
+def over_k(metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k candidates") -> Chart | None:
+    """pass@k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
+    found: dict[str, list[tuple[int, Row]]] = {name: [] for name in OVER_K}
+    for metric, row in metrics.items():
+        name, _, k = metric.partition("@")
+        if name in found and k:
+            found[name].append((int(k), row))
+    series = []
+    for name, rows in found.items():
+        if rows:
+            rows.sort(key=itemgetter(0))
+            series.append(Series(f"{name}@k", [(k, row["value"], row["low"], row["high"]) for k, row in rows]))
+    if max((len(one.points) for one in series), default=0) < 2:
+        return None
+    percent = all(low >= 0 and high <= 1 for one in series for _, _, low, high in one.points)  # type: ignore[operator]
+    note = "; ".join(f"{name}@k: {text}" for name, text in OVER_K.items() if found[name])
+    return Chart(key, title, "k", "right", series, percent=percent, log=True, note=note)
+
+
+def histogram(
+    key: str,
+    title: str,
+    x: str,
+    y: str,
+    values: Mapping[str, Sequence[float]],
+    within: tuple[float, float] | None = None,
+) -> Chart | None:
+    """Counts in equal bins, one set for each name; None where all values are one, or only 0 and 1.
+
+    With `within` the bins are tenths of that range.
+    """
+    known = [value for some in values.values() for value in some]
+    if not known or min(known) == max(known) or (within is None and set(known) == {0, 1}):
+        return None
+    low, high = within or (min(known), max(known))
+    width = (high - low) / (10 if within else BINS)
+    if within is None and all(value == int(value) for value in known) and high - low < BINS:
+        low, high, width = low - 0.5, high + 0.5, 1.0
+    bins = round((high - low) / width)
+    series = []
+    for name, some in values.items():
+        counts = [0] * bins
+        for value in some:
+            counts[min(bins - 1, int((value - low) / width))] += 1
+        points = [(low + i * width, low + (i + 1) * width, count) for i, count in enumerate(counts)]
+        if some:
+            series.append(Series(name, points))
+    return Chart(key, title, x, y, series, kind="histogram")
+
+
+def forest(
+    key: str, title: str, x: str, figures: Iterable[Figure], reference: Number = None, note: str = ""
+) -> Iterator[Chart]:
+    """Figures with their intervals, a row each; nothing where none has a value."""
+    known = [one for one in figures if one.value is not None]
+    if not known:
+        return
+    series = [Series(one.label, [(one.value, one.low, one.high)]) for one in known]
+    percent = all(one.percent for one in known)
+    yield Chart(key, title, x, "", series, kind="forest", percent=percent, reference=reference, note=note)
+
+
+class StepMeans:
+    """Mean step score at each position, apart for right and wrong solutions: what a process reward model sees where."""
+
+    MOST = 64
+
+    def __init__(self) -> None:
+        self._means: dict[str, list[Mean]] = {"right": [], "wrong": []}
+
+    def add(self, steps: Sequence[Row], right: bool) -> None:
+        """Count one solution's steps; those without a value are left out."""
+        means = self._means["right" if right else "wrong"]
+        for place, step in enumerate(steps[: self.MOST]):
+            if place == len(means):
+                means.append(Mean())
+            if step["value"] is not None:
+                means[place].add(step["value"])
+
+    def chart(self, name: str) -> Chart | None:
+        """The means with their intervals; None where no solution had two steps."""
+        series = []
+        for verdict, means in self._means.items():
+            found = [(place, mean.estimate()) for place, mean in enumerate(means, 1) if mean.n]
+            if found:
+                series.append(Series(verdict, [(place, one.value, one.low, one.high) for place, one in found]))
+        if max((len(one.points) for one in series), default=0) < 2:
+            return None
+        note = f"later positions rest on fewer solutions; a step counts as good from {PASS_MARK}"
+        return Chart(
+            f"steps/{name}", f"Step scores: {name}", "step", "mean score", series, reference=PASS_MARK, note=note
+        )

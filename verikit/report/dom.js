@@ -1,0 +1,49 @@
+// Elements are made by name and filled by textContent: a text never becomes markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function el(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function filled(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+// Numbers.
+
+const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+function digits(value) {
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e15) return plain.format(value);
+  if (size >= 1000) return plain.format(value);
+  if (size >= 1e-3) return String(Number(value.toPrecision(4)));
+  return size === 0 ? "0" : value.toExponential(1);
+}
+
+function number(value, percent) {
+  if (value === null || value === undefined) return "\u2013";
+  return percent ? `${(100 * value).toFixed(1)} %` : digits(value);
+}
+
+function interval(low, high, percent) {
+  if (low === null || low === undefined) return "";
+  if (!percent) return `${digits(low)} to ${digits(high)}`;
+  const places = 100 * (high - low) >= 5 ? 0 : 1;
+  return `${(100 * low).toFixed(places)} to ${(100 * high).toFixed(places)}`;
+}
+
+function many(count, what) {
+  return `${plain.format(count)} ${what}${count === 1 ? "" : "s"}`;
+}

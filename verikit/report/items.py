@@ -1,0 +1,120 @@
+"""Samples for the browser: what they are tagged with, and how much of their text a page holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from verikit.report.model import DIFFERS, RIGHT, UNSCORED, VERDICTS, WRONG, Item, Run, Text
+from verikit.types import PASS_MARK, Prompt
+
+LONGEST = 20_000
+"""Characters of one text that a page holds."""
+SHORTEST = 500
+EXTRACTED, STEP = 300, 2000
+"""Characters of an extracted answer that are kept, and of a step's."""
+BUDGET = 40_000_000
+"""Characters of all texts of a page; with more of them, each is cut shorter."""
+TAIL = 4
+"""One part in so many of what is kept is the end: final answers stand there."""
+Row = Mapping[str, Any]
+
+
+def verdict_of(value: float | None) -> str:
+    """Right, wrong or unscored."""
+    return UNSCORED if value is None else RIGHT if value >= PASS_MARK else WRONG
+
+
+def leaves(row: Row, prefix: str = "") -> Iterator[tuple[str, Row]]:
+    """The scores of a score row that have no parts themselves, by their path; none if the row has no parts."""
+    for name, part in row.get("parts", {}).items():
+        path = f"{prefix}{name}"
+        if part.get("parts"):
+            yield from leaves(part, f"{path}/")
+        else:
+            yield path, part
+
+
+def scored(row: Row, name: str = "score") -> Iterator[tuple[str, Row]]:
+    """A score row and all its parts, by their names."""
+    yield name, row
+    for inner, part in row.get("parts", {}).items():
+        yield from scored(part, inner)
+
+
+def disagree(row: Row) -> bool:
+    """Whether one part of a score row is right and another wrong."""
+    found = {part["value"] >= PASS_MARK for _, part in leaves(row) if part["value"] is not None}
+    return len(found) == 2
+
+
+def lengths(items: Iterable[Item]) -> dict[str, list[float]]:
+    """Lengths of the right and of the wrong samples."""
+    found: dict[str, list[float]] = {RIGHT: [], WRONG: []}
+    for item in items:
+        if item.length and item.tags[0] in found:
+            found[item.tags[0]].append(item.length)
+    return found
+
+
+def spread(count: int, wanted: int) -> int:
+    """Every how many-th of `count` things to keep, so that at most `wanted` are kept."""
+    return max(1, -(-count // wanted))
+
+
+def cut(text: Text, limit: int) -> Text:
+    """A text of at most so many characters: its beginning and its end."""
+    if len(text.head) <= limit:
+        return text
+    tail = limit // TAIL
+    head, end = text.head[: limit - tail], text.head[len(text.head) - tail :]
+    return replace(text, head=head, tail=end, omitted=len(text.head) - limit)
+
+
+def shortened(row: Row, most: int = EXTRACTED) -> dict[str, Any]:
+    """A score row whose extracted answers, which may be whole texts, are cut; also those of its parts and steps."""
+    found = dict(row)
+    if len(answer := row.get("answer") or "") > most:
+        found["answer"] = answer[:most] + "…"
+    if "parts" in row:
+        found["parts"] = {name: shortened(part, most) for name, part in row["parts"].items()}
+    if "steps" in row:
+        found["steps"] = [shortened(step, STEP) for step in row["steps"]]
+    return found
+
+
+def fit(runs: Iterable[Run]) -> None:
+    """Cut all texts so that the page stays within its budget; the same prompt counts once."""
+    items = [item for run in runs for item in run.items]
+    lengths = [len(head) for head in {text.head for item in items for text in item.texts}]
+    limit = LONGEST
+    while limit > SHORTEST and sum(min(length, limit) for length in lengths) > BUDGET:
+        limit //= 2
+    for item in items:
+        item.texts = [cut(text, limit) for text in item.texts]
+        item.scores = {name: shortened(score) for name, score in item.scores.items()}
+
+
+def mark_differences(runs: Iterable[Run]) -> None:
+    """Tag what two runs of one kind say otherwise of the same candidate."""
+    said: dict[tuple[str, str, str], set[str]] = {}
+    runs = list(runs)
+    for run in runs:
+        for item in run.items:
+            said.setdefault((run.kind, item.id, item.label), set()).update(_verdict(item))
+    for run in runs:
+        for item in run.items:
+            if len(said[run.kind, item.id, item.label]) > 1:
+                item.tags.append(DIFFERS)
+
+
+def _verdict(item: Item) -> Iterator[str]:
+    return (tag for tag in item.tags if tag in VERDICTS)
+
+
+def conversation(prompt: Prompt) -> str:
+    """A prompt as it is shown: its text, or each turn under its role."""
+    if isinstance(prompt, str):
+        return prompt
+    return "\n\n".join(f"{message['role']}: {message['content']}" for message in prompt)

@@ -1,0 +1,101 @@
+"""Kinds of runs: which file tells one, and what collects it. Collectors live with what writes the folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from verikit.errors import UsageError
+from verikit.report.model import Options, Run
+
+Collector = Callable[[Path, Options], Run]
+
+
+class Kind(NamedTuple):
+    """One kind of run."""
+
+    name: str
+    file: str
+    """Only a folder of this kind has it."""
+    collector: str
+    """`module:attribute` of a `Collector`."""
+
+
+KINDS = (
+    Kind("score", "scores.jsonl", "verikit.report.score:collect"),
+    Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
+    Kind("eval", "results.json", "verikit.evals.page:collect"),
+    Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
+)
+
+
+def runs_in(path: Path) -> list[Path]:
+    """The folder itself, or the runs in it if it is none: `runs/`, or a suite of several models."""
+    if _kind(path) is None and path.is_dir():
+        return sorted(folder for folder in path.iterdir() if _kind(folder) is not None) or [path]
+    return [path]
+
+
+def _kind(run: Path) -> Kind | None:
+    return next((kind for kind in KINDS if (run / kind.file).exists()), None)
+
+
+def collect(run: Path, options: Options) -> Run:
+    """Read one run's folder.
+
+    Raises:
+        UsageError: it is no run's folder, not finished, or damaged.
+    """
+    kind = _kind(run)
+    if kind is None:
+        read_json(run, "summary.json")
+        raise UsageError(f"{run} is no run of a known kind", hint=f"one of {', '.join(kind.name for kind in KINDS)}")
+    module, _, attribute = kind.collector.partition(":")
+    collector: Collector = getattr(import_module(module), attribute)
+    try:
+        return collector(run, options)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
+
+
+def read_json(run: Path, name: str) -> Any:
+    """A JSON file of a run's folder.
+
+    Raises:
+        UsageError: there is no such file, or it can't be read; says whether the run is unfinished.
+    """
+    try:
+        return json.loads((run / name).read_bytes())
+    except FileNotFoundError:
+        unfinished = (run / "config.json").exists()
+        problem = "the run is not finished" if unfinished else "no run's folder"
+        hint = "run the same `verikit score` again: it goes on where it stopped" if unfinished else "give -o's folder"
+        raise UsageError(f"{run}: {problem}", hint=hint) from None
+    except NotADirectoryError:
+        raise UsageError(f"{run} is a file", hint="give a run's folder: score's -o") from None
+    except OSError as error:
+        raise UsageError(f"{run / name}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"{run / name} is damaged: {error}") from None
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a log; none if there is no such file.
+
+    Raises:
+        UsageError: a line is no JSON object.
+    """
+    if not path.exists():
+        return
+    with open(path, "rb") as stream:
+        for number, data in enumerate(stream, 1):
+            try:
+                row = json.loads(data)
+            except ValueError as error:
+                raise UsageError(f"{path}:{number}: {error}") from None
+            if not isinstance(row, dict):
+                raise UsageError(f"{path}:{number}: no JSON object")
+            yield row

@@ -1,0 +1,152 @@
+"""What a page is made of: runs, each with figures, charts, tables and samples. Plain data; only `page` knows HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Number = float | int | None
+RIGHT, WRONG, UNSCORED = "right", "wrong", "unscored"
+DISAGREE, SELECTED, DIFFERS = "disagree", "selected", "differs"
+
+
+SAMPLES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A headline number with its 95 % interval."""
+
+    label: str
+    value: Number
+    low: Number = None
+    high: Number = None
+    percent: bool = True
+    note: str = ""
+
+
+Cell = str | float | int | Figure | None
+RANKED_BY = "ranked by"
+"""Name of a sample's score that orders candidates and says nothing of right and wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line, one set of bars, or one row of a chart."""
+
+    name: str
+    points: Sequence[tuple[Number, ...]]
+    """`line`: x, y, and the band's low and high or None; `histogram`: from, to, count; `forest`: value, low, high."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart; charts of one `key` in several runs are laid over each other."""
+
+    key: str
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    kind: Literal["line", "histogram", "forest"] = "line"
+    percent: bool = False
+    """The values are shares, shown in percent."""
+    log: bool = False
+    """x is on a scale of powers of two."""
+    reference: Number = None
+    """A value to compare with, drawn as a line."""
+    note: str = ""
+    more: bool = False
+    """Folded away until asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; numbers are right-aligned."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of a sample under its heading; of a very long one, the beginning and the end."""
+
+    title: str
+    head: str
+    tail: str = ""
+    omitted: int = 0
+    """Characters between head and tail that are not in the page."""
+
+
+@dataclass(slots=True)
+class Item:
+    """One sample of the browser."""
+
+    id: str
+    """Of the prompt."""
+    label: str
+    """What tells it from the others of the same prompt."""
+    tags: list[str]
+    """What filters find it by; keys of `FILTERS`."""
+    value: Number
+    verdict: str
+    """A word or two: what came out."""
+    length: int
+    texts: Sequence[Text] = ()
+    """The first is the prompt, the second what was scored."""
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    """By name: scores in the form of scores.jsonl, with their parts and steps."""
+    facts: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Run:
+    """One run's part of the page."""
+
+    name: str
+    kind: str
+    title: str
+    facts: Sequence[tuple[str, str]] = ()
+    """What was run, in a few lines."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The whole configuration; what differs between runs is shown."""
+    notices: list[str] = field(default_factory=list)
+    """What a reader must know before believing the figures."""
+    figures: Sequence[Figure] = ()
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Table] = ()
+    items: list[Item] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller wants of a page."""
+
+    data: Sequence[str] = ()
+    """Files that hold the texts, in place of those that a run's configuration names."""
+    samples: int = SAMPLES
+    """Samples of one run that are in the page, at most."""
+
+
+FILTERS: Mapping[str, tuple[str, str]] = {
+    RIGHT: ("Right", "value of at least 0.5"),
+    WRONG: ("Wrong", "value below 0.5"),
+    "first": ("First wins", "the judge prefers the first model's answer"),
+    "tie": ("Tie", "no preference, or the two orders disagree"),
+    "second": ("Second wins", "the judge prefers the second model's answer"),
+    UNSCORED: ("Unscored", "no value: our fault or the data's, or the verifier does not apply"),
+    DISAGREE: ("Verifiers disagree", "one part says right, another says wrong"),
+    "orders": ("Orders disagree", "the verdict depends on which answer was shown first"),
+    "against": ("Against the label", "the verdict is not that of the label"),
+    DIFFERS: ("Runs differ", "another run says otherwise of the same candidate"),
+    SELECTED: ("Selected", "the candidate that the selector kept"),
+    "unfinished": ("Unfinished", "cut off at the length limit"),
+}
+"""Every tag: its name in the page, and what it means."""
+VERDICTS = (RIGHT, WRONG, "first", "tie", "second", UNSCORED)
+"""Tags of which a sample has one."""

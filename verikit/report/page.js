@@ -1,0 +1,113 @@
+// The page: what was run, the figures, charts and tables of each run, several runs side by side, and the samples.
+
+const FIGURES = 8; // a strip of more is no headline; the charts and tables have them all
+const NOTICES = 4;
+const data = JSON.parse(document.getElementById("data").textContent);
+
+function cell(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return digits(value);
+  if (typeof value === "object") {
+    const range = interval(value.low, value.high, value.percent);
+    return number(value.value, value.percent) + (range ? ` [${range}]` : "");
+  }
+  return value;
+}
+
+function grid(table) {
+  const shown = table.rows.map((row) => row.map(cell));
+  const numeric = table.columns.map((_, i) => shown.every((row) => /^$|^\u2013|^[-\u2212]?[\d.,]+(e-?\d+)?( ?%)?( \[.*\])?$/.test(row[i])));
+  const align = (i) => (numeric[i] && i > 0 ? "number" : null);
+  const head = el("tr", {}, ...table.columns.map((name, i) => el("th", { scope: "col", class: align(i) }, name)));
+  const rows = shown.map((row) =>
+    el("tr", {}, ...row.map((text, i) => (i ? el("td", { class: align(i) }, text) : el("th", { scope: "row" }, text)))));
+  const held = el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": table.title ?? "Numbers" }, held);
+}
+
+function tableSection(table) {
+  return el("section", { class: "table" }, el("h3", {}, table.title), grid(table),
+    table.note ? el("p", { class: "note" }, table.note) : null);
+}
+
+function pairs(rows) {
+  return el("dl", { class: "facts" }, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
+function headline(figures) {
+  const cards = figures.map((one) => {
+    const range = interval(one.low, one.high, one.percent);
+    return el("div", { class: "figure" },
+      el("dt", {}, one.label), el("dd", {}, number(one.value, one.percent)),
+      el("dd", { class: "range" }, range ? `95 %: ${range}` : ""), one.note ? el("dd", { class: "note" }, one.note) : null);
+  });
+  return el("dl", { class: "figures" }, ...cards);
+}
+
+function notices(texts) {
+  const list = (some) => el("ul", {}, ...some.map((text) => el("li", {}, text)));
+  const rest = texts.slice(NOTICES);
+  const more = rest.length ? el("details", {}, el("summary", {}, `${rest.length} more`), list(rest)) : null;
+  return el("aside", { class: "notices", "aria-label": "Notices" }, list(texts.slice(0, NOTICES)), more);
+}
+
+function folded(title, fill) {
+  const details = el("details", { class: "more" }, el("summary", {}, title));
+  details.addEventListener("toggle", () => details.append(...fill()), { once: true });
+  return details;
+}
+
+function charts(some) {
+  return el("div", { class: "charts" }, ...some.map(chartFigure));
+}
+
+function flat(settings, prefix = "") {
+  return Object.entries(settings).flatMap(([name, value]) => {
+    const path = prefix ? `${prefix}.${name}` : name;
+    const inner = value !== null && typeof value === "object" && !Array.isArray(value);
+    if (inner && Object.keys(value).length) return flat(value, path);
+    return [[path, inner || value === null ? "" : Array.isArray(value) ? value.map(String).join(", ") : String(value)]];
+  });
+}
+
+function runSection(run, place) {
+  const section = el("section", { class: "run", id: `run-${place}` },
+    el("header", {}, el("h2", {}, run.name), el("span", { class: "kind" }, run.kind)), pairs(run.facts));
+  if (run.notices.length) section.append(notices(run.notices));
+  if (run.figures.length && run.figures.length <= FIGURES) section.append(headline(run.figures));
+  const main = run.charts.filter((chart) => !chart.more);
+  if (main.length) section.append(charts(main));
+  section.append(...run.tables.filter((table) => !table.more).map(tableSection));
+  const rest = run.charts.filter((chart) => chart.more);
+  if (rest.length) section.append(folded(`${many(rest.length, "more chart")}`, () => [charts(rest)]));
+  for (const table of run.tables.filter((one) => one.more))
+    section.append(folded(table.title, () => [grid(table), table.note ? el("p", { class: "note" }, table.note) : ""]));
+  const settings = flat(run.settings);
+  if (settings.length)
+    section.append(folded("Settings", () => [grid({ title: "Settings", columns: ["setting", "value"], rows: settings })]));
+  return section;
+}
+
+function together(same, place) {
+  const section = el("section", { class: "run", id: `together-${place}` },
+    el("header", {}, el("h2", {}, "Side by side"), el("span", { class: "kind" }, same.kind)));
+  if (!same.tables.length && !same.charts.length) section.append(el("p", { class: "empty" }, "These runs have no figure in common."));
+  section.append(...same.tables.slice(0, -1).map(tableSection));
+  if (same.charts.length) section.append(charts(same.charts));
+  section.append(...same.tables.slice(-1).map(tableSection));
+  return section;
+}
+
+function build() {
+  const links = data.runs.map((run, i) => el("a", { href: `#run-${i}` }, run.name));
+  if (data.together.length) links.unshift(el("a", { href: "#together-0" }, "Side by side"));
+  links.push(el("a", { href: "#samples" }, "Samples"));
+  document.getElementById("page").replaceChildren(
+    el("header", { class: "top" }, el("h1", {}, "verikit report"), el("nav", { "aria-label": "Sections" }, ...links)),
+    ...data.together.map(together),
+    ...data.runs.map(runSection),
+    browser(data));
+  document.documentElement.dataset.ready = "true";
+}
+
+build();

@@ -1,0 +1,88 @@
+"""One self-contained HTML page: data as an inert JSON island, our own script and style held by their hashes.
+
+What models wrote is data only. The island can't be left (every `<`, `>` and `&` in it is escaped), the script puts text
+on the page by `textContent` alone, and the page's own policy lets nothing else run and nothing be loaded.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from verikit.report.model import FILTERS, VERDICTS, Item, Run, Text
+
+SCRIPTS = ("dom.js", "charts.js", "browser.js", "sample.js", "page.js")
+_ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+
+
+def render(title: str, runs: Sequence[Run], together: Sequence[Mapping[str, Any]]) -> bytes:
+    """The page in UTF-8; `together` holds charts and tables of several runs of a kind."""
+    strings = _Strings()
+    content = {
+        "title": title,
+        "together": together,
+        "runs": [_plain(run, strings) for run in runs],
+        "filters": FILTERS,
+        "verdicts": VERDICTS,
+        "strings": strings.texts,
+    }
+    style = _asset("page.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, SCRIPTS)) + "\n})();\n"
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "POLICY": policy,
+        "TITLE": html.escape(title),
+        "STYLE": style,
+        "DATA": json.dumps(content, default=_slots, separators=(",", ":"), allow_nan=False).translate(_ESCAPED),
+        "SCRIPT": script,
+    }
+    pieces = _asset("page.html").split("%%")
+    return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces)).encode("utf-8", "replace")
+
+
+class _Strings:
+    """Texts, each held once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str) -> int:
+        if text not in self._places:
+            self._places[text] = len(self.texts)
+            self.texts.append(text)
+        return self._places[text]
+
+
+def _plain(run: Run, strings: _Strings) -> dict[str, Any]:
+    return _slots(run) | {"items": [_item(item, strings) for item in run.items]}
+
+
+def _item(item: Item, strings: _Strings) -> dict[str, Any]:
+    return _slots(item) | {"texts": [_text(text, strings) for text in item.texts]}
+
+
+def _text(text: Text, strings: _Strings) -> list[Any]:
+    whole: list[Any] = [text.title, strings.place(text.head)]
+    return [*whole, strings.place(text.tail), text.omitted] if text.omitted else whole
+
+
+def _slots(value: Any) -> dict[str, Any]:
+    """The fields of one of `model`'s classes."""
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+def _asset(name: str) -> str:
+    return (files("verikit.report") / name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,179 @@
+"""A score run's folder, for the page: every score is read once; the texts come from the file that was scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import UsageError
+from verikit.readers import Reader
+from verikit.report.curves import estimate, histogram, over_k
+from verikit.report.items import conversation, disagree, lengths, spread, verdict_of
+from verikit.report.kinds import read_json
+from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Figure, Item, Options, Run, Table, Text
+from verikit.report.seen import Seen
+from verikit.scoring.chunk import ERRORS, SCORES
+from verikit.scoring.chunk import SELECTED as SELECTIONS
+from verikit.scoring.folder import PROGRESS, Commit
+from verikit.scoring.input import Input
+from verikit.scoring.plan import Plan
+from verikit.scoring.rows import read_rows
+from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
+from verikit.text import accepted
+from verikit.types import Group
+
+Row = Mapping[str, Any]
+BAD_ROWS = 20
+"""Rows that could not be read and are shown."""
+
+
+def collect(run: Path, options: Options) -> Run:
+    """Read a score run.
+
+    Raises:
+        UsageError: it is not finished or damaged, or a file of `options.data` is not the one that was scored.
+    """
+    summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
+    plan = Plan(**{name: config[name] for name in Plan.model_fields if name in config})
+    page = Run(run.name, "score", plan.verifier, settings=_settings(run, config))
+    page.facts = list(_facts(summary, plan))
+    page.notices = [f"{count:,} unscored: {reason}" for reason, count in summary["unscored_reasons"].items()]
+    if summary["bad_rows"]:
+        page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no figure")
+    source = _source(run, plan, config, options, page.notices)
+    seen = Seen()
+    every = spread(summary["candidates"], options.samples)
+    selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
+    asked = _groups(source, plan)
+    for number, (line, rows) in enumerate(groupby(read_rows(run / SCORES), key=itemgetter("line"))):
+        scores = list(rows)
+        seen.add(scores)
+        if number % every == 0:
+            group = next((group for at, group in asked if at == line), None)
+            page.items += _items(scores, group, selected.get(line))
+    if every > 1:
+        page.notices.append(
+            f"the samples below are those of every {every}th prompt, {len(page.items):,} of "
+            f"{summary['candidates']:,} candidates; all figures and charts are of all of them"
+        )
+    page.figures = list(_figures(summary, plan))
+    page.charts = list(_charts(summary["metrics"], plan, seen, page.items))
+    page.tables = [*_metrics(summary["metrics"]), *seen.tables(), *_bad_rows(run)]
+    return page
+
+
+def _settings(run: Path, config: Row) -> dict[str, Any]:
+    environment = read_json(run, ENVIRONMENT) if (run / ENVIRONMENT).exists() else {}
+    return {**config, **({"environment": environment} if environment else {})}
+
+
+def _facts(summary: Row, plan: Plan) -> Iterator[tuple[str, str]]:
+    yield "verifier", plan.verifier
+    if plan.by:
+        yield "ranked by", plan.by
+    if plan.select:
+        yield "selector", plan.select
+    yield "prompts", f"{summary['prompts']:,}"
+    yield "candidates", f"{summary['candidates']:,}"
+    yield "unscored", f"{summary['unscored']:,}"
+
+
+def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
+    metrics = summary["metrics"]
+    if "mean" in metrics:
+        yield estimate("Mean of one candidate", metrics["mean"])
+    if "selected" in metrics:
+        yield estimate(f"Selected by {plan.select}", metrics["selected"])
+    ks = [int(name.partition("@")[2]) for name in metrics if name.startswith("pass@")]
+    for name in ("pass", "bon", "maj") if ks and max(ks) > 1 else ():
+        if row := metrics.get(f"{name}@{max(ks)}"):
+            yield estimate(f"{name}@{max(ks)}", row)
+
+
+def _charts(metrics: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iterator[Chart]:
+    charts = (
+        over_k(metrics),
+        *(steps.chart(name if name != "score" else plan.verifier) for name, steps in seen.steps.items()),
+        histogram("by", f"Ranking score: {plan.by}", "ranking score", "candidates", seen.by),
+        histogram("values", "Scores", "score", "candidates", {"scored": seen.values}),
+        histogram(
+            "prompts",
+            "How hard the prompts are",
+            "share of a prompt's candidates right",
+            "prompts",
+            seen.prompts,
+            within=(0.0, 1.0),
+        ),
+        histogram("lengths", "Length", "characters", "candidates", lengths(items)),
+    )
+    yield from filter(None, charts)
+
+
+def _metrics(metrics: Row) -> Iterator[Table]:
+    rows = [
+        (name, row["value"], row["low"], row["high"], row["n"], row["left_out"], row["method"])
+        for name, row in metrics.items()
+    ]
+    columns = ("metric", "value", "low", "high", "prompts", "left out", "interval")
+    note = "95 % intervals over prompts; left out: prompts with fewer than k scored candidates, or without a ranking"
+    yield Table("Every metric", columns, rows, note, more=True)
+
+
+def _bad_rows(run: Path) -> Iterator[Table]:
+    rows = [(row["line"], row["field"], row["error"]) for row in read_rows(run / ERRORS)]
+    if rows:
+        note = f"the first {BAD_ROWS} of {len(rows):,}" if len(rows) > BAD_ROWS else ""
+        yield Table("Rows that could not be read", ("line", "field", "problem"), rows[:BAD_ROWS], note)
+
+
+def _items(scores: Sequence[Row], group: Group | None, selected: int | None) -> Iterator[Item]:
+    for row in scores:
+        score = {key: value for key, value in row.items() if key not in ("id", "line", "index", "by")}
+        tags = [verdict_of(row["value"])]
+        tags += [DISAGREE] * disagree(row) + [SELECTED] * (row["index"] == selected)
+        shown = {"score": score} | ({RANKED_BY: row["by"]} if "by" in row else {})
+        verdict = row["status"] if row["value"] is None else tags[0]
+        label = f"#{row['index']}" if len(scores) > 1 else ""
+        item = Item(row["id"], label, tags, row["value"], verdict, 0, scores=shown)
+        if group is not None:
+            completion = group.completions[row["index"]]
+            item.length = len(completion)
+            item.texts = [Text("Prompt", conversation(group.prompt)), Text("Candidate", completion)]
+            if gold := accepted(group.answer):
+                item.facts = [("gold answer", " or ".join(gold))]
+        yield item
+
+
+def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[str]) -> str | None:
+    """The file with the texts: where it was, else one of the caller's; None if there is none, which is said.
+
+    Raises:
+        UsageError: none of the files that the caller named is the one that was scored.
+    """
+    commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
+    problem = "the run read its input from stdin, or does not say where it lay"
+    for path in filter(None, (config.get("input"), *options.data)):
+        try:
+            Input(path, plan).skip(commit)
+        except UsageError as error:
+            problem = str(error)
+        else:
+            return str(path)
+    hint = "give the file that was scored with --data"
+    if options.data:
+        raise UsageError(f"{run}: {problem}", hint=hint)
+    notices.append(f"the candidates' texts are not here: {problem}; {hint}")
+    return None
+
+
+def _groups(path: str | None, plan: Plan) -> Iterator[tuple[int, Group]]:
+    """The groups of the file with the number of their last row, as the run numbered them."""
+    if path is not None:
+        reader = Reader(path, plan.format, plan.mapping)
+        for line, item in reader.items(reader.rows()):
+            if isinstance(item, Group):
+                yield line, item
