@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from verikit.engines.types import EnginePrompt, Generation, Request
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
 from verikit.trainers.recipes.spice.checks import Equality, check
-from verikit.trainers.recipes.spice.corpus import open_corpus, segment
+from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import Invalid, Kind, Question, parse_free_form, parse_kind, parse_mcq
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.problems import read_held_out
@@ -42,12 +42,14 @@ class Spice(Recipe):
         self._figures: dict[str, float] = {}
         self._judging: list[float] = []
 
-    def load_corpus(self) -> Sequence[str] | Any:
-        """Open the documents.
+    def load_corpus(self) -> Sequence[str] | Corpus:
+        """Open the documents; where none is shown, there is an empty one.
 
         Raises:
             ConfigError: there are none.
         """
+        if not self.options.use_documents:
+            return [""]
         return open_corpus(self.options.corpus, self.options.text_key, self.setting.folder)
 
     def load_held_out(self) -> list[Question]:

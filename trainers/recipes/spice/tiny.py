@@ -142,7 +142,7 @@ class SpiceTiny(Spice):
     def gate(self, sampler: Sampler) -> float:
         """Return the Challenger's share of valid questions."""
         draw = random.Random(f"{self.setting.seed} gate")
-        challenges = [Challenge(text, self._kind(draw), []) for text in self.corpus]
+        challenges = [Challenge(self.corpus[place], self._kind(draw), []) for place in range(len(self.corpus))]
         self.challenge(sampler, challenges)
         attempts = [attempt for one in challenges for attempt in one.attempts]
         return sum(one.question is not None for one in attempts) / len(attempts)
