@@ -18,8 +18,8 @@ from verikit.trainers.run import read_log
 
 SHORT = {
     "absolute-zero-tiny": {
-        "options.batch": 2, "options.seed_factor": 1, "options.seed_tries": 2, "options.estimates": 2,
-        "options.rollouts": 2, "options.held_out_size": 2,
+        "options.batch": 2, "options.seed_factor": 1, "options.seed_tries": 1, "options.estimates": 2,
+        "options.rollouts": 1, "options.held_out_size": 1,
     },
     "spice-tiny": {"options.documents": 2, "options.attempts": 2, "options.group": 2, "options.held_out_size": 4},
 }  # fmt: skip
@@ -34,7 +34,7 @@ def made(name, **options):
 
 
 def short(name, **changes):
-    common = {"warmup.steps": 3, "warmup.gate": 0, "run.steps": 3, "run.save_every": 1, "run.samples_every": 1}
+    common = {"warmup.steps": 3, "warmup.gate": 0, "run.steps": 3, "run.save_every": 1, "run.evaluate_every": 0}
     wanted = common | SHORT[name] | {key.replace("__", "."): value for key, value in changes.items()}
     return load_config(name, [f"{key}={json.dumps(value)}" for key, value in wanted.items()])
 
@@ -142,7 +142,7 @@ def test_spice_s_challenger_can_t_claim_what_its_quotes_don_t_say():
 
 @pytest.mark.slow
 def test_absolute_zero_learns_every_task(tmp_path):
-    config = load_config("absolute-zero-tiny", ["run.steps=30", "run.evaluate_every=30"])
+    config = load_config("absolute-zero-tiny", ["run.steps=20", "run.evaluate_every=20"])
     train(tmp_path / "run", config)
     rows = [row for row in read_log(tmp_path / "run" / "metrics.jsonl") if "held-out/accuracy" in row]
     for task in ("deduction", "abduction", "induction"):
@@ -151,7 +151,7 @@ def test_absolute_zero_learns_every_task(tmp_path):
 
 @pytest.mark.slow
 def test_spice_learns_what_it_is_never_asked(tmp_path):
-    config = load_config("spice-tiny", ["run.steps=160", "run.evaluate_every=160"])
+    config = load_config("spice-tiny", ["run.steps=100", "run.evaluate_every=100"])
     train(tmp_path / "run", config)
     rows = [row for row in read_log(tmp_path / "run" / "metrics.jsonl") if "held-out/accuracy" in row]
     assert rows[-1]["held-out/accuracy"] >= rows[0]["held-out/accuracy"] + 0.15
