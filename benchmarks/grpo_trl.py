@@ -28,7 +28,7 @@ from typing import Any
 
 CASES: dict[str, dict[str, Any]] = {
     "8 rows": {"prompts": 2, "samples": 4, "new": 32, "steps": 9, "bar": 1.75, "aim": 3.0},
-    "128 rows": {"prompts": 8, "samples": 16, "new": 32, "steps": 4, "bar": 1.3, "aim": 2.0},
+    "128 rows": {"prompts": 8, "samples": 16, "new": 32, "steps": 9, "bar": 1.3, "aim": 2.0},
     "vocabulary": {"prompts": 2, "samples": 8, "new": 96, "steps": 3, "vocabulary": 32_000, "bar": 2.8, "aim": 5.0},
 }
 """`8 rows` and `128 rows` sample from the warmed-up arithmetic model, `vocabulary` from a random one of 32k tokens."""
@@ -128,7 +128,7 @@ def ours(case: str, folder: Path, micro: str, recipe_steps: int) -> dict[str, An
         "optimizer.lr": RATE, "optimizer.warmup_steps": 0, "precision.checkpointing": False,
         "run.steps": 10**6,
         "run.evaluate_every": 0, "run.save_every": 10**6, "run.samples_every": 0,
-        "batch.tokens": {"whole": 10**6}.get(micro, 1024),
+        "batch.tokens": {"whole": 10**6}.get(micro, 1024 if case == "vocabulary" else 2048),
     }  # fmt: skip
     config = load_config("math", [f"{key}={json.dumps(value)}" for key, value in changes.items()])
     opened = RunFolder(folder / f"ours-{os.getpid()}")

@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from verikit.engines import Engine, Request
 from verikit.errors import SchemaError, UsageError, VerikitError
@@ -20,26 +21,27 @@ from verikit.types import Message, Prompt
 class Opponents:
     """Answers by model and prompt, kept in a file that is only appended to."""
 
-    def __init__(self, path: str | Path, *, max_tokens: int = 2048) -> None:
-        """Read the file; none yet is an empty one.
+    def __init__(self, path: str | Path | None = None, *, max_tokens: int = 2048) -> None:
+        """Read the file; none yet is an empty one. Without a path answers are kept in memory only.
 
         Raises:
             UsageError: it can't be read.
             SchemaError: a row is not an answer.
         """
-        self._path, self._max_tokens = Path(path), max_tokens
+        self._path, self._max_tokens = None if path is None else Path(path), max_tokens
         self._answers: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
         try:
-            lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+            content = self._path.read_bytes() if self._path and self._path.exists() else b""
         except OSError as error:
             raise UsageError(f"can't read {path}: {error.strerror}") from None
-        for number, line in enumerate(lines, 1):
+        # A last line without its end was being written when the writer died: its answer is missing, that's all.
+        for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
             try:
                 row = json.loads(line)
                 self._answers[row["model"], row["key"]] = str(row["completion"])
             except (ValueError, KeyError, TypeError) as error:
-                raise SchemaError(f"not an opponent's answer: {error!r}", file=path, line=number) from None
+                raise SchemaError(f"not an opponent's answer: {error!r}", file=path or "", line=number) from None
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -54,7 +56,16 @@ class Opponents:
             return self._answers[model, prompt_key(prompt)]
         except KeyError:
             hint = "let `fill` answer it, or make the answers beforehand"
-            raise VerikitError(f"{self._path} has no answer of {model!r} to this prompt", hint=hint) from None
+            raise VerikitError(f"{self._path or 'memory'}: no answer of {model!r} to this prompt", hint=hint) from None
+
+    def has(self, model: str, prompt: Prompt) -> bool:
+        """Whether there is an answer of a model to a prompt."""
+        return (model, prompt_key(prompt)) in self._answers
+
+    def add(self, model: str, answers: Mapping[str, str]) -> None:
+        """Know answers by their prompts' keys, for as long as this object lives; the file stays as it is."""
+        with self._lock:
+            self._answers |= {(model, key): text for key, text in answers.items()}
 
     def fill(self, model: str, prompts: Sequence[Prompt], engine: Engine) -> Mapping[str, Exception]:
         """Let an engine answer what is missing, all in one call, and append the answers.
@@ -65,16 +76,25 @@ class Opponents:
         missing = {prompt_key(p): p for p in prompts if (model, prompt_key(p)) not in self._answers}
         requests = [Request(_messages(prompt), max_tokens=self._max_tokens) for prompt in missing.values()]
         failed: dict[str, Exception] = {}
-        rows = []
+        made: dict[str, str] = {}
         for key, generation in zip(missing, engine.generate(requests) if requests else [], strict=True):
             if generation.error is not None or not generation.outputs:
                 failed[key] = generation.error or VerikitError("the engine gave no output")
             else:
-                rows.append({"model": model, "key": key, "completion": generation.outputs[0].text})
-        with self._lock, open(self._path, "ab") as stream:
-            stream.write(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
-            self._answers |= {(row["model"], row["key"]): row["completion"] for row in rows}
+                made[key] = generation.outputs[0].text
+        if self._path is not None:
+            rows = [{"model": model, "key": key, "completion": text} for key, text in made.items()]
+            with self._lock, open(self._path, "a+b") as stream:
+                _cut_torn_line(stream)
+                stream.write(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+        self.add(model, made)
         return failed
+
+
+def _cut_torn_line(stream: IO[bytes]) -> None:
+    """Cut off what follows the last line's end."""
+    stream.seek(0)
+    stream.truncate(stream.read().rfind(b"\n") + 1)
 
 
 def prompt_key(prompt: Prompt) -> str:

@@ -150,6 +150,7 @@ def test_all_is_sorted_and_complete():
     assert verikit.__all__ == sorted(verikit.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
     values = {name: entry.value for name, entry in registered("verifiers").items()}
     core = {n for n, v in values.items() if v.startswith("verikit.") and not v.startswith("verikit.judges.")}
+    core.remove("retrieval")  # verikit.retrieval is the package
     assert core <= set(verikit.__all__)
     assert all(getattr(verikit, name) is find("verifiers", name) for name in core)
 

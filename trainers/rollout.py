@@ -19,8 +19,8 @@ from verikit.errors import ConfigError
 from verikit.trainers.distributed import World
 from verikit.trainers.recipe import Item, Result, Sampler
 
-WORKERS = 4
-"""Threads for what is done with results while others are sampled."""
+WORKERS = 16
+"""Threads for what is done with results while others are sampled: as many groups wait for a judge at once."""
 
 
 class Rollout(Sampler):

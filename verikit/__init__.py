@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from verikit.verifiers.numeric import Numeric as numeric
     from verikit.verifiers.program import Program as program
     from verikit.verifiers.regex import Regex as regex
+    from verikit.verifiers.search import SearchFormat as search_format
     from verikit.verifiers.tags import Tags as tags
 
 _VERIFIERS = {
@@ -46,6 +47,7 @@ _VERIFIERS = {
     "numeric": "verikit.verifiers.numeric:Numeric",
     "program": "verikit.verifiers.program:Program",
     "regex": "verikit.verifiers.regex:Regex",
+    "search_format": "verikit.verifiers.search:SearchFormat",
     "tags": "verikit.verifiers.tags:Tags",
 }
 
@@ -87,6 +89,7 @@ __all__ = [
     "program",
     "regex",
     "score_all",
+    "search_format",
     "tags",
     "verifier",
     "with_timeout",

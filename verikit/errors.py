@@ -21,6 +21,8 @@ the machine.
     │   └── Refusal
     ├── SandboxError            the sandbox itself, never the program in it
     │   └── SandboxUnavailable  a property that was required can't be had here
+    ├── RetrievalError          a retriever failed; an empty result is not a failure
+    │   └── RetrievalTimeout
     ├── HelperError             a helper process of ours died or could not be started
     │   └── HelperTimeout       one call in it used up its time or its memory
     └── TrainerError
@@ -123,6 +125,14 @@ class SandboxError(VerikitError):
 
 class SandboxUnavailable(SandboxError):
     """A required property can't be had on this machine; the hint names the remedy."""
+
+
+class RetrievalError(VerikitError):
+    """A retriever failed; never an empty result."""
+
+
+class RetrievalTimeout(RetrievalError):
+    """The retriever gave no reply within the deadline."""
 
 
 class HelperError(VerikitError):

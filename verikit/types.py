@@ -86,6 +86,8 @@ class Score:
     usage: Mapping[str, float] = field(default_factory=dict)
     """Tokens, calls, cost: whatever the verifier spent."""
     seconds: float | None = None
+    text: str = ""
+    """What was written on the way to the verdict (a rationale, code with its output), for people to read."""
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:

@@ -50,6 +50,25 @@ def updated(
     return rating + (gain / len(games) if reduction == "mean" and games else gain)
 
 
+def performance(games: Sequence[tuple[float, float]], within: float = 800.0) -> float:
+    """The rating whose expected scores add up to the games' scores, each game (the opponent's rating, our score).
+
+    Who won or lost all is rated `within` points beyond the strongest or weakest opponent.
+
+    Raises:
+        UsageError: no games.
+    """
+    if not games:
+        raise UsageError("a performance rating needs games")
+    low, high = min(rating for rating, _ in games) - within, max(rating for rating, _ in games) + within
+    total = math.fsum(score for _, score in games)
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        too_low = math.fsum(expected_score(middle, opponent) for opponent, _ in games) < total
+        low, high = (middle, high) if too_low else (low, middle)
+    return (low + high) / 2
+
+
 def opponent_weights(rating: float, opponents: Sequence[float], temperature: float) -> list[float]:
     """Probability of drawing each opponent: softmax of -|rating - opponent| / temperature.
 

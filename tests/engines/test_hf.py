@@ -314,6 +314,22 @@ def test_a_conversation_needs_a_chat_template_and_uses_it():
     assert "chat template" in str(result.error)
 
 
+def test_a_last_turn_of_the_assistants_is_continued_exactly_as_it_stands():
+    from verikit.engines.prompts import prompt_ids
+
+    encode, begun = tiny.tokenizer(), "so far\n```python\n  x = 1 \n"
+    history = [*CHAT, {"role": "assistant", "content": "A"}, {"role": "user", "content": "go on"}]
+    ids = prompt_ids(encode, Request([*history, {"role": "assistant", "content": begun}]))
+    assert encode.decode(ids) == "<s>user: hi</s><s>assistant: A</s><s>user: go on</s><s>assistant: " + begun
+    assert encode.decode(prompt_ids(encode, Request(history))).endswith("<s>user: go on</s><s>assistant:")
+    assert Request([*history, {"role": "assistant", "content": begun}]).continues
+    assert not Request(history).continues
+    silent = tiny.tokenizer.__wrapped__()
+    silent.chat_template = "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"
+    with pytest.raises(BadRequest, match="can't be continued"):
+        prompt_ids(silent, Request([*history, {"role": "assistant", "content": begun}]))
+
+
 def test_a_saved_model_loads_by_its_spec_and_changed_weights_are_another_identity(tmp_path):
     path = tiny.save(tmp_path / "m")
     made = load_engine(f"hf:{path}", dtype="float32")

@@ -194,6 +194,16 @@ def test_conversations_go_to_chat_and_text_and_ids_to_completions():
     assert all(prompt in prompts for prompt in (CHAT, "hi", [5, 6]))
 
 
+def test_a_turn_is_continued_by_a_server_that_can_and_never_answered_anew_by_one_that_cannot():
+    request = Request([*CHAT, {"role": "assistant", "content": "So"}])
+    result, server = ask(lambda body, k: chat_reply(), request, models=[{"id": "m", "owned_by": "vllm"}])
+    assert server.bodies[0]["continue_final_message"] is True
+    assert server.bodies[0]["add_generation_prompt"] is False
+    result, server = ask(lambda body, k: chat_reply(), request)
+    assert isinstance(result.error, Unsupported)
+    assert server.bodies == []
+
+
 def test_options_are_sent_by_their_names_and_defaults_are_not():
     request = Request(CHAT, n=2, max_tokens=7, temperature=0.5, top_p=0.9, stop=("x", "y"), seed=3, logprobs=None)
     _, server = ask(lambda body, k: chat_reply(n=2), request, body={"chat_template_kwargs": {"a": 1}})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, ClassVar
 
@@ -93,18 +93,7 @@ class SingleTurn(Recipe):
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Sample and score the next problems; each is one group."""
         chosen = list(self._next(sampler))
-        requests = [
-            Request(
-                ids,
-                n=self.options.samples,
-                max_tokens=self.options.max_tokens,
-                temperature=self.options.temperature,
-                top_p=self.options.top_p,
-                seed=sampler.seed(number),
-                logprobs=0,
-            )
-            for number, _, ids in chosen
-        ]
+        requests = self.requests(sampler, chosen)
 
         def score(place: int, generation: Generation) -> list[Score]:
             return self.score(chosen[place][1], generation)
@@ -126,7 +115,29 @@ class SingleTurn(Recipe):
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
         """Return the mean score on the held-out problems; what is unscored is left out."""
-        requests = [
+        requests = self.held_out_requests(sampler, temperature, n)
+        done = sampler.generate_then(requests, lambda place, one: self.score(self.held_out[place], one))
+        values = [score.value for _, scores in done for score in scores if score.value is not None]
+        return fmean(values) if values else 0.0
+
+    def requests(self, sampler: Sampler, chosen: Sequence[tuple[int, Group, list[int]]]) -> list[Request]:
+        """Return what samples a group for each (number of the draw, problem, prompt's ids)."""
+        return [
+            Request(
+                ids,
+                n=self.options.samples,
+                max_tokens=self.options.max_tokens,
+                temperature=self.options.temperature,
+                top_p=self.options.top_p,
+                seed=sampler.seed(number),
+                logprobs=0,
+            )
+            for number, _, ids in chosen
+        ]
+
+    def held_out_requests(self, sampler: Sampler, temperature: float, n: int) -> list[Request]:
+        """Return what samples completions of the held-out problems."""
+        return [
             Request(
                 self._encode(sampler, problem),
                 n=n,
@@ -136,9 +147,6 @@ class SingleTurn(Recipe):
             )
             for number, problem in enumerate(self.held_out)
         ]
-        done = sampler.generate_then(requests, lambda place, one: self.score(self.held_out[place], one))
-        values = [score.value for _, scores in done for score in scores if score.value is not None]
-        return fmean(values) if values else 0.0
 
     def score(self, problem: Group, generation: Generation) -> list[Score]:
         """Score each output of one problem."""

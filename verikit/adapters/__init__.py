@@ -1,8 +1,8 @@
 """One definition of "good" inside other stacks: each `to_…` turns a verifier (or its spec) into what that stack calls.
 
 What comes out is picklable, has a `__name__` and may be called from any thread. A candidate that could not be scored is
-`None` where the stack knows that (TRL), an error where it counts errors (verifiers, Inspect's unscored), and elsewhere
-the number `unscored`, said in the stack's own extra fields: never a silent zero.
+`None` where the stack knows that (TRL, lm-eval), unscored or an error where it has such a state (Inspect, verifiers),
+and elsewhere the number `unscored`, said in the stack's own extra fields: never a silent zero.
 """
 
 from verikit.adapters.gather import Gather

@@ -17,6 +17,8 @@ from verikit.errors import VerikitError
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier, score_all
 
+MAX_BATCH = 256
+"""Samples to a batch, where the verifier does not want more."""
 Item = tuple[Sample, "Future[Score]"]
 
 
@@ -35,7 +37,7 @@ class Gather:
     """
 
     def __init__(
-        self, verifier: Verifier, *, max_batch: int = 256, threads: int = 2, max_waiting: int | None = None
+        self, verifier: Verifier, *, max_batch: int = MAX_BATCH, threads: int = 2, max_waiting: int | None = None
     ) -> None:
         self.verifier = verifier
         self.max_batch = max_batch
@@ -117,15 +119,24 @@ class Gather:
             future.set_result(score)
 
 
-_gathered: dict[tuple[int, int], Gather] = {}
-"""By process (a fork inherits no threads) and verifier, which the gatherer keeps alive."""
+_gathered: dict[str, Gather] = {}
+"""By the verifier's fingerprint: copies of one verifier (unpickled for each task, say) share threads."""
 _lock = threading.Lock()
 
 
-def gathered(verifier: Verifier) -> Gather:
+def gathered(verifier: Verifier, fingerprint: str) -> Gather:
     """The one gatherer of a verifier in this process, made when it is first asked for."""
-    key = (os.getpid(), id(verifier))
     with _lock:
-        if key not in _gathered:
-            _gathered[key] = Gather(verifier)
-        return _gathered[key]
+        if fingerprint not in _gathered:
+            _gathered[fingerprint] = Gather(verifier, max_batch=max(MAX_BATCH, verifier.batch))
+        return _gathered[fingerprint]
+
+
+def _forked() -> None:
+    """In a forked child: threads are not inherited."""
+    global _lock
+    _lock = threading.Lock()
+    _gathered.clear()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -27,7 +27,7 @@ def to_inspect(verifier: str | Verifier, *, name: str | None = None) -> Any:
         from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
         from inspect_ai.solver import TaskState
     except ImportError:
-        raise MissingExtra("inspect_ai", "inspect_ai") from None
+        raise MissingExtra("a scorer for Inspect", "inspect") from None
     reward = Reward(verifier, name, None)
 
     @scorer(metrics=[mean(), stderr()], name=reward.__name__)

@@ -1,4 +1,15 @@
-"""lm-eval: a filter that scores all replies of a task in one batch."""
+"""lm-eval: a task's `custom` filter that scores all its replies in one batch, and what makes metrics of the scores.
+
+    filter_list:
+      - {name: verikit, filter: [{function: custom, filter_fn: !function reward.filter_fn}]}
+    process_results: !function reward.process_results
+    metric_list:
+      - {metric: verikit, aggregation: !function reward.mean_scored, higher_is_better: true}
+      - {metric: unscored, aggregation: mean, higher_is_better: false}
+
+(`reward.py` lies beside the task's YAML: `verikit adapter write lm-eval SPEC -o reward.py`.) A reply without a score is
+None: it leaves the mean and is counted by the other metric. Called as in lm-eval 0.4.13.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +17,63 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
-from verikit.errors import MissingExtra
 from verikit.types import Sample
 from verikit.verifier import Verifier
+
+PROMPT_KEYS = ("prompt", "question", "problem", "input")
+"""Keys of a document that its question is looked for in, in this order."""
+Gold = str | Callable[[Mapping[str, Any]], Any] | None
+
+
+class LmEvalFilter(Reward):
+    """Called by lm-eval with all replies to all documents of a task."""
+
+    def __init__(
+        self, verifier: str | Verifier, name: str | None, unscored: float | None, prompt: str | None, answer: Gold
+    ) -> None:
+        super().__init__(verifier, name, unscored)
+        self.prompt, self.answer = prompt, answer
+
+    def __call__(self, resps: Iterable[Sequence[str]], docs: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
+        """Return each reply's score, in the replies' shape."""
+        replies = [list(group) for group in resps]
+        samples = [self.sample(doc, text) for doc, group in zip(docs, replies, strict=True) for text in group]
+        scores = iter(self.score(samples))
+        return [[self.value(next(scores)) for _ in group] for group in replies]
+
+    def sample(self, doc: Mapping[str, Any], text: str) -> Sample:
+        """A reply with its document's question and gold; the document is the sample's meta."""
+        asked = self.prompt or next((key for key in PROMPT_KEYS if key in doc), "")
+        if callable(self.answer):
+            gold = self.answer(doc)
+        else:
+            gold = doc.get(self.answer or next((key for key in GOLD_KEYS if key in doc), ""))
+        return Sample(prompt_of(doc.get(asked)), text, gold_of(gold), meta=dict(doc))
+
+
+def process_results(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, float | None]:
+    """Make a document's metrics of its filtered replies: the mean score, and the share that has none."""
+    values = [value for result in results for value in (result if isinstance(result, (list, tuple)) else [result])]
+    scored = [value for value in values if value is not None]
+    mean = sum(scored) / len(scored) if scored else None
+    return {"verikit": mean, "unscored": 1 - len(scored) / len(values) if values else 1.0}
+
+
+def mean_scored(values: Iterable[float | None]) -> float:
+    """The mean over documents that have a score; NaN where none has."""
+    scored = [value for value in values if value is not None]
+    return sum(scored) / len(scored) if scored else float("nan")
 
 
 def to_lm_eval(
     verifier: str | Verifier,
     *,
     prompt: str | None = None,
-    answer: str | Callable[[Mapping[str, Any]], Any] | None = None,
+    answer: Gold = None,
     unscored: float | None = None,
     name: str | None = None,
-) -> Any:
-    """Make an lm-eval filter: every reply of every document becomes its score, None where it has none.
-
-    Register it and name it in a task: `register_filter("verikit")(type(to_lm_eval("answer")))`, or pass the instance in
-    a `FilterEnsemble`.
+) -> LmEvalFilter:
+    """Make a `filter_fn` for lm-eval's `custom` filter: every reply becomes its score, None where it has none.
 
     Args:
         verifier: A verifier or its spec.
@@ -30,45 +81,9 @@ def to_lm_eval(
         answer: The document's key with the gold, or a function of the document; None: the first of answer,
             ground_truth, solution, gold, target, label.
         unscored: What stands for a reply without a score.
-        name: The filter's name; None: the verifier's.
+        name: Its name in the log; None: the verifier's.
 
     Raises:
-        MissingExtra: lm_eval is not installed.
         SpecError: the spec can't be read.
     """
-    try:
-        from lm_eval.api.filter import Filter
-    except ImportError:
-        raise MissingExtra("eval", "lm_eval") from None
-    reward = Reward(verifier, name, unscored)
-
-    class Verified(Filter):  # type: ignore[misc]
-        """Scores replies; see `verikit.adapters.lm_eval`."""
-
-        def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
-            replies = [list(group) for group in resps]
-            scores = iter(
-                reward.score(
-                    [
-                        _sample(doc, text, prompt, answer)
-                        for doc, group in zip(docs, replies, strict=True)
-                        for text in group
-                    ]
-                )
-            )
-            return [[reward.value(next(scores)) for _ in group] for group in replies]
-
-    Verified.__name__ = reward.__name__
-    return Verified()
-
-
-def _sample(
-    doc: Mapping[str, Any], text: str, prompt: str | None, answer: str | Callable[[Mapping[str, Any]], Any] | None
-) -> Sample:
-    asked = prompt or next((key for key in ("prompt", "question", "problem", "input") if key in doc), None)
-    if callable(answer):
-        gold = answer(doc)
-    else:
-        key = answer or next((one for one in GOLD_KEYS if one in doc), None)
-        gold = doc.get(key) if key else None
-    return Sample(prompt_of(doc.get(asked)) if asked else "", text, gold_of(gold), meta=dict(doc))
+    return LmEvalFilter(verifier, name, unscored, prompt, answer)

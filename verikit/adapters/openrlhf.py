@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from verikit.adapters.gather import gathered
 from verikit.adapters.reward import Reward, gold_of
 from verikit.errors import MissingExtra
 from verikit.types import Sample, Score
@@ -18,6 +17,10 @@ from verikit.verifier import Verifier
 
 _ENDS = ("</s>", "<eos>", "<pad>", "[PAD]", "[EOS]", "<end_of_turn>", "<s>", "<bos>")
 """Special tokens in plain brackets; all in the form `<|…|>` count too."""
+_BOS = 40
+"""Characters that a beginning-of-sequence token may have."""
+_HEAD = 24
+"""Characters by which a prompt cut from the left is found again."""
 
 
 class OpenRLHFReward(Reward):
@@ -34,11 +37,18 @@ class OpenRLHFReward(Reward):
         try:
             import torch
         except ImportError:
-            raise MissingExtra("hf", "torch") from None
-        futures = [gathered(self.verifier).submit(sample) for sample in samples(queries, prompts, labels)]
-        figures = self.figures(self._noted([future.result() for future in futures]))
+            raise MissingExtra("a reward for OpenRLHF", "hf") from None
+        figures = self.figures(self.rate(queries, prompts, labels))
         figures["extra_logs"] = {name: torch.tensor(values) for name, values in figures["extra_logs"].items()}
         return figures | {name: torch.tensor(figures[name]) for name in ("rewards", "scores")}
+
+    def rate(self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None) -> list[Score]:
+        """Score every query, gathered into batches with those of other threads."""
+        futures = [
+            sample if isinstance(sample, Score) else self.gather.submit(sample)
+            for sample in samples(queries, prompts, labels)
+        ]
+        return self._noted([one if isinstance(one, Score) else one.result() for one in futures])
 
     def figures(self, scores: Sequence[Score]) -> dict[str, Any]:
         """The reply as plain numbers, as the HTTP protocol has it too."""
@@ -50,28 +60,61 @@ class OpenRLHFReward(Reward):
         }
 
 
-def samples(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None) -> list[Sample]:
-    """What OpenRLHF sends as samples: the response is the query without its prompt and closing special tokens."""
-    golds = labels if labels else [None] * len(queries)
-    return [
-        Sample(prompt, response_of(query, prompt), gold_of(gold))
-        for query, prompt, gold in zip(queries, prompts, golds, strict=True)
-    ]
+def samples(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None) -> list[Sample | Score]:
+    """What OpenRLHF sends as samples: the response is the query without its prompt and closing special tokens.
 
-
-def response_of(query: str, prompt: str) -> str:
-    """The response in a decoded query: the prompt's prefix and special tokens at the end are cut off.
-
-    Decoding may put a beginning-of-sequence token before the prompt.
+    Where the prompt is not found the sample is an error at once: scoring the prompt as if the model had written it
+    could reward an answer that stands there.
     """
-    at = query.find(prompt, 0, len(prompt) + 40) if prompt else 0
-    response = query[at + len(prompt) :] if at >= 0 else query
+    golds = labels if labels else [None] * len(queries)
+    found: list[Sample | Score] = []
+    for query, prompt, gold in zip(queries, prompts, golds, strict=True):
+        response = response_of(query, prompt)
+        lost = Score.error("the query does not begin with its prompt, so its response can't be told from it")
+        found.append(lost if response is None else Sample(prompt, response, gold_of(gold)))
+    return found
+
+
+def response_of(query: str, prompt: str) -> str | None:
+    """The response in a decoded query: without the prompt, and without special tokens at the end; None if not found.
+
+    Decoding may put a beginning-of-sequence token before the prompt and change white space in it, and a prompt that is
+    too long lost its beginning.
+    """
+    end = _end_of_prompt(query, prompt)
+    if end is None:
+        return None
+    response = query[end:].rstrip()
+    while cut := _special_at_end(response):
+        response = response[:-cut].rstrip()
+    return response.strip()
+
+
+def _end_of_prompt(query: str, prompt: str) -> int | None:
+    exact = query.find(prompt, 0, len(prompt) + _BOS)
+    if exact >= 0:
+        return exact + len(prompt)
+    begin = next((len(mark) for mark in _ENDS if query.startswith(mark)), 0)
+    end = _aligned(query, begin, prompt, 0)
+    if end is not None:
+        return end
+    head = query[begin : begin + _HEAD]  # of a prompt that was cut from the left
+    at = prompt.find(head) if len(head) == _HEAD else -1
+    return _aligned(query, begin, prompt, at) if at >= 0 else None
+
+
+def _aligned(query: str, i: int, prompt: str, j: int) -> int | None:
+    """Where the query goes on after the prompt's rest from `j`, both read without white space; None if it differs."""
     while True:
-        response = response.rstrip()
-        end = _special_at_end(response)
-        if not end:
-            return response.strip()
-        response = response[:-end]
+        while j < len(prompt) and prompt[j].isspace():
+            j += 1
+        if j == len(prompt):
+            return i
+        while i < len(query) and query[i].isspace():
+            i += 1
+        if i == len(query) or query[i] != prompt[j]:
+            return None
+        i, j = i + 1, j + 1
 
 
 def _special_at_end(text: str) -> int:

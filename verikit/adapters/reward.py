@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from types import CodeType
 from typing import Any
 
-from verikit.adapters.gather import gathered
+from verikit.adapters.gather import Gather, gathered
 from verikit.errors import UsageError
 from verikit.spec import load
 from verikit.types import Prompt, Sample, Score
@@ -32,7 +35,17 @@ class Reward:
 
     async def score_one(self, sample: Sample) -> Score:
         """Score one sample, gathered into a batch with what other callers wait for."""
-        return self._noted([await gathered(self.verifier).score(sample)])[0]
+        return self._noted([await self.gather.score(sample)])[0]
+
+    @property
+    def gather(self) -> Gather:
+        """Makes batches of single calls."""
+        return gathered(self.verifier, self.fingerprint)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The verifier's."""
+        return self.verifier.fingerprint
 
     def value(self, score: Score) -> float | None:
         """The reward: the score's value, or what stands for none."""
@@ -49,6 +62,25 @@ class Reward:
         return f"{type(self).__name__}({self.verifier!r}, name={self.__name__!r}, unscored={self.unscored!r})"
 
 
+class Awaited:
+    """Lets an object whose `__call__` is a coroutine pass `inspect.iscoroutinefunction`, by which stacks decide.
+
+    That asks what looks like a function; a real one, made in a factory, could not be pickled.
+    """
+
+    __defaults__ = None
+    __kwdefaults__ = None
+    __annotations__: Any = {}
+
+    @property
+    def __code__(self) -> CodeType:
+        return type(self).__call__.__code__  # type: ignore[no-any-return, attr-defined, operator]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.__call__)  # type: ignore[operator]
+
+
 def text_of(completion: Any) -> str:
     """A completion's text: as it is, or what the assistant says in a list of messages.
 
@@ -61,8 +93,12 @@ def text_of(completion: Any) -> str:
         completion = [completion]
     if not isinstance(completion, Iterable):
         raise UsageError(f"a completion is a text or a list of messages, not a {type(completion).__name__}")
-    turns = [message for message in map(as_mapping, completion) if message.get("role", "assistant") == "assistant"]
-    return "\n".join(text for turn in turns if (text := _content(turn.get("content"))))
+    texts = []
+    for message in completion:
+        turn = message if isinstance(message, dict) else as_mapping(message)
+        if turn.get("role", "assistant") == "assistant" and (text := _content(turn.get("content"))):
+            texts.append(text)
+    return "\n".join(texts)
 
 
 def as_mapping(message: Any) -> Mapping[str, Any]:
@@ -83,6 +119,8 @@ def prompt_of(prompt: Any) -> Prompt:
     """A prompt as a text or plain messages."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
+    if all(isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn for turn in prompt):
+        return prompt  # type: ignore[no-any-return]  # as nearly all come, and made for each completion of a group
     return [
         {"role": str(message.get("role", "user")), "content": _content(message.get("content"))}
         for message in map(as_mapping, prompt)
@@ -98,5 +136,5 @@ def gold_of(gold: Any) -> str | list[str] | None:
     if hasattr(gold, "tolist"):  # numpy, as read from parquet
         gold = gold.tolist()
     if isinstance(gold, (list, tuple)):
-        return [str(one) for one in gold]
+        return [str(one) for one in gold if one is not None]
     return str(gold)

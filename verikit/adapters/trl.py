@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of, text_of
+from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of, text_of
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
@@ -69,7 +69,7 @@ class TRLReward(Reward):
                 log_metric(f"{self.__name__}/{name}", sum(values) / len(values))
 
 
-class AsyncTRLReward(TRLReward):
+class AsyncTRLReward(Awaited, TRLReward):
     """The same as a coroutine: TRL awaits all such rewards together."""
 
     async def __call__(  # type: ignore[override]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from verikit.adapters.reward import Reward, gold_of, prompt_of
+from verikit.adapters.reward import Awaited, Reward, gold_of, prompt_of
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
@@ -60,10 +60,10 @@ class VerlReward(Reward):
         return {"score": value, "scored": float(score.scored), "pred": score.answer or "", "reason": score.reason}
 
 
-class AsyncVerlReward(VerlReward):
+class AsyncVerlReward(Awaited, VerlReward):
     """The same for verl's reward loop: single calls are gathered into batches."""
 
-    async def __call__(
+    async def __call__(  # type: ignore[override]
         self,
         data_source: Any = None,
         solution_str: str | None = None,
@@ -75,34 +75,19 @@ class AsyncVerlReward(VerlReward):
         return self.result(await self.score_one(self.sample(data_source, solution_str, ground_truth, extra_info)))
 
 
-def to_verl(verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None) -> VerlReward:
+def to_verl(
+    verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None, asynchronous: bool = False
+) -> VerlReward:
     """Make a `compute_score` for verl.
 
     Args:
         verifier: A verifier or its spec.
         unscored: The `score` of a sample without one; its `scored` is then 0.0.
         name: Its `__name__`; None: the verifier's.
+        asynchronous: A coroutine, for the reward loop: calls that wait together are scored as a batch. The `batch` and
+            `remote` managers take none.
 
     Raises:
         SpecError: the spec can't be read.
     """
-    return VerlReward(verifier, name, unscored)
-
-
-def to_verl_async(verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None) -> Any:
-    """Make a coroutine function `compute_score` for verl's reward loop, which gathers single calls into batches.
-
-    verl asks `inspect.iscoroutinefunction`, which a callable object does not pass: this is a plain function, defined in
-    the file that verl imports, and is not pickled.
-
-    Raises:
-        SpecError: the spec can't be read.
-    """
-    reward = AsyncVerlReward(verifier, name, unscored)
-
-    async def compute_score(
-        data_source: Any = None, solution_str: str = "", ground_truth: Any = None, extra_info: Any = None, **kwargs: Any
-    ) -> dict[str, float | str]:
-        return await reward(data_source, solution_str, ground_truth, extra_info, **kwargs)
-
-    return compute_score
+    return (AsyncVerlReward if asynchronous else VerlReward)(verifier, name, unscored)

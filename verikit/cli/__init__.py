@@ -6,7 +6,9 @@ Exit codes: 0 ok; 1 failed (or interrupted); 2 usage; 3 more candidates unscored
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -15,11 +17,17 @@ from verikit.errors import UsageError, VerikitError
 COMMANDS = {
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
     "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
+    "eval": ("verikit.evals.cli:eval_", "Run benchmark tasks on models, from the hub or local files."),
+    "compare": ("verikit.evals.cli:compare", "Compare two runs of eval on the same questions."),
     "train": (
         "verikit.trainers.cli:train",
         "Train a model by reinforcement learning on a verifier's rewards, or supervised.",
     ),
     "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
+    "synth": ("verikit.cli.synth:synth", "Make training data offline: verified tasks, step labels, rationales."),
+    "index": ("verikit.cli.index:index", "Find passages: build an index, ask it, serve it."),
+    "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
+    "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
     "list": ("verikit.cli.list:list_", "List what is registered: verifiers, selectors, formats."),
@@ -30,27 +38,31 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A click group that imports a command when it is asked for."""
+    """A click group that imports a command when it is asked for; `table` is of the form of COMMANDS."""
+
+    def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the table's order."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.table:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        module, _, attribute = self.table[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table without importing anything."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="verikit", prog_name="verikit")
 def cli() -> None:
     """Is this output right, and which of these is best?"""

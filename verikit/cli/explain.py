@@ -78,6 +78,8 @@ def tree(name: str, score: Score, indent: str = "") -> Iterator[str]:
     yield f"{indent}{name}: {value}" + (f"  ({score.reason})" if score.reason else "")
     if score.answer is not None:
         yield f"{indent}  extracted: {score.answer if len(score.answer) <= 200 else score.answer[:199] + '…'}"
+    if score.text:
+        yield from (f"{indent}  | {line}".rstrip() for line in score.text.rstrip("\n").split("\n"))
     for part, below in score.parts.items():
         yield from tree(part, below, indent + "  ")
     for number, step in enumerate(score.steps, 1):

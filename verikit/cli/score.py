@@ -39,6 +39,14 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> tuple
     return ks
 
 
+def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
+    if not value.isdecimal():
+        return value
+    if int(value) < 1:
+        raise click.BadParameter("there must be at least 1")
+    return int(value)
+
+
 def parse_mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
     """Read `--map FIELD=KEY` options (a click callback)."""
     pairs = [one.partition("=") for one in value]
@@ -69,7 +77,9 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str) 
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/FILE's name. - prints scores to stdout.")
 @click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
 @click.option("--format", "format_", metavar="NAME", help="The file's format, where its keys don't tell.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option(
+    "--jobs", default="1", show_default=True, callback=_jobs, help="Worker processes; or ray, ray:N, a Ray address."
+)
 @click.option("--limit", type=click.IntRange(1), help="Only the rows up to this one.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
 @click.option(
@@ -93,7 +103,7 @@ def score(
     out: str | None,
     mapping: dict[str, str],
     format_: str | None,
-    jobs: int,
+    jobs: int | str,
     limit: int | None,
     seed: int,
     fail_over: float,

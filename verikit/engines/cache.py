@@ -180,6 +180,7 @@ class Cached(StreamingEngine):
 
     def __init__(self, engine: Engine, cache: Cache) -> None:
         self.name, self._engine, self._cache = engine.name, engine, cache
+        self.tokenizer = engine.tokenizer
 
     @property
     def identity(self) -> str:

@@ -10,9 +10,13 @@ from verikit.engines.errors import BadRequest, NoChatTemplate
 from verikit.engines.types import Request
 from verikit.errors import ContextOverflow
 
+_MARK = "verikit-continues-here"
+
 
 def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
     """Return the ids of a request's prompt: text with the tokenizer's special tokens, a conversation by its template.
+
+    A last turn of the assistant's is continued.
 
     Raises:
         NoChatTemplate: a conversation, and the tokenizer has no template.
@@ -40,11 +44,20 @@ def _conversation(tokenizer: Any, request: Request) -> str:
             hint="send the prompt as text, or take an instruction-tuned model (its tokenizer_config.json has one)",
         )
     messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
+    begun = str(messages[-1]["content"]) if request.continues else ""
+    if begun:
+        # A template may strip a turn or close it: it is rendered around a mark, and the text put in as it stands.
+        messages[-1]["content"] = _MARK
     try:
-        text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=not begun)
     except TemplateError as error:
         raise BadRequest(f"the chat template refuses the conversation: {error}") from None
-    return text
+    if not begun:
+        return text
+    head, mark, _ = text.rpartition(_MARK)
+    if not mark:
+        raise BadRequest("the chat template does not show the last turn, so it can't be continued")
+    return head + begun
 
 
 def room(request: Request, length: int, context: int) -> int:

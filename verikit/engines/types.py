@@ -17,7 +17,9 @@ from verikit.errors import EngineError
 from verikit.types import Message
 
 EnginePrompt = str | Sequence[Message] | Sequence[int]
-"""Text as it stands, a conversation (the model's chat template is applied), or token ids as they stand."""
+"""Text as it stands, a conversation (the model's chat template is applied), or token ids as they stand.
+
+A conversation whose last turn is the assistant's is continued within that turn."""
 PromptKind = Literal["text", "chat", "ids"]
 StructuredKind = Literal["choice", "regex", "grammar", "json"]
 STRUCTURED_KINDS: tuple[StructuredKind, ...] = get_args(StructuredKind)
@@ -107,6 +109,12 @@ class Request:
         return tuple(token for token in self.prompt if isinstance(token, int))
 
     @property
+    def continues(self) -> bool:
+        """Whether the prompt is a conversation that ends within a turn of the assistant's."""
+        last = self.prompt[-1] if self.kind == "chat" else None
+        return isinstance(last, Mapping) and last.get("role") == "assistant" and bool(last.get("content"))
+
+    @property
     def draws(self) -> int:
         """How many outputs to draw for the `n` asked for: greedy ones are equal, so one, which counts `n` times."""
         return 1 if self.temperature == 0 else self.n
@@ -186,6 +194,8 @@ class Engine(ABC):
 
     name: str
     """The spec's form, for people: `hf:models/tiny`. Never holds a credential."""
+    tokenizer: Any = None
+    """The model's, where the engine holds it in this process: its callers can then work on token ids."""
 
     @property
     def structured(self) -> frozenset[StructuredKind]:

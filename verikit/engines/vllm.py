@@ -49,7 +49,7 @@ class VLLM(Engine):
             self.llm: Any = library.LLM(model=path, **options)
         except (OSError, ValueError) as error:
             raise SpecError(f"can't load vllm:{path}: {' '.join(str(error).split())[:300]}") from None
-        self._tokenizer = self.llm.get_tokenizer()
+        self.tokenizer = self.llm.get_tokenizer()
         self._context: int = self.llm.llm_engine.model_config.max_model_len
         self._lock = threading.Lock()
 
@@ -69,7 +69,7 @@ class VLLM(Engine):
         ready: list[tuple[int, list[int], Any]] = []
         for number, request in enumerate(requests):
             try:
-                ids = prompt_ids(self._tokenizer, request)
+                ids = prompt_ids(self.tokenizer, request)
                 ready.append((number, ids, _params(request, room(request, len(ids), self._context))))
             except EngineError as error:
                 results[number] = Generation(error=error.with_traceback(None))

@@ -4,7 +4,9 @@
     chunk.py    one chunk of rows: read, score, rank, write out as bytes; runs in this process or in a worker
     tally.py    the counts and estimates that a summary is made of, mergeable
     folder.py   the output folder: one writer, append-only files, committed chunk by chunk
-    pool.py     chunks over worker processes, results in input order
+    order.py    chunks on their way through workers, results in input order
+    pool.py     worker processes
+    on_ray.py   workers on a Ray cluster
     run.py      all of it together, resumable
     show.py     a summary as a person reads it
 

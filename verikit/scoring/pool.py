@@ -1,8 +1,7 @@
 """Chunks over worker processes: results in input order, a bounded number in flight, and no row lost to a dead worker.
 
-Workers are spawned, so they inherit nothing, and the kernel kills them with their parent. A chunk whose worker died (a
-crash in native code, the kernel's memory killer) is halved and tried again, until the row that kills a worker stands
-alone and gets the error.
+Workers are spawned, so they inherit nothing, and the kernel kills them with their parent; what becomes of a chunk whose
+worker died is told in order.py.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 import signal
 import threading
 import time
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
@@ -21,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 
 from verikit.errors import HelperError, UsageError, VerikitError
 from verikit.scoring.chunk import Chunk, Result, Scorer
+from verikit.scoring.order import Order, Task
 from verikit.scoring.plan import Plan
 
 PR_SET_PDEATHSIG = 1
@@ -31,37 +30,37 @@ InFlight = dict[object, tuple[Chunk, float]]
 
 
 def score_chunks(
-    chunks: Iterable[Chunk], scorer: Scorer, jobs: int, in_flight: InFlight
+    chunks: Iterable[Chunk], scorer: Scorer, jobs: int | str, in_flight: InFlight
 ) -> Generator[tuple[Chunk, Result]]:
-    """Score chunks in `jobs` processes (1: in this one) and yield them in order; close it to stop the processes.
+    """Score chunks in `jobs` processes (1: in this one; text: on Ray) and yield them in order.
+
+    Close it to stop the processes.
 
     Raises:
         UsageError: a verifier found itself set up wrong.
         HelperError: a worker can't start.
+        MissingExtra: Ray is asked for and not installed.
     """
+    if isinstance(jobs, str):
+        from verikit.scoring.on_ray import score_on_ray
+
+        yield from score_on_ray(iter(chunks), scorer, jobs, in_flight)
+        return
     if jobs > 1:
-        yield from _Pool(scorer, jobs, in_flight).score(iter(chunks))
+        yield from _Pool(iter(chunks), scorer, jobs, in_flight).score()
         return
     for chunk in chunks:
         in_flight[scorer] = chunk, time.monotonic()
-        result = _timed(scorer, chunk)
+        result = timed(scorer, chunk)
         in_flight.clear()
         yield chunk, result
-
-
-class _Task:
-    """A chunk on its way: waiting, in a worker, or done."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        self.chunk = chunk
-        self.result: Result | None = None
 
 
 class _Worker:
     """A process that scores one chunk at a time."""
 
     def __init__(self, plan: Plan) -> None:
-        self.task: _Task | None = None
+        self.task: Task | None = None
         self.ready = False
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
@@ -85,26 +84,21 @@ class _Worker:
 
 
 class _Pool:
-    def __init__(self, scorer: Scorer, jobs: int, in_flight: InFlight) -> None:
+    def __init__(self, chunks: Iterator[Chunk], scorer: Scorer, jobs: int, in_flight: InFlight) -> None:
         self.scorer, self.jobs, self.in_flight = scorer, jobs, in_flight
         self.workers: list[_Worker] = []
-        self.order: deque[_Task] = deque()  # cut and not yet yielded
-        self.todo: deque[_Task] = deque()  # of these, the ones no worker has had
+        self.order = Order(chunks, scorer, jobs)
 
-    def score(self, chunks: Iterator[Chunk]) -> Iterator[tuple[Chunk, Result]]:
+    def score(self) -> Iterator[tuple[Chunk, Result]]:
         """Yield each chunk with its result, in order."""
         try:
             for _ in range(self.jobs):
                 self._add_worker()
             while True:
-                self._cut(chunks)
+                self.order.cut()
                 self._hand_out()
-                while self.order and self.order[0].result is not None:
-                    done = self.order.popleft()
-                    assert done.result is not None
-                    yield done.chunk, done.result
-                    self._cut(chunks)
-                if not self.order:
+                yield from self.order.done()
+                if self.order.empty:
                     break
                 heard = {worker.connection: worker for worker in self.workers if worker.task or not worker.ready}
                 for connection in wait(list(heard)):
@@ -122,20 +116,13 @@ class _Pool:
         with _uninterrupted():
             self.workers.append(_Worker(self.scorer.plan))
 
-    def _cut(self, chunks: Iterator[Chunk]) -> None:
-        """Keep a chunk ready for each worker, but not more than a few ahead of the one that is waited for."""
-        while len(self.todo) < self.jobs and len(self.order) < 4 * self.jobs and (chunk := next(chunks, None)):
-            task = _Task(chunk)
-            self.order.append(task)
-            self.todo.append(task)
-
     def _hand_out(self) -> None:
         for worker in self.workers:
-            if worker.ready and worker.task is None and self.todo:
-                worker.task = self.todo.popleft()
-                self.in_flight[worker] = worker.task.chunk, time.monotonic()
+            if worker.ready and worker.task is None and (task := self.order.take()):
+                worker.task = task
+                self.in_flight[worker] = task.chunk, time.monotonic()
                 with suppress(ConnectionError):  # it died; reading from it will tell
-                    worker.connection.send(worker.task.chunk)
+                    worker.connection.send(task.chunk)
 
     def _hear(self, worker: _Worker) -> None:
         """Take in what a worker sends: that it is ready, a result, an error of the caller's; or that it died."""
@@ -160,17 +147,7 @@ class _Pool:
         self.workers.remove(worker)
         self._add_worker()
         del self.in_flight[worker]
-        halves = worker.task.chunk.halves()
-        if halves is None:
-            dead = f"scoring this row killed its worker process ({cause})"
-            worker.task.result = self.scorer(worker.task.chunk, dead)
-            return
-        tasks = [_Task(half) for half in halves]
-        place = self.order.index(worker.task)
-        del self.order[place]
-        for task in reversed(tasks):
-            self.order.insert(place, task)
-        self.todo.extendleft(reversed(tasks))
+        self.order.lost(worker.task, cause)
 
 
 @contextmanager
@@ -202,14 +179,15 @@ def _work(plan: Plan, connection: Connection, parent: int) -> None:
         scorer = Scorer(plan)
         connection.send(None)
         while True:
-            connection.send(_timed(scorer, connection.recv()))
+            connection.send(timed(scorer, connection.recv()))
     except UsageError as error:
         connection.send(UsageError(str(error), hint=error.hint))
     except (EOFError, ConnectionError):  # nobody is there any more
         return
 
 
-def _timed(scorer: Scorer, chunk: Chunk) -> Result:
+def timed(scorer: Scorer, chunk: Chunk) -> Result:
+    """Score a chunk and note how long it took."""
     start = time.monotonic()
     result = scorer(chunk)
     result.seconds = time.monotonic() - start

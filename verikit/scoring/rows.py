@@ -42,6 +42,8 @@ def to_row(score: Score) -> dict[str, Any]:
         row["steps"] = [to_row(step) for step in score.steps]
     if score.usage:
         row["usage"] = dict(score.usage)
+    if score.text:
+        row["text"] = score.text
     return row
 
 

@@ -46,7 +46,7 @@ def score_file(
     plan: Plan,
     out: Path,
     *,
-    jobs: int = 1,
+    jobs: int | str = 1,
     limit: int | None = None,
     restart: bool = False,
     retry_errors: bool = False,
@@ -59,7 +59,8 @@ def score_file(
         path: The input; "-" is stdin.
         plan: What is scored, and how.
         out: The folder; made if absent. While a run is unfinished it holds no summary.
-        jobs: Worker processes; 1 scores in this one. The result does not depend on it.
+        jobs: Worker processes; 1 scores in this one, text names a Ray cluster (see on_ray.py). The result does not
+            depend on it.
         limit: Only the rows up to this one; a prompt that begins there is finished.
         restart: Forget what the folder holds.
         retry_errors: First score the rows again whose candidates could not be scored.
@@ -149,7 +150,9 @@ def _begin(folder: Folder, config: dict[str, Any], path: str, restart: bool) -> 
     return commit
 
 
-def _retry(source: Input, scorer: Scorer, jobs: int, folder: Folder, commit: Commit, progress: Progress) -> Commit:
+def _retry(
+    source: Input, scorer: Scorer, jobs: int | str, folder: Folder, commit: Commit, progress: Progress
+) -> Commit:
     """Score the rows again that have an unscored candidate; an interrupt keeps what came out so far."""
     chunks = source.chosen(_failed(folder.path))
     with (

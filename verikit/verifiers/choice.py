@@ -19,6 +19,7 @@ _STATED = re.compile(
     r"\b(?i:answer\s{0,3}(?:is|:|=)|(?:option|choice)\s{1,3}is)(?i:\s{0,3}(?:option|choice)\b)?" + _LEAD + _LETTER
 )
 _BARE = re.compile(r"(?i:option|choice)?" + _LEAD + _LETTER + r"[\s)\]}.:*$\"'`]{0,12}")
+_CLOSING = re.compile(r"\bis\s{0,3}:?[\s*$]{0,4}\(([A-Z])\)[\s.*$]{0,8}$")
 _SHORT = 200
 _LED = re.compile(_LEAD + _LETTER + r"[)\]}*]{0,4}[.:)\]}*]\s*\S")
 
@@ -28,7 +29,7 @@ class Choice(Verifier):
     """1.0 if the option letter the completion settles on is the gold's.
 
     Looked for in this order: the last box, the last "answer is X" (or "Answer: X"), a last line that is nothing but a
-    letter, a completion of one short line that begins with "X." or "(X)". Nothing found is 0.0, never a guess. The
+    letter, last words such as "is (X).", a completion of one short line that begins with "X." or "(X)". Nothing found is 0.0, never a guess. The
     letters on offer are those of the sample's `options` (else A to `last`); the gold is a letter.
     """
 
@@ -69,6 +70,8 @@ def chosen_letter(text: str, letters: str) -> tuple[str | None, str]:
     in_list = before and _LED.match(before[0])  # a list of options that was cut off after its last letter
     if not in_list and (match := _BARE.fullmatch(line)) and match[1] in letters:
         return match[1], "a letter alone on the last line"
+    if (match := _CLOSING.search(line[-_SHORT:])) and match[1] in letters:
+        return match[1], "the last words"
     if not before and len(line) <= _SHORT and (match := _LED.match(line)) and match[1] in letters:
         return match[1], "a short line that begins with a letter"
     return None, "no option letter found"

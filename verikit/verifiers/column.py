@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
@@ -27,11 +28,10 @@ class Column(Verifier):
         return [self._one(sample) for sample in samples]
 
     def _one(self, sample: Sample) -> Score:
-        value: object = sample.meta
-        for part in [self.key] if self.key in sample.meta else self.key.split("."):
-            if not isinstance(value, Mapping) or part not in value:
-                return Score.error(f"no key {self.key!r}; the keys are {', '.join(sample.meta) or 'none'}")
-            value = value[part]
+        try:
+            value = value_at(sample.meta, self.key)
+        except KeyError:
+            return Score.error(f"no key {self.key!r}; the keys are {', '.join(sample.meta) or 'none'}")
         if value is None:
             return Score.abstained(f"{self.key} is null")
         if not isinstance(value, (bool, int, float)):
@@ -40,3 +40,17 @@ class Column(Verifier):
             return Score(float(value), reason=self.key)
         except (ValueError, OverflowError):
             return Score.error(f"{self.key} is {str(value)[:20]}, not a finite number")
+
+
+def value_at(meta: Mapping[str, Any], key: str) -> object:
+    """The value under a key; `a.b` looks into objects where there is no key of that very name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    value: object = meta
+    for part in [key] if key in meta else key.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise KeyError(key)
+        value = value[part]
+    return value

@@ -39,6 +39,12 @@ def body_of(request: Request, model: str, *, vllm: bool, limit_key: str) -> dict
         body.update({"logprobs": True, "top_logprobs": request.logprobs} if chat else {"logprobs": request.logprobs})
     if vllm:
         body["return_token_ids"] = True
+    if request.continues:
+        if not vllm:
+            raise Unsupported(
+                "only vLLM continues a turn of the assistant's", hint="end the conversation with the user"
+            )
+        body.update({"continue_final_message": True, "add_generation_prompt": False})
     _add_prompt_logprobs(body, request, vllm)
     _add_structured(body, request, vllm)
     return body

@@ -1,0 +1,194 @@
+"""`verikit eval` and `verikit compare`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.cli.score import UNSCORED, parse_share
+from verikit.errors import MissingExtra, UsageError
+from verikit.terminal import Watch
+
+
+def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
+    """Read `--data FILE` and `--data TASK=FILE`; the file for all tasks is under the name ''."""
+    found: dict[str, str] = {}
+    for value in values:
+        task, sign, file = value.partition("=")
+        named = bool(sign) and not Path(value).exists()
+        name, path = (task, file) if named else ("", value)
+        if not Path(path).is_file():
+            raise UsageError(f"{path}: there is no such file", hint="--data FILE, or --data TASK=FILE")
+        found[name] = str(Path(path).resolve())
+    return found.get("") if set(found) <= {""} else found
+
+
+@click.command(name="eval")
+@click.argument("tasks", nargs=-1, required=True, metavar="SUITE|TASK...")
+@click.option("--model", "spec", metavar="SPEC", help="An engine, replay:FILE with stored outputs, or lm-eval's name.")
+@click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine or of lm-eval's model.")
+@click.option("--data", multiple=True, metavar="[TASK=]FILE", help="Local rows instead of the hub's.")
+@click.option("--shots", multiple=True, metavar="[TASK=]FILE", help="Local rows for few-shot examples.")
+@click.option("--fewshot", type=click.IntRange(0), metavar="N", help="Examples in each prompt.")
+@click.option("--repeats", type=click.IntRange(1), metavar="N", help="Replies to each question.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first rows of each task.")
+@click.option("--chat/--no-chat", default=False, help="Ask in conversations, by the model's chat template.")
+@click.option("--system", metavar="TEXT", help="The system message.")
+@click.option("--gen", multiple=True, metavar="KEY=VALUE", help="temperature, top_p, max_gen_toks, until.")
+@click.option("--judge", metavar="SPEC", help="An engine that judges, or a whole judge.")
+@click.option("--retriever", metavar="SPEC", help="Where the tasks that search find passages: bm25:DIR, http://…")
+@click.option("--by", metavar="SPEC", help="A verifier that ranks the repeats, for BoN.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of sampled replies and few-shot examples.")
+@click.option("-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Default runs/eval-MODEL.")
+@click.option("--resume/--restart", default=True, help="Keep tasks that are done (default), or do all anew.")
+@click.option("--cache/--no-cache", default=True, help="Keep generations and look there first (default).")
+@click.option(
+    "--fail-over",
+    default="0%",
+    show_default=True,
+    callback=parse_share,
+    metavar="SHARE",
+    help="Exit with 3 if more replies have no score.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
+    """Run benchmark tasks or groups on a model, or a SUITE.toml of tasks and models.
+
+    Tasks read the hub, or with --data a local file whose columns are told by their names; then nothing needs the
+    network. The folder gets results.json, report.md and samples_TASK.jsonl, which `verikit score` reads. A run that
+    stopped goes on by the same command.
+
+    \b
+    verikit eval verikit_math500 --model hf:Qwen/Qwen2.5-0.5B-Instruct --chat --data math500.jsonl
+    verikit eval verikit_aime24 --model openai:http://localhost:8000/v1#m --repeats 32 --gen temperature=0.6
+    verikit eval verikit_mmlu_pro --model replay:outputs.jsonl --data rows.jsonl
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    _need_lm_eval()
+    if suite := [name for name in tasks if name.endswith(".toml")]:
+        if len(tasks) > 1 or spec:
+            raise click.UsageError(f"{suite[0]} names tasks and models: give neither beside it")
+        return _run_suite(Path(suite[0]), options)
+    if spec is None:
+        raise click.UsageError("--model is needed, unless a SUITE.toml names the models")
+    return _run(tasks, spec, options)
+
+
+def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
+    from verikit.evals.loading import Settings
+    from verikit.evals.models import model_name, opened_model, read_options
+    from verikit.evals.report import show
+    from verikit.evals.run import run_tasks
+
+    settings = Settings(
+        data=_files(options["data"]),
+        shots=_files(options["shots"]),
+        generation=read_options(options["gen"]),
+        **{key: options[key] for key in ("repeats", "fewshot", "limit", "chat", "system", "seed", "judge", "by")},
+    )
+    out = options["out"] or Path("runs") / f"eval-{model_name(spec)}"
+    state = {"task": "loading", "done": 0, "of": 0}
+    with Watch(quiet=options["quiet"]) as watch:
+        watch.start(lambda seconds: _line(state, seconds))
+        try:
+            with opened_model(
+                spec,
+                read_options(options["model_args"]),
+                seed=settings.seed,
+                retriever=options["retriever"],
+                cached=options["cache"],
+                told=lambda done, of: state.update(done=done, of=of),
+            ) as lm:
+                results = run_tasks(
+                    names,
+                    spec,
+                    lm,
+                    settings,
+                    out,
+                    restart=not options["resume"],
+                    note=watch.note,
+                    begun=lambda task: state.update(task=task, done=0, of=0),
+                )
+        except KeyboardInterrupt:
+            click.echo(f"Interrupted: the same command goes on from what is in {out}", err=True)
+            return 1
+        watch.note(f"written to {out}")
+    click.echo(json.dumps(results, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show(results)))
+    return _exit_code(results, options["fail_over"])
+
+
+def _run_suite(path: Path, options: dict[str, Any]) -> int:
+    from verikit.evals.suite import read_suite, run_suite, show_suite
+
+    suite = read_suite(path)
+    out = options["out"] or Path("runs") / f"eval-{path.stem}"
+    state = {"task": "loading", "done": 0, "of": 0}
+    with Watch(quiet=options["quiet"]) as watch:
+        watch.start(lambda seconds: _line(state, seconds))
+        try:
+            found = run_suite(
+                suite,
+                out,
+                cached=options["cache"],
+                restart=not options["resume"],
+                note=watch.note,
+                begun=lambda task: state.update(task=task, done=0, of=0),
+                told=lambda done, of: state.update(done=done, of=of),
+            )
+        except KeyboardInterrupt:
+            click.echo(f"Interrupted: the same command goes on from what is in {out}", err=True)
+            return 1
+        watch.note(f"written to {out}")
+    click.echo(json.dumps(found, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show_suite(found)))
+    return max(_exit_code(results, options["fail_over"]) for results in found["models"].values())
+
+
+def _line(state: Mapping[str, Any], seconds: float) -> str:
+    return f"{state['task']}: {state['done']:,} of {state['of']:,} replies, {seconds:,.0f} s"
+
+
+def _exit_code(results: dict[str, Any], fail_over: float) -> int:
+    lost = sum(max(task["unscored"].values(), default=0) for task in results["tasks"].values())
+    total = sum(task["replies"] for task in results["tasks"].values())
+    if lost > fail_over * total:
+        click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({fail_over:.4g})", err=True)
+        return UNSCORED
+    return 0
+
+
+def _need_lm_eval() -> None:
+    os.environ.setdefault("TQDM_DISABLE", "1")  # lm-eval's bars; progress is told here
+    try:
+        import lm_eval.api.task  # noqa: F401
+    except ImportError:
+        raise MissingExtra("verikit eval", "eval") from None
+
+
+@click.command()
+@click.argument("first", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("second", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--examples", type=click.IntRange(0), default=6, show_default=True, help="Changed rows to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with all rows that changed.")
+def compare(first: Path, second: Path, examples: int, as_json: bool) -> None:
+    """Compare two runs on the same questions: paired differences, flips both ways, and the rows that changed.
+
+    Intervals are bootstrapped over questions; p-values are those of a sign-flip test, corrected for several tasks.
+
+    \b
+    verikit compare runs/eval-base runs/eval-trained
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    try:
+        from verikit.evals.compare import as_json as plain
+        from verikit.evals.compare import compare_runs, show_comparison
+    except ImportError:
+        raise MissingExtra("verikit compare", "eval") from None
+    found = compare_runs(first, second)
+    if as_json:
+        click.echo(json.dumps([plain(one) for one in found], indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(show_comparison(found, examples)))

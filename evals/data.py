@@ -1,0 +1,137 @@
+"""What lm-eval calls to get a task's documents: a local file where one is given, else the hub.
+
+`load` is the tasks' `custom_dataset`. It gets a task's `dataset_kwargs` and the run's metadata, so that a file reaches
+a task by `verikit eval --data FILE` and by plain lm-eval's `--metadata '{"data": "FILE"}'` alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import datasets
+
+from verikit.errors import SchemaError, UsageError
+from verikit.evals.docs import KINDS, Doc, Row
+from verikit.readers import parquet, source
+from verikit.readers.parse import parse
+from verikit.readers.reader import placed
+
+T = TypeVar("T")
+Files = str | Mapping[str, str] | None
+"""One file for all tasks, or files by the names of tasks and groups."""
+
+
+def load(
+    *,
+    kind: str,
+    task: str,
+    hub: Mapping[str, Any] | None = None,
+    data: Files = None,
+    shots: Files = None,
+    where: Mapping[str, str] | None = None,
+    **metadata: Any,
+) -> dict[str, Any]:
+    """Return a task's splits: `test`, and `shots` with the examples of few-shot prompts (empty where there are none).
+
+    Args:
+        kind: How rows are read, see `verikit.evals.docs`.
+        task: The task's name.
+        hub: `path`, `name` and `split` of the data set, and `shots`, the split of the examples.
+        data: Local file(s) to read instead.
+        shots: Local file(s) of examples; with `data`, there are none otherwise.
+        where: Only the rows whose documents have these values.
+        metadata: What else lm-eval passes on; not used.
+
+    Raises:
+        UsageError: a file can't be read; there are no rows.
+        SchemaError: a row lacks a column.
+    """
+    hub = hub or {}
+    file, examples = (files if isinstance(files, str) else of_task(files or {}, task) for files in (data, shots))
+    if file is None and not hub:
+        raise UsageError(f"{task} reads local files only", hint=f"--data FILE, or --data {task}=FILE")
+    docs = read_docs(file, kind) if file else _hub_docs(kind, **_split(hub, "split"))
+    if examples:
+        shown = read_docs(examples, kind)
+    else:
+        shown = _hub_docs(kind, **_split(hub, "shots")) if "shots" in hub and not file else ()
+    chosen = _chosen(docs, where)
+    if not chosen:
+        asked = " ".join(f"{key}={value}" for key, value in (where or {}).items())
+        raise EmptySplit(f"{file or hub.get('path')}: no rows for {task}" + (f" ({asked})" if asked else ""))
+    return {"test": datasets.Dataset.from_list(chosen), "shots": _chosen(shown, where)}
+
+
+class EmptySplit(UsageError):
+    """A task has no rows to be run on."""
+
+
+@lru_cache(maxsize=4)
+def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
+    """Read a file (JSONL, a JSON array or parquet, plain or gzip) as documents.
+
+    Raises:
+        UsageError: it can't be read.
+        SchemaError: a row is no object or lacks a column; names file, line and field.
+    """
+    return tuple(_numbered(rows(path), kind, path))
+
+
+def rows(path: str) -> Iterator[tuple[int, Row]]:
+    """Read a file's rows, each with its line.
+
+    Raises:
+        UsageError: it can't be read.
+        SchemaError: a row is no object.
+    """
+    with source.opened(path) as stream:
+        cut = parquet.rows if stream.peek(4)[:4] == parquet.MAGIC else source.cut
+        for line, row in cut(stream, path):
+            if isinstance(row, SchemaError):
+                raise placed(row, path, line)
+            try:
+                yield line, parse(row) if isinstance(row, bytes) else row
+            except SchemaError as error:
+                raise placed(error, path, line) from None
+
+
+def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator[Doc]:
+    """Documents of rows; one without an id, or with one seen before, gets its place as the id."""
+    seen: set[str] = set()
+    for line, row in rows:
+        try:
+            doc = KINDS[kind](row)
+        except SchemaError as error:
+            raise placed(error, name, line) from None
+        if not doc["id"] or doc["id"] in seen:
+            doc["id"] = f"row-{line}"
+        seen.add(doc["id"])
+        yield doc
+
+
+@lru_cache(maxsize=4)
+def _hub_docs(kind: str, path: str, name: str | None, split: str, files: str | None) -> tuple[Doc, ...]:
+    try:
+        rows = datasets.load_dataset(path, name, split=split, data_files=files)
+    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+        raise UsageError(
+            f"the data set {path} can't be had from the hub: {' '.join(str(error).split())[:200]}",
+            hint="--data FILE reads a local file and needs no network",
+        ) from None
+    return tuple(_numbered(enumerate(rows, 1), kind, path))
+
+
+def _split(hub: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {"path": hub["path"], "name": hub.get("name"), "split": hub[key], "files": hub.get("files")}
+
+
+def _chosen(docs: Sequence[Doc], where: Mapping[str, str] | None) -> list[Doc]:
+    return [doc for doc in docs if all(doc.get(key) == value for key, value in (where or {}).items())]
+
+
+def of_task(values: Mapping[str, T], task: str) -> T | None:
+    """The value given for a task: under its name, or the longest beginning of it (a group's), or ""."""
+    names = [name for name in values if name in ("", task) or task.startswith(f"{name}_")]
+    return values[max(names, key=len)] if names else None

@@ -1,0 +1,161 @@
+"""Grading inside lm-eval: a filter that scores all replies of a task in one batch, and what reads its scores.
+
+lm-eval calls a filter once with all documents and all repeats. `Graded` puts each metric's verifier to that whole
+batch; `results` turns a document's scores into its metrics. A reply without a score takes part in no metric and is
+counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lm_eval.api.filter import Filter
+
+from verikit.errors import UsageError
+from verikit.evals.docs import Doc
+from verikit.evals.judging import judge_spec
+from verikit.evals.replies import Failed, Noted, Turns
+from verikit.scoring.rows import from_row, to_row
+from verikit.select import clusters
+from verikit.spec import load
+from verikit.stats import Summary
+from verikit.types import Message, Prompt, Sample, Score
+from verikit.verifier import Verifier, score_all
+
+Grade = dict[str, Any]
+"""One reply's scores by metric, as rows; its length; of several replies its cluster of equal answers and its rank."""
+BY, CLUSTER, CHARS = "by", "cluster", "chars"
+NOTES = (BY, CLUSTER, CHARS)
+"""What a grade holds beside the metrics."""
+AT_K = ("pass@", "maj@", "bon@")
+
+
+class Graded(Filter):  # type: ignore[misc]
+    """Scores replies by one verifier for each metric, the first of which is the task's own."""
+
+    def __init__(
+        self,
+        metrics: Mapping[str, str],
+        extract: Callable[[str], str | None] | None = None,
+        judge: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """Load the verifiers.
+
+        Args:
+            metrics: Name -> spec of a verifier; `judge:KIND` is a judge of that kind, by the engine `judge` names.
+            extract: Takes the answer out of a reply; None where it has none, which is the candidate's 0.
+            judge: Spec of an engine, or of a whole judge; without it the judged metrics are left out.
+            by: A verifier that ranks a document's replies without seeing its answer, for BoN.
+
+        Raises:
+            UsageError: a spec can't be read, or the task's own metric needs a judge and there is none.
+        """
+        specs = {name: judge_spec(spec, judge) for name, spec in metrics.items()}
+        if (own := next(iter(specs))) and specs[own] is None:
+            raise UsageError(
+                "this task needs a judge", hint="--judge openai:http://host:8000/v1#model, or VERIKIT_JUDGE"
+            )
+        self.verifiers: dict[str, Verifier] = {name: load(spec) for name, spec in specs.items() if spec is not None}
+        self.own, self.extract = own, extract
+        self.by = load(by) if by else None
+
+    def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[Doc]) -> list[list[Grade]]:
+        """Return the scores of each document's replies."""
+        replies = [list(group) for group in resps]
+        flat = [(doc, text) for doc, group in zip(docs, replies, strict=True) for text in group]
+        answers = [self.extract(text) if self.extract else text for _, text in flat]
+        fixed = [_fixed(text, answer) for (_, text), answer in zip(flat, answers, strict=True)]
+        samples = [sample(doc, answer or "", text) for (doc, text), answer in zip(flat, answers, strict=True)]
+        scored = {name: _scored(verifier, samples, fixed) for name, verifier in self.verifiers.items()}
+        if self.by is not None:
+            scored[BY] = _scored(self.by, [sample(doc, text, text) for doc, text in flat], fixed)
+        grades: Iterator[Grade] = iter(
+            [
+                {name: to_row(scores[i]) for name, scores in scored.items()} | {CHARS: len(text)}
+                for i, (_, text) in enumerate(flat)
+            ]
+        )
+        grouped = [[next(grades) for _ in group] for group in replies]
+        for group in grouped:
+            if len(group) > 1:
+                self._vote(group)
+        return grouped
+
+    def _vote(self, group: Sequence[Grade]) -> None:
+        own = [grade[self.own] for grade in group]
+        answers = [row.get("answer") if row["value"] is not None else None for row in own]
+        for grade, cluster in zip(group, clusters(answers, self.verifiers[self.own].equal), strict=True):
+            grade[CLUSTER] = cluster
+
+
+def _fixed(text: str, answer: str | None) -> Score | None:
+    """The score that a reply has whatever the metric: one that failed to come, and one without an answer."""
+    if isinstance(text, Failed):
+        return Score.error(text.reason)
+    return Score(0.0, reason="no answer found") if answer is None else None
+
+
+def _scored(verifier: Verifier, samples: Sequence[Sample], fixed: Sequence[Score | None]) -> list[Score]:
+    """Score in one batch what has no score yet."""
+    live = [one for one, known in zip(samples, fixed, strict=True) if known is None]
+    scores = iter(score_all(verifier, live))
+    return [next(scores) if known is None else known for known in fixed]
+
+
+def sample(doc: Doc, answer: str, reply: str) -> Sample:
+    """A reply to a document as verifiers see it; the document's own keys are its meta."""
+    meta = {key: value for key, value in doc.items() if value is not None}
+    if tests := meta.pop("tests", None):
+        meta |= json.loads(tests)
+        meta["prompt"] = doc["question"]
+    if isinstance(reply, Noted):
+        meta |= reply.meta
+    prompt: Prompt = doc["question"]
+    if turns := meta.get("turns"):
+        said = reply.turns if isinstance(reply, Turns) else ()
+        prompt = [Message(role="user", content=turns[0])]
+        for answered, asked in zip(said, turns[1:], strict=False):
+            prompt += [Message(role="assistant", content=answered), Message(role="user", content=asked)]
+    return Sample(prompt, answer, list(doc["answer"]) or None, doc["id"], meta)
+
+
+def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, float]:
+    """A document's metrics: each verifier's mean over the repeats that have a score, and the estimates at k.
+
+    `unscored` is the share of replies without a score of the task's own metric, by our fault or the data's; `unparsed`
+    the share of those with one in which no answer was found.
+    """
+    grades = filtered[0]
+    own = next(iter(grades[0]))
+    found: dict[str, float] = {}
+    for name in [name for name in grades[0] if name not in NOTES]:
+        values = [grade[name]["value"] for grade in grades if grade[name]["value"] is not None]
+        if values:
+            found[name] = sum(values) / len(values)
+    scored = [grade[own] for grade in grades if grade[own]["value"] is not None]
+    found["unscored"] = 1 - len(scored) / len(grades)
+    if scored:
+        found["unparsed"] = sum(row.get("answer") is None for row in scored) / len(scored)
+    if len(grades) > 1:
+        summary = Summary(ks(len(grades)))
+        add(summary, grades)
+        found |= {name: one.value for name, one in summary.estimates().items() if name.startswith(AT_K)}
+    return found
+
+
+def ks(repeats: int) -> list[int]:
+    """The k that estimates are given at: powers of two above 1, and all."""
+    return sorted({repeats, *(2**i for i in range(1, repeats.bit_length()))})
+
+
+def add(summary: Summary, grades: Sequence[Grade]) -> None:
+    """Count one document's replies by the task's own metric."""
+    own = next(iter(grades[0]))
+    ranking = [from_row(grade[BY]) for grade in grades] if BY in grades[0] else None
+    voted = [grade.get(CLUSTER) for grade in grades]
+    summary.add(
+        [from_row(grade[own]) for grade in grades], ranking, voted if any(one is not None for one in voted) else None
+    )

@@ -1,0 +1,203 @@
+"""Any verikit engine as an lm-eval model.
+
+lm-eval hands over all requests of all tasks at once, so an engine sees one batch; the repeats of a request become one
+request of n outputs. A request that fails gives a reply that says so (`Failed`), never an empty text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+
+from verikit.engines import Engine, Generation, Request
+from verikit.errors import UsageError
+from verikit.evals.replies import Failed
+from verikit.evals.rollouts import ROLLOUTS, Ask
+from verikit.retrieval import Retriever
+from verikit.types import Message
+from verikit.verifier import describe
+
+MAX_TOKENS = 2048
+"""Tokens of a reply where the task names no number."""
+LENGTHS = ("max_gen_toks", "max_tokens", "max_new_tokens")
+KNOWN = {"until", *LENGTHS, "temperature", "top_p", "do_sample", "seed", "rollout", "k", "searches"}
+Told = Callable[[int, int], None]
+"""Is told how many of how many requests are done."""
+
+
+class Chat(NamedTuple):
+    """A conversation as lm-eval carries it and writes it down: JSON text."""
+
+    prompt: str
+
+    def encode(self, encoding: str) -> bytes:
+        """For lm-eval's hash of the prompt."""
+        return self.prompt.encode(encoding)
+
+
+class EngineLM(LM):  # type: ignore[misc]
+    """An lm-eval model that asks an engine."""
+
+    tokenizer_name = "verikit"
+    """lm-eval keys its cache of built prompts by it; conversations go to the engine, whose own template is applied."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        seed: int = 0,
+        retriever: Retriever | None = None,
+        told: Told = lambda done, of: None,
+    ) -> None:
+        """Wrap an engine.
+
+        Args:
+            engine: Generates.
+            seed: Of sampled requests that name none.
+            retriever: For the tasks that retrieve.
+            told: Is told how many of how many requests are done.
+        """
+        super().__init__()
+        self.engine, self.seed, self.retriever, self.told = engine, seed, retriever, told
+
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> Chat:
+        """Keep the conversation; the engine applies its model's template, and goes on with an assistant's last turn."""
+        return Chat(json.dumps([{"role": one["role"], "content": one["content"]} for one in chat_history]))
+
+    def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
+        """Generate for all requests: in one batch, and one for each kind of rollout.
+
+        Raises:
+            UsageError: there is no such rollout or setting, or no retriever.
+        """
+        replies: list[str] = [""] * len(requests)
+        groups = repeats(requests)
+        kinds = [str(instance.args[1].get("rollout", "")) for instance, _ in groups]
+        if unknown := set(kinds) - {"", *ROLLOUTS}:
+            raise UsageError(f"there is no rollout {unknown.pop()!r}", hint=f"one of {', '.join(ROLLOUTS)}")
+        if plain := [group for group, kind in zip(groups, kinds, strict=True) if not kind]:
+            self._sample(plain, replies)
+        for name, rollout in ROLLOUTS.items():
+            places = [
+                (instance, number, place)
+                for (instance, all_places), kind in zip(groups, kinds, strict=True)
+                if kind == name
+                for number, place in enumerate(all_places)
+            ]
+            asks = [self._ask(instance, number) for instance, number, _ in places]
+            found = rollout(self.engine, asks, self.retriever) if asks else []
+            for (_, _, place), text in zip(places, found, strict=True):
+                replies[place] = text
+        return replies
+
+    def _sample(self, groups: Sequence[tuple[Instance, list[int]]], replies: list[str]) -> None:
+        done, total = 0, sum(len(places) for _, places in groups)
+        asked = [self.request(instance, len(places)) for instance, places in groups]
+        for number, generation in self.engine.stream(asked):
+            places = groups[number][1]
+            for place, text in zip(places, texts(generation, len(places)), strict=True):
+                replies[place] = text
+            done += len(places)
+            self.told(done, total)
+
+    def _ask(self, instance: Instance, number: int) -> Ask:
+        """A reply by rollout; each repeat is sampled by a seed of its own."""
+        request = self.request(instance, 1)
+        if request.seed is not None:
+            request = replace(request, seed=request.seed + number)
+        return Ask(instance.doc, request, instance.args[1])
+
+    def request(self, instance: Instance, n: int) -> Request:
+        """The request that lm-eval's instance stands for, n times.
+
+        Raises:
+            UsageError: a generation setting that no engine has.
+        """
+        context, settings = instance.args[0], dict(instance.args[1])
+        if unknown := set(settings) - KNOWN:
+            raise UsageError(f"engines have no generation setting {', '.join(sorted(unknown))}")
+        temperature = float(settings.get("temperature", 0.0)) if settings.get("do_sample", True) else 0.0
+        most = next(
+            (settings[key] for key in ("max_gen_toks", "max_tokens", "max_new_tokens") if key in settings), None
+        )
+        until = settings.get("until") or ()
+        return Request(
+            prompt(context),
+            n=n,
+            max_tokens=int(most or MAX_TOKENS),
+            temperature=temperature,
+            top_p=float(settings.get("top_p", 1.0)),
+            stop=(until,) if isinstance(until, str) else tuple(filter(None, until)),
+            seed=int(settings.get("seed", self.seed)) if temperature else None,
+        )
+
+    def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        """Log-probability of each continuation, and whether greedy decoding would give it.
+
+        Raises:
+            UsageError: the engine gives no log-probabilities of prompts.
+            EngineError: a request failed; there is no number to stand for it.
+        """
+        contexts = [str(instance.args[0]) for instance in requests]
+        whole = [context + str(instance.args[1]) for context, instance in zip(contexts, requests, strict=True)]
+        lengths = dict(zip(dict.fromkeys(contexts), self._scored(list(dict.fromkeys(contexts))), strict=True))
+        return [
+            continuation(generation, len(lengths[context].prompt_ids))
+            for context, generation in zip(contexts, self._scored(whole), strict=True)
+        ]
+
+    def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
+        """Log-probability of each whole text, cut at what the model's context holds."""
+        scored = self._scored([str(instance.args[0]) for instance in requests])
+        return [sum(value for value in one.prompt_logprobs if value is not None) for one in scored]
+
+    def _scored(self, prompts: Sequence[str]) -> list[Generation]:
+        asked = [Request(text, max_tokens=0, prompt_logprobs=1) for text in prompts]
+        generations = self.engine.generate(asked)
+        for generation in generations:
+            if generation.error is not None:
+                raise generation.error
+            if not generation.prompt_ids or not generation.prompt_logprobs:
+                raise UsageError(f"{self.engine.name} gives no log-probabilities of prompts", hint="use hf: or vllm:")
+        return generations
+
+
+def repeats(requests: Sequence[Instance]) -> list[tuple[Instance, list[int]]]:
+    """Each instance with its places: lm-eval puts an instance into the list as often as it is to be repeated."""
+    places: dict[int, tuple[Instance, list[int]]] = {}
+    for place, instance in enumerate(requests):
+        places.setdefault(id(instance), (instance, []))[1].append(place)
+    return list(places.values())
+
+
+def prompt(context: Any) -> str | list[Message]:
+    """What lm-eval asks, as an engine takes it."""
+    if isinstance(context, Chat):
+        turns: list[Message] = json.loads(context.prompt)
+        return turns
+    return str(context)
+
+
+def texts(generation: Generation, n: int) -> list[str]:
+    """A generation's n replies."""
+    if generation.error is not None:
+        return [Failed(describe(generation.error))] * n
+    found: list[str] = [output.text for output in generation.outputs]
+    return found + [Failed(f"the engine gave {len(found)} outputs of {n}")] * (n - len(found))
+
+
+def continuation(generation: Generation, start: int) -> tuple[float, bool]:
+    """Log-probability of a prompt's tokens from `start` on, and whether each is the likeliest at its place."""
+    total, greedy = 0.0, True
+    start = max(1, min(start, len(generation.prompt_ids) - 1))
+    for place in range(start, len(generation.prompt_ids)):
+        value = generation.prompt_logprobs[place]
+        total += value or 0.0
+        top = generation.prompt_top_logprobs[place]
+        greedy = greedy and bool(top) and value is not None and value >= top[0].logprob
+    return total, greedy

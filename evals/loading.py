@@ -1,0 +1,113 @@
+"""The tasks that ship with verikit, and how a run's settings reach them.
+
+Each is a YAML file that plain lm-eval loads too (`--include_path`); here they are loaded without lm-eval's index, which
+takes half a minute to read its own 14,000 names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.tasks._yaml_loader import load_yaml
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+from verikit.errors import UsageError
+from verikit.evals import TASKS
+from verikit.evals.data import of_task
+from verikit.evals.grade import Graded
+
+PREFIX = "verikit_"
+
+
+class Settings(BaseModel):
+    """What of a run decides its results, beside tasks and model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data: str | dict[str, str] | None = None
+    """A file for all tasks, or files by task; the hub otherwise."""
+    shots: str | dict[str, str] | None = None
+    """Likewise for the examples of few-shot prompts."""
+    repeats: PositiveInt | dict[str, PositiveInt] | None = None
+    """Replies to each question, of all tasks or by task; the task's own number otherwise."""
+    fewshot: int | None = Field(default=None, ge=0)
+    limit: int | None = Field(default=None, ge=1)
+    """Only the first so many rows of each task."""
+    chat: bool = False
+    """Ask in conversations, by the model's chat template."""
+    multiturn: bool = True
+    """In conversations, each example of a few-shot prompt is a turn of its own."""
+    system: str | None = None
+    seed: int = 0
+    judge: str | None = None
+    by: str | None = None
+    """A verifier that ranks the repeats, for BoN."""
+    generation: dict[str, Any] = Field(default_factory=dict)
+    """lm-eval's generation settings, over the tasks' own: temperature, top_p, max_gen_toks, until."""
+
+
+def task_names() -> list[str]:
+    """The names of all tasks and groups."""
+    return sorted(PREFIX + file.stem for file in TASKS.glob("[!_]*.yaml"))
+
+
+def expand(names: Iterable[str]) -> list[str]:
+    """The tasks that names stand for, groups taken apart, each once.
+
+    Raises:
+        UsageError: there is no such task or group.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        config = load_yaml(task_file(name), resolve_func=False)
+        members = config.get("task") if "group" in config else None
+        found |= dict.fromkeys(expand(members) if members else [name])
+    return list(found)
+
+
+def build(name: str, settings: Settings) -> ConfigurableTask:
+    """Make a task: a name of ours, or the path of a YAML file in lm-eval's form.
+
+    Raises:
+        UsageError: no such task; its data can't be read; it needs examples or a judge that it doesn't have.
+    """
+    config = load_yaml(task_file(name))
+    config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
+    repeats = of_task(settings.repeats, name) if isinstance(settings.repeats, dict) else settings.repeats
+    config["repeats"] = repeats or config.get("repeats", 1)
+    config["generation_kwargs"] = {**(config.get("generation_kwargs") or {}), **settings.generation}
+    for stage in (stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]):
+        if stage["function"] is Graded:
+            stage |= {"judge": settings.judge, "by": settings.by}
+            Graded(**{key: value for key, value in stage.items() if key != "function"})  # a bad spec fails here
+    task = ConfigurableTask(config=config)
+    shots = settings.fewshot if settings.fewshot is not None else config.get("num_fewshot") or 0
+    if shots and len(task.fewshot_docs() or ()) < shots:
+        raise UsageError(f"{name} has no {shots} examples to show", hint=f"--shots FILE, or --shots {name}=FILE")
+    task.set_config("num_fewshot", shots)
+    task.set_fewshot_seed(settings.seed)
+    return task
+
+
+def graded(config: Mapping[str, Any]) -> bool:
+    """Whether a task's replies are graded by verikit's verifiers."""
+    pipelines = config.get("filter_list") or ()
+    return any(stage["function"] is Graded for pipeline in pipelines for stage in pipeline["filter"])
+
+
+def task_file(name: str) -> Path:
+    """The YAML file of a task or group.
+
+    Raises:
+        UsageError: there is none.
+    """
+    own = TASKS / f"{name.removeprefix(PREFIX)}.yaml"
+    if name.startswith(PREFIX) and own.is_file():
+        return own
+    if name.endswith((".yaml", ".yml")) and Path(name).is_file():
+        return Path(name)
+    near = [one for one in task_names() if name.removeprefix(PREFIX).split("_")[0] in one]
+    raise UsageError(f"there is no task {name!r}", hint=f"one of {', '.join(near or task_names())}, or a YAML file")

@@ -1,0 +1,103 @@
+"""The model of a run, by its spec: one of verikit's engines, stored outputs, or one of lm-eval's own names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lm_eval.api.model import LM, CachingLM
+from lm_eval.api.registry import get_model
+
+from verikit.engines import Cache, load_engine
+from verikit.engines.cache import default_path
+from verikit.engines.load import ENGINES
+from verikit.errors import SchemaError, UsageError
+from verikit.evals.data import rows
+from verikit.evals.lm import EngineLM, Told
+from verikit.evals.stored import Stored
+from verikit.retrieval import load_retriever
+
+
+@contextmanager
+def opened_model(
+    spec: str,
+    options: Mapping[str, Any],
+    *,
+    seed: int = 0,
+    retriever: str | None = None,
+    cached: bool = True,
+    told: Told,
+) -> Iterator[LM]:
+    """Make an lm-eval model, and give back what it holds at the end.
+
+    Args:
+        spec: `openai:…`, `vllm:PATH`, `hf:PATH`; `replay:FILE`, a recording of requests or rows with outputs; or a name
+            of lm-eval's registry (`hf`, `vllm`, `local-completions`).
+        options: Of the engine or of lm-eval's model.
+        seed: Of sampled requests.
+        retriever: Spec of one, for the tasks that search.
+        cached: Keep generations in the user's cache and look there first.
+        told: Is told how many of how many requests are done.
+
+    Raises:
+        UsageError: there is no such model, or it can't be made with these options.
+        MissingExtra: its packages are not installed.
+    """
+    kind, marked, rest = spec.partition(":")
+    if kind == "replay" and rest and not is_recording(rest):
+        yield Stored(rest)
+    elif kind in ENGINES and marked:
+        cache = Cache(default_path()) if cached and kind != "replay" else None
+        finder = load_retriever(retriever) if retriever else None
+        with load_engine(spec, cache=cache, **options) as engine:
+            yield EngineLM(engine, seed=seed, retriever=finder, told=told)
+    else:
+        made = _registered(spec, options)
+        yield CachingLM(made, str(default_path().with_name("lm-eval"))) if cached else made
+
+
+def _registered(name: str, options: Mapping[str, Any]) -> LM:
+    try:
+        return get_model(name).create_from_arg_obj(dict(options))
+    except (KeyError, ValueError, TypeError, ImportError) as error:
+        forms = ", ".join(form for _, form in ENGINES.values())
+        raise UsageError(f"lm-eval can't make a model {name!r}: {error}", hint=f"an engine is {forms}") from None
+
+
+def is_recording(path: str) -> bool:
+    """Whether a file is a recording of requests with generations, not rows with outputs.
+
+    Raises:
+        UsageError: it can't be read.
+        SchemaError: its first row is no object.
+    """
+    for _, row in rows(path):
+        return "request" in row and "generation" in row
+    raise SchemaError("the file has no rows", file=path)
+
+
+def read_options(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Read `KEY=VALUE` options; values are JSON where they can be, else text.
+
+    Raises:
+        UsageError: one is none.
+    """
+    found: dict[str, Any] = {}
+    for pair in (pair for text in texts for pair in text.split(",") if pair):
+        key, sign, value = pair.partition("=")
+        if not sign or not key:
+            raise UsageError(f"{pair!r} is not KEY=VALUE")
+        found[key] = value
+        with suppress(ValueError):
+            found[key] = json.loads(value)
+    return found
+
+
+def model_name(spec: str) -> str:
+    """A short name for a folder and a table."""
+    kind, _, rest = spec.partition(":")
+    path = rest or kind
+    return (path.rpartition("#")[2] if "#" in path else Path(path).stem or path)[:80] or kind

@@ -1,0 +1,26 @@
+"""Multi-hop questions: their prompts, and the answer in a reply.
+
+Metrics are named after their normaliser, as the normaliser alone moves them by points: `em_r1_searcher`, `f1_hotpotqa`.
+"""
+
+from __future__ import annotations
+
+from verikit.evals.docs import Doc
+from verikit.search import closed_prompt
+from verikit.text import tagged
+
+
+def closed_book(doc: Doc) -> str:
+    """The question, to be answered from memory."""
+    return closed_prompt(doc["question"])
+
+
+def question(doc: Doc) -> str:
+    """The bare question: the rollout that answers it writes the prompt."""
+    return str(doc["question"])
+
+
+def final_answer(reply: str) -> str | None:
+    """What stands in a reply's last answer tags, the whole reply where it has none; None for nothing at all."""
+    found = tagged(reply, "answer")
+    return (reply.strip() if found is None else found) or None

@@ -1,0 +1,137 @@
+"""ProcessBench: does a model, or a process reward model, find the first wrong step of a solution?
+
+Accuracy on the solutions with an error (its very step named) and on those without (none named), and their harmonic mean
+F1 (Zheng et al. 2024, section 3). An answer that can't be read misses in both. The average over configurations is the
+plain mean of their F1. Steps are shown from 0, as the benchmark's own script shows them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import fmean, stdev
+from typing import Any
+
+from verikit.evals.aggregate import Aggregate
+from verikit.evals.docs import Doc
+from verikit.evals.grade import Grade
+from verikit.stats import Estimate
+from verikit.text import boxes
+
+CONFIGS = ("gsm8k", "math", "olympiadbench", "omnimath")
+NO_ERROR = -1
+GRID = tuple(i / 100 for i in range(2, 100))
+"""Thresholds that `best_threshold` tries, as ReasonEval's scripts do."""
+RESAMPLES = 1000
+_INDEX = re.compile(r"\s*(?:\\text\{\s*)?(?:paragraph[_ ]?)?(-?\d{1,6})\s*\}?\.?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """ProcessBench's figures; an accuracy is NaN-free: 0 where there is nothing of its kind."""
+
+    acc_error: float
+    acc_correct: float
+    f1: float
+    n_error: int
+    n_correct: int
+
+
+def figures(predictions: Sequence[int | None], labels: Sequence[int]) -> Figures:
+    """Accuracies and F1 of predicted first errors (None: could not be read) against labels; -1 is no error."""
+    hits = [(label, guess == label) for guess, label in zip(predictions, labels, strict=True)]
+    wrong = [hit for label, hit in hits if label != NO_ERROR]
+    right = [hit for label, hit in hits if label == NO_ERROR]
+    accuracies = [fmean(some) if some else 0.0 for some in (wrong, right)]
+    return Figures(accuracies[0], accuracies[1], harmonic(*accuracies), len(wrong), len(right))
+
+
+def harmonic(a: float, b: float) -> float:
+    """Harmonic mean; 0 where both are 0."""
+    return 2 * a * b / (a + b) if a + b else 0.0
+
+
+def average(by_config: Mapping[str, Figures]) -> float:
+    """The benchmark's single figure: the plain mean of F1 over configurations."""
+    return fmean(one.f1 for one in by_config.values())
+
+
+def majority(predictions: Iterable[int | None]) -> int | None:
+    """The commonest prediction that could be read, the first such on a tie; None where none could."""
+    votes = Counter(guess for guess in predictions if guess is not None)
+    return max(votes, key=votes.__getitem__, default=None)
+
+
+def first_below(scores: Sequence[float], threshold: float) -> int:
+    """The first step that a process reward model scores below a threshold, -1 for none."""
+    return next((i for i, score in enumerate(scores) if score < threshold), NO_ERROR)
+
+
+def best_threshold(scores: Sequence[Sequence[float]], labels: Sequence[int]) -> tuple[float, Figures]:
+    """The threshold of the grid with the highest F1 (the lowest such), and its figures. In-sample: an upper bound."""
+    tried = [(at, figures([first_below(steps, at) for steps in scores], labels)) for at in GRID]
+    return max(tried, key=lambda pair: (pair[1].f1, -pair[0]))
+
+
+def prompt(doc: Doc) -> str:
+    """The critic's prompt: problem and tagged steps; the answer is the index in a box."""
+    steps = "\n\n".join(f"<paragraph_{i}>\n{step}\n</paragraph_{i}>" for i, step in enumerate(doc["steps"]))
+    return (
+        "The following is a math problem and a solution (split into paragraphs, enclosed with tags and indexed from "
+        f"0):\n\n[Math Problem]\n\n{doc['question']}\n\n[Solution]\n\n{steps}\n\nYour task is to review and critique "
+        "the solution paragraph by paragraph. Once you identify an error in a paragraph, return the index of the "
+        "paragraph where the earliest error occurs. Otherwise, return the index of -1 (which typically denotes "
+        '"not found").\n\nPlease put your final answer (i.e., the index) in \\boxed{}.\n'
+    )
+
+
+def first_error(reply: str) -> str | None:
+    """The index in a reply's last box, as a text; None where it can't be read."""
+    found = index_in(reply)
+    return None if found is None else str(found)
+
+
+def index_in(reply: str) -> int | None:
+    """The index in a reply's last box; None where it can't be read."""
+    last = boxes(reply)[-1:]
+    match = _INDEX.fullmatch(last[0][:100]) if last else None
+    return int(match[1]) if match else None
+
+
+def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
+    """A document's metrics: whether its error was found, or none where there is none, and what F1 is made of."""
+    grades = [grade["acc"] for grade in filtered[0]]
+    scored = [row for row in grades if row["value"] is not None]
+    found: dict[str, Any] = {"unscored": 1 - len(scored) / len(grades)}
+    if scored:
+        label = int(doc["answer"][0])
+        share = fmean(row["value"] for row in scored)
+        guess = majority([int(row["answer"]) if row.get("answer") is not None else None for row in scored])
+        found["acc"] = share
+        found["acc_correct" if label == NO_ERROR else "acc_error"] = share
+        found["unparsed"] = sum(row.get("answer") is None for row in scored) / len(scored)
+        found["f1"] = [label == NO_ERROR, share]
+        if len(grades) > 1:
+            found["f1_majority"] = [label == NO_ERROR, float(guess == label)]
+    return found
+
+
+def _f1(values: Sequence[tuple[bool, float]]) -> Estimate | None:
+    """F1 of (has no error, share found) pairs, with a percentile bootstrap over documents."""
+    if not values:
+        return None
+    rng = Random(0)
+    drawn = sorted(_of(rng.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    return Estimate(_of(values), drawn[25], drawn[974], stdev(drawn), len(values), "bootstrap")
+
+
+def _of(values: Sequence[tuple[bool, float]]) -> float:
+    wrong = [share for correct, share in values if not correct]
+    right = [share for correct, share in values if correct]
+    return harmonic(fmean(wrong) if wrong else 0.0, fmean(right) if right else 0.0)
+
+
+f1_of = Aggregate(_f1)

@@ -1,0 +1,57 @@
+"""What the tasks ask, as lm-eval's `doc_to_text` and `doc_to_target`.
+
+Each prompt states the form of the answer, which is the form that the task's verifier reads.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+
+from verikit.evals.docs import Doc
+
+LETTERED = "Answer with one of the letters of the options. Think step by step, then end with a line of this form:\n"
+
+
+def math_prompt(doc: Doc) -> str:
+    r"""A problem whose answer goes into a box."""
+    return f"{doc['question']}\nPlease reason step by step, and put your final answer within \\boxed{{}}.\n\nAnswer:"
+
+
+def choice_prompt(doc: Doc) -> str:
+    """A question with its options by letter."""
+    options = "\n".join(f"{letter}. {text}" for letter, text in zip(string.ascii_uppercase, doc["options"]))  # noqa: B905
+    form = "the answer is (X)"
+    return f"{doc['question']}\n{options}\n\n{LETTERED}{form}\n\nAnswer:"
+
+
+def open_prompt(doc: Doc) -> str:
+    """A question with a short answer."""
+    return f"{doc['question']}\n\nThink step by step, then end with a line of this form:\nThe answer is: X\n\nAnswer:"
+
+
+def plain_prompt(doc: Doc) -> str:
+    """The instruction and nothing else."""
+    return str(doc["question"])
+
+
+def solution(doc: Doc) -> str:
+    """What an example of a few-shot prompt shows as the answer."""
+    return str(doc["solution"])
+
+
+def target(doc: Doc) -> str | list[str]:
+    """The accepted answers, one of them as a text."""
+    golds = list(doc["answer"])
+    return golds[0] if len(golds) == 1 else golds
+
+
+def code_prompt(doc: Doc) -> str:
+    """A function to complete: HumanEval."""
+    return f"Complete this function. Reply with the whole function in one Python code block.\n\n{doc['question']}\n"
+
+
+def tested_prompt(doc: Doc) -> str:
+    """A task in words with the tests it must pass: MBPP."""
+    tests = "\n".join(json.loads(doc["tests"]).get("test_list", ()))
+    return f"{doc['question']}\nYour code should pass these tests:\n{tests}\nReply with one Python code block.\n"

@@ -1,0 +1,55 @@
+"""What a model's replies are to lm-eval: text, with what text can't say beside it.
+
+lm-eval hands replies on unchanged, so a reply can be a text that knows that it is none (`Failed`), that it is the last
+of several turns (`Turns`), or what goes with it (`Noted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+
+class Failed(str):
+    """No reply: the engine, the retriever or the recording failed. It reads as an empty text."""
+
+    reason: str
+
+    def __new__(cls, reason: str) -> Self:
+        """Make one with its reason."""
+        made = super().__new__(cls)
+        made.reason = reason
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+class Turns(str):
+    """The last reply of a conversation, with all of them."""
+
+    turns: tuple[str, ...]
+
+    def __new__(cls, turns: Sequence[str]) -> Self:
+        """Make one of the replies in order."""
+        made = super().__new__(cls, turns[-1])
+        made.turns = tuple(turns)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+class Noted(str):
+    """A reply with keys of its own, such as a stored reward; verifiers see them in the sample's meta."""
+
+    meta: Mapping[str, Any]
+
+    def __new__(cls, text: str, meta: Mapping[str, Any]) -> Self:
+        """Make one."""
+        made = super().__new__(cls, text)
+        made.meta = meta
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self

@@ -1,0 +1,77 @@
+"""A run's results for people: lines for a terminal, Markdown for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from verikit.terminal import printable, table
+
+HEADER = ("task", "metric", "value", "95% interval", "n")
+
+
+def show(results: Mapping[str, Any]) -> Iterator[str]:
+    """Lines of a run's results."""
+    yield from table(HEADER, list(result_rows(results)))
+    for name, task in results["tasks"].items():
+        yield from (f"{name}: {printable(line)}" for line in remarks(task))
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """A run's results as Markdown."""
+    lines = [f"# {results['model']}", ""]
+    lines += [*markdown_table(HEADER, list(result_rows(results))), ""]
+    for name, task in results["tasks"].items():
+        lines += [f"- {name}: {printable(line)}" for line in remarks(task)]
+    for name, task in results["tasks"].items():
+        if task["categories"]:
+            parts = [(part, percent(one), interval(one), str(one["n"])) for part, one in task["categories"].items()]
+            lines += ["", f"## {name} by category", "", *markdown_table(("category", task["own"], *HEADER[3:]), parts)]
+    return "\n".join(lines) + "\n"
+
+
+def result_rows(results: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The cells of all tasks' and groups' metrics."""
+    for name, task in results["tasks"].items():
+        yield from metric_rows(name, task)
+    for name, group in results["groups"].items():
+        for metric, one in group["metrics"].items():
+            yield name, metric, percent(one), interval(one), str(one["n"])
+
+
+def metric_rows(name: str, task: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A task's metrics as cells; a task without any score says so."""
+    shots = f" ({task['fewshot']}-shot)" if task["fewshot"] else ""
+    for metric, one in task["metrics"].items():
+        shown = f"{metric} (mean@{task['repeats']})" if metric == task["own"] and task["repeats"] > 1 else metric
+        yield name + shots, shown, percent(one), interval(one), str(one["n"])
+    if not task["metrics"]:
+        yield name + shots, task["own"], "none", "", "0"
+
+
+def remarks(task: Mapping[str, Any]) -> Iterator[str]:
+    """What there is to say beside the figures: replies without a score or an answer."""
+    for metric, count in task["unscored"].items():
+        yield f"{count:,} of {task['replies']:,} replies have no {metric}"
+    for reason, count in task["reasons"].items():
+        yield f"  {count:,} x {reason}"
+    if task["unparsed"]:
+        share = task["unparsed"] / task["replies"]
+        yield f"no answer found in {task['unparsed']:,} of {task['replies']:,} replies ({share:.1%}): wrong"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return [lines[0], "|" + "---|" * len(header), *lines[1:]]
+
+
+def percent(one: Mapping[str, Any]) -> str:
+    """An estimate's value in percent."""
+    return f"{100 * one['value']:.2f}"
+
+
+def interval(one: Mapping[str, Any]) -> str:
+    """An estimate's interval in percent."""
+    return f"{100 * one['low']:.2f} to {100 * one['high']:.2f}"

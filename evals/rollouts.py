@@ -1,0 +1,128 @@
+"""Replies that take several steps: a task names its rollout among the generation settings.
+
+`turns` asks the document's turns one after the other; `single_shot` retrieves once by the question and `search` lets
+the model search as it goes (`verikit.search`). All documents and repeats go step by step together, each step one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from verikit.engines import Engine, Request
+from verikit.engines.types import EnginePrompt
+from verikit.errors import UsageError
+from verikit.evals.docs import Doc
+from verikit.evals.replies import Failed, Noted, Turns
+from verikit.retrieval import Retriever
+from verikit.search import EVALUATION, Limits, Rollout, search, search_messages, search_prompt, single_shot
+from verikit.search.prompts import rag_prompt
+from verikit.types import Message
+from verikit.verifier import describe
+
+USER, ASSISTANT = "User: ", "\nAssistant:"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One reply that is wanted."""
+
+    doc: Doc
+    request: Request
+    """How to sample it; a conversation where the run asks in conversations."""
+    settings: Mapping[str, Any]
+    """The task's other generation settings: `k` and `searches` bound a search."""
+
+
+def turns(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
+    """Ask each document's turns, each with what was said before."""
+    said: list[list[str]] = [[] for _ in asks]
+    failed: dict[int, Failed] = {}
+    for _ in range(max(len(ask.doc["turns"]) for ask in asks)):
+        live = [i for i, ask in enumerate(asks) if i not in failed and len(said[i]) < len(ask.doc["turns"])]
+        generations = engine.generate([_next_turn(asks[i], said[i]) for i in live])
+        for i, generation in zip(live, generations, strict=True):
+            if generation.error is None:
+                said[i].append(generation.text)
+            else:
+                failed[i] = Failed(describe(generation.error))
+    return [failed.get(i) or Turns(replies) for i, replies in enumerate(said)]
+
+
+def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
+    asked: list[str] = ask.doc["turns"][: len(said) + 1]
+    if ask.request.kind == "chat":
+        turns: list[Message] = [turn for turn in ask.request.prompt if isinstance(turn, dict)][:-1]  # type: ignore[misc]
+        for question, answer in zip(asked, said, strict=False):
+            turns += [Message(role="user", content=question), Message(role="assistant", content=answer)]
+        return replace(ask.request, prompt=[*turns, Message(role="user", content=asked[-1])])
+    before = "".join(f"{USER}{q}{ASSISTANT} {a}\n" for q, a in zip(asked, said, strict=False))
+    return replace(
+        ask.request, prompt=f"{before}{USER}{asked[-1]}{ASSISTANT}", stop=(*ask.request.stop, f"\n{USER.strip()}")
+    )
+
+
+def retrieved(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
+    """Retrieve once by the question, and answer."""
+    chat = asks[0].request.kind == "chat"
+    rollouts = single_shot(
+        engine,
+        _needed(retriever),
+        [ask.doc["question"] for ask in asks],
+        ask=_rag_messages if chat else rag_prompt,
+        limits=_limits(asks[0]),
+        seeds=_seeds(asks),
+    )
+    return list(map(_reply, rollouts))
+
+
+def searched(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
+    """Let the model search until it answers."""
+    prompts: list[EnginePrompt] = [
+        search_messages(ask.doc["question"]) if ask.request.kind == "chat" else search_prompt(ask.doc["question"])
+        for ask in asks
+    ]
+    rollouts = search(engine, _needed(retriever), prompts, limits=_limits(asks[0]), seeds=_seeds(asks))
+    return list(map(_reply, rollouts))
+
+
+ROLLOUTS: dict[str, Callable[[Engine, Sequence[Ask], Retriever | None], list[str]]] = {
+    "turns": turns,
+    "single_shot": retrieved,
+    "search": searched,
+}
+
+
+def _rag_messages(question: str, evidence: str) -> list[Message]:
+    return [Message(role="user", content=rag_prompt(question, evidence))]
+
+
+def _needed(retriever: Retriever | None) -> Retriever:
+    if retriever is None:
+        raise UsageError("this task retrieves passages", hint="--retriever bm25:DIR, or an http:// address")
+    return retriever
+
+
+def _limits(ask: Ask) -> Limits:
+    return replace(
+        EVALUATION,
+        leg_tokens=ask.request.max_tokens,
+        temperature=ask.request.temperature,
+        top_p=ask.request.top_p,
+        k=int(ask.settings.get("k", EVALUATION.k)),
+        searches=int(ask.settings.get("searches", EVALUATION.searches)),
+    )
+
+
+def _seeds(asks: Sequence[Ask]) -> Callable[[int, int], int]:
+    """A seed for each place and leg, from the request's own."""
+    return lambda place, leg: (asks[place].request.seed or 0) * 1000 + leg
+
+
+def _reply(rollout: Rollout) -> str:
+    """What the model wrote, with its searches; evidence is not the model's."""
+    if rollout.error is not None:
+        return Failed(describe(rollout.error))
+    notes = {"searches": [one.query for one in rollout.searches], "finished": rollout.finished}
+    return Noted(rollout.own, notes | {"transcript": rollout.text, "evidence_spans": rollout.evidence_spans})

@@ -1,0 +1,134 @@
+"""Tasks into a run's folder, one after the other; resumable.
+
+The folder gets samples_TASK.jsonl (lm-eval's `--log_samples` form, which `verikit score` reads), results.json,
+report.md and config.json. A task that is done is not done again under the same settings and data; within a task, the
+cache of generations holds what was asked before a run was interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lm_eval.api.model import LM
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.evaluator import evaluate
+
+from verikit.errors import UsageError
+from verikit.evals.data import EmptySplit
+from verikit.evals.groups import group_figures
+from verikit.evals.loading import Settings, build, expand
+from verikit.evals.report import markdown
+from verikit.evals.run_folder import CONFIG, REPORT, RESULTS, samples_name
+from verikit.evals.samples import read_samples, sample_rows
+from verikit.evals.summary import summarize
+from verikit.scoring.folder import Folder
+from verikit.scoring.rows import encode
+
+Note = Callable[[str], None]
+
+
+def run_tasks(
+    names: Sequence[str],
+    model: str,
+    lm: LM,
+    settings: Settings,
+    out: Path,
+    *,
+    restart: bool = False,
+    note: Note = lambda text: None,
+    begun: Note = lambda task: None,
+) -> dict[str, Any]:
+    """Run tasks into a folder and return what results.json holds.
+
+    Args:
+        names: Of tasks and groups. A member of a group without any rows is left out, with a note.
+        model: The model's spec, for the records.
+        lm: The model.
+        settings: What decides the results.
+        out: The folder; made if absent.
+        restart: Do all tasks anew.
+        note: Called with what a person should know.
+        begun: Called with the name of each task that begins.
+
+    Raises:
+        UsageError: a task can't be run; what was done before it stays.
+    """
+    with Folder(out, ()) as folder, quiet():
+        config = {"model": model, "tasks": list(names), "settings": settings.model_dump()}
+        folder.write_json(CONFIG, config)
+        held = {} if restart else (folder.read_json(RESULTS) or {}).get("tasks", {})
+        results: dict[str, Any] = {"model": model, "tasks": {}, "groups": {}, "empty": []}
+        for name in expand(names):
+            try:
+                task = build(name, settings)
+            except EmptySplit:
+                if name in names:
+                    raise
+                results["empty"].append(name)
+                continue
+            digest = fingerprint(model, task, settings)
+            file = samples_name(task.task_name)
+            if held.get(task.task_name, {}).get("digest") == digest and (out / file).exists():
+                note(f"{task.task_name} is done")
+                results["tasks"][task.task_name] = held[task.task_name]
+            else:
+                begun(task.task_name)
+                rows = list(sample_rows(run_task(task, lm, settings)))
+                folder.replace(file, b"".join(encode(row).encode("utf-8", "replace") + b"\n" for row in rows))
+                results["tasks"][task.task_name] = {"digest": digest, **summarize(task, read_samples(out / file))}
+            folder.write_json(RESULTS, results)
+        if results["empty"]:
+            note(f"no rows for {', '.join(results['empty'])}")
+        if not results["tasks"]:
+            raise EmptySplit(f"none of the tasks of {', '.join(names)} has any rows")
+        results["groups"] = group_figures(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
+        folder.write_json(RESULTS, results)
+        folder.replace(REPORT, markdown(results).encode())
+    return results
+
+
+def run_task(task: ConfigurableTask, lm: LM, settings: Settings) -> list[dict[str, Any]]:
+    """Run one task through lm-eval and return its sample rows.
+
+    Raises:
+        UsageError: the model can't do what the settings ask for.
+    """
+    try:
+        results = evaluate(
+            lm,
+            {"tasks": {task.task_name: task}},
+            limit=settings.limit,
+            bootstrap_iters=0,
+            system_instruction=settings.system,
+            apply_chat_template=settings.chat,
+            fewshot_as_multiturn=settings.multiturn,
+        )
+    except NotImplementedError as error:
+        raise UsageError(f"{task.task_name}: {error}") from None
+    rows: list[dict[str, Any]] = results["samples"][task.task_name]
+    return rows
+
+
+def fingerprint(model: str, task: ConfigurableTask, settings: Settings) -> str:
+    """16 hex digits of all that decides a task's results, its documents included."""
+    content = hashlib.sha256(encode([model, settings.model_dump(), task.dump_config()]).encode("utf-8", "replace"))
+    for doc in task.eval_docs:
+        content.update(encode(doc).encode("utf-8", "replace"))
+    return content.hexdigest()[:16]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep lm-eval's log to errors: what its warnings say of metrics and data is settled here."""
+    logger = logging.getLogger("lm_eval")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

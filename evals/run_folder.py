@@ -1,0 +1,38 @@
+"""What a run's folder holds, for those that read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import UsageError
+
+CONFIG, RESULTS, REPORT = "config.json", "results.json", "report.md"
+
+
+def samples_name(task: str) -> str:
+    """The file of a task's samples."""
+    return f"samples_{task.replace('/', '_')}.jsonl"
+
+
+def read_results(run: Path) -> dict[str, Any]:
+    """What a run's results.json holds.
+
+    Raises:
+        UsageError: the folder is no finished run's.
+    """
+    try:
+        found: Mapping[str, Any] = json.loads((run / RESULTS).read_bytes())
+        return {"model": str(found["model"]), "tasks": dict(found["tasks"]), "groups": dict(found["groups"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(f"{run} holds no results of verikit eval", hint="give the folder of a run") from None
+
+
+def units(results: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What a run's models are compared on, each with the tasks it is made of: whole groups, and the tasks in none."""
+    groups = results["groups"]
+    found = {name: one["members"] for name, one in groups.items() if one["whole"]}
+    parts = {member for members in found.values() for member in members}
+    return {name: [name] for name in results["tasks"] if name not in parts} | found

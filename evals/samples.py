@@ -1,0 +1,74 @@
+"""A task's sample rows: lm-eval's `--log_samples` form, with numbers kept numbers and failed replies kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import SchemaError
+from verikit.evals.replies import Failed, Noted, Turns
+from verikit.readers.parse import parse
+
+Row = dict[str, Any]
+
+
+def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+    """Turn lm-eval's samples into rows of a file.
+
+    `resps` holds the replies there are: one that failed is no text of the model's, and is under `failed` with its
+    reason. The grades in `filtered_resps` are those of all repeats, in order.
+    """
+    for one in samples:
+        row = dict(one)
+        row["arguments"] = {
+            f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(arguments)}
+            for i, arguments in enumerate(one["arguments"])
+        }
+        replies = [reply for group in one["resps"] for reply in group]
+        row["resps"] = [[reply for reply in group if not isinstance(reply, Failed)] for group in one["resps"]]
+        if failed := [reply.reason for reply in replies if isinstance(reply, Failed)]:
+            row["failed"] = failed
+        if turns := [list(reply.turns) for reply in replies if isinstance(reply, Turns)]:
+            row["turns"] = turns
+        if notes := [dict(reply.meta) for reply in replies if isinstance(reply, Noted)]:
+            row["notes"] = notes
+        yield row
+
+
+def read_samples(path: Path) -> list[Row]:
+    """Read a task's sample rows.
+
+    Raises:
+        SchemaError: a line is no row that a run wrote.
+    """
+    found = []
+    with open(path, "rb") as stream:
+        for line, data in enumerate(stream, 1):
+            row = parse(data.strip())
+            if not isinstance(row.get("doc"), dict) or "filter" not in row:
+                raise SchemaError("not a sample row of lm-eval", file=path, line=line)
+            found.append(row)
+    return found
+
+
+def grades_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The grades of a row's replies."""
+    grades: list[dict[str, Any]] = row["filtered_resps"][0]
+    return grades
+
+
+def own_metric(row: Mapping[str, Any]) -> str:
+    """The metric that a task's results are told by."""
+    return str(next(iter(grades_of(row)[0])))
+
+
+def value_of(row: Mapping[str, Any]) -> float | None:
+    """A row's value of its task's own metric: the mean over the repeats that have one."""
+    value = row.get(own_metric(row) if _is_graded(row) else next(iter(row["metrics"]), ""))
+    return float(value) if isinstance(value, (int, float)) and not (row.get("failed") and not _is_graded(row)) else None
+
+
+def _is_graded(row: Mapping[str, Any]) -> bool:
+    first = row["filtered_resps"][0] if row["filtered_resps"] else None
+    return isinstance(first, list) and bool(first) and isinstance(first[0], Mapping)

@@ -1,0 +1,122 @@
+"""Stored outputs as an lm-eval model: rows of a file that hold what a model once answered to the same questions.
+
+Rows are found by the question, or by the document's id. A question without a stored output, and a repeat beyond the
+stored ones, has no reply: it is counted as unscored, never as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+
+from verikit.errors import SchemaError, UsageError
+from verikit.evals.data import rows
+from verikit.evals.docs import ID, MISSING, QUESTION
+from verikit.evals.lm import repeats
+from verikit.evals.replies import Failed, Noted, Turns
+from verikit.readers.reader import placed
+
+OUTPUTS = ("completions", "completion", "outputs", "output", "candidates", "responses", "response", "text", "pred")
+"""Columns looked for, in this order; `text` and `pred` are those of published model outputs."""
+ENTRY = ("text", "content", "output", "completion", "solution")
+"""Where an output that is an object keeps its text."""
+
+
+class Stored(LM):  # type: ignore[misc]
+    """Answers from a file's rows."""
+
+    tokenizer_name = "stored"
+
+    def __init__(self, path: str) -> None:
+        """Read the file.
+
+        Raises:
+            UsageError: it can't be read.
+            SchemaError: a row holds no output, or nothing to find it by.
+        """
+        super().__init__()
+        self.path = path
+        self.by_question: dict[str, dict[str, list[str]]] = {}
+        """Question -> id -> outputs: rows of one question and id hold one output each, or all of them."""
+        for line, row in rows(path):
+            try:
+                self._read(row)
+            except SchemaError as error:
+                raise placed(error, path, line) from None
+
+    def _read(self, row: Mapping[str, Any]) -> None:
+        outputs = outputs_of(row)
+        questions = [row[key].strip() for key in QUESTION if isinstance(row.get(key), str) and key != "text"]
+        ids = [str(row[key]) for key in ID if row.get(key) not in MISSING]
+        if not questions and not ids:
+            raise SchemaError(f"neither question nor id among the keys {', '.join(row)}", field="question")
+        question, id = (questions or [""])[0], (ids or [""])[0]
+        self.by_question.setdefault(question, {}).setdefault(id, []).extend(outputs)
+
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+        """The last turn; stored outputs have no template."""
+        return chat_history[-1]["content"]
+
+    def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
+        """Look each document up; the k-th repeat gets the k-th stored output."""
+        replies: list[str] = [""] * len(requests)
+        for instance, places in repeats(requests):
+            found = self.outputs(instance.doc)
+            for number, place in enumerate(places):
+                if number < len(found):
+                    replies[place] = found[number]
+                else:
+                    problem = f"only {len(found)} outputs" if found else "no output"
+                    replies[place] = Failed(f"{self.path} holds {problem} for this question")
+        return replies
+
+    def outputs(self, doc: Mapping[str, Any]) -> list[str]:
+        """What is stored for a document."""
+        id = str(doc.get("id", ""))
+        if stored := self.by_question.get(str(doc.get("question", "")).strip()):
+            return stored.get(id) or [text for outputs in stored.values() for text in outputs]
+        return self.by_question.get("", {}).get(id, [])
+
+    def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        """Stored outputs have none.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"{self.path} holds texts, no log-likelihoods", hint="choose tasks that generate")
+
+    def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
+        """Stored outputs have none.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"{self.path} holds texts, no log-likelihoods", hint="choose tasks that generate")
+
+
+def outputs_of(row: Mapping[str, Any]) -> list[str]:
+    """A row's stored outputs.
+
+    Raises:
+        SchemaError: it has none.
+    """
+    found = next((row[key] for key in OUTPUTS if row.get(key) is not None), None)
+    items = found if isinstance(found, list) else [found]
+    texts = [_text(item) for item in items]
+    if not texts or any(text is None for text in texts):
+        raise SchemaError(f"none of {', '.join(OUTPUTS)} with a text among the keys {', '.join(row)}", field=OUTPUTS[0])
+    return [text for text in texts if text is not None]
+
+
+def _text(item: Any) -> str | None:
+    if isinstance(item, str):
+        return item
+    if isinstance(item, Mapping):
+        key = next((key for key in ENTRY if isinstance(item.get(key), str)), None)
+        return None if key is None else Noted(item[key], {name: value for name, value in item.items() if name != key})
+    if isinstance(item, list) and item and all(isinstance(turn, str) for turn in item):
+        return Turns(item)
+    return None

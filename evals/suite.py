@@ -1,0 +1,155 @@
+"""A suite: tasks and models in a TOML file, a table of models by tasks, and which differences are real.
+
+tasks = ["verikit_math500", "verikit_mmlu_pro"]
+
+[settings]                      # of every model; see `verikit.evals.loading.Settings`
+judge = "openai:http://localhost:8000/v1#judge"
+data = { verikit_math500 = "math500.jsonl", verikit_mmlu_pro = "mmlu_pro.jsonl" }
+repeats = 4                     # or by task, as data
+
+[[models]]
+name = "small"
+model = "hf:Qwen/Qwen2.5-0.5B-Instruct"
+chat = true
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from verikit.errors import ConfigError
+from verikit.evals.compare import as_json, differences, markdown_differences, verdict
+from verikit.evals.loading import Settings
+from verikit.evals.models import opened_model
+from verikit.evals.report import interval, markdown_table, percent
+from verikit.evals.run import Note, run_tasks
+from verikit.evals.run_folder import units
+from verikit.scoring.folder import Folder
+from verikit.terminal import table
+
+SUITE_JSON, SUITE_MD = "suite.json", "suite.md"
+
+
+class Entry(BaseModel):
+    """A model of a suite."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern=r"^[\w.+-]+$")
+    """Also its folder's."""
+    model: str
+    args: dict[str, Any] = Field(default_factory=dict)
+    retriever: str | None = None
+    chat: bool | None = None
+    system: str | None = None
+
+
+class Suite(BaseModel):
+    """What a suite's file holds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tasks: list[str] = Field(min_length=1)
+    models: list[Entry] = Field(min_length=1)
+    settings: Settings = Settings()
+
+
+def read_suite(path: Path) -> Suite:
+    """Read a suite's file.
+
+    Raises:
+        ConfigError: it can't be read, or holds what no suite has; names the field.
+    """
+    try:
+        suite = Suite.model_validate(tomllib.loads(path.read_text("utf-8")))
+    except OSError as error:
+        raise ConfigError(f"can't read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    names = [entry.name for entry in suite.models]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ConfigError(f"{path}: two models are named {twice.pop()}")
+    return suite
+
+
+def run_suite(
+    suite: Suite,
+    out: Path,
+    *,
+    cached: bool = True,
+    restart: bool = False,
+    note: Note = lambda text: None,
+    begun: Note = lambda task: None,
+    told: Callable[[int, int], None] = lambda done, of: None,
+) -> dict[str, Any]:
+    """Run all models on all tasks into a folder and return what suite.json holds; resumable as each run is.
+
+    Raises:
+        UsageError: a model or a task can't be run; what was done before it stays.
+    """
+    results: dict[str, Any] = {}
+    for entry in suite.models:
+        own = {key: value for key in ("chat", "system") if (value := getattr(entry, key)) is not None}
+        settings = suite.settings.model_copy(update=own)
+        with opened_model(
+            entry.model, entry.args, seed=settings.seed, retriever=entry.retriever, cached=cached, told=told
+        ) as lm:
+            results[entry.name] = run_tasks(
+                suite.tasks,
+                entry.model,
+                lm,
+                settings,
+                out / entry.name,
+                restart=restart,
+                note=note,
+                begun=partial(_begun, begun, entry.name),
+            )
+    pairs = differences({name: out / name for name in results}) if len(results) > 1 else []
+    found: dict[str, Any] = {
+        "models": results,
+        "differences": [{"first": a, "second": b, **as_json(one)} for a, b, one in pairs],
+    }
+    real = verdict([(f"{b} over {a} on {one.task}", one) for a, b, one in pairs])
+    found["verdict"] = real
+    lines = ["# Models by tasks", "", *markdown_table(*by_task(results)), ""]
+    if pairs:
+        lines += ["## Differences", "", *markdown_differences(pairs), "", real]
+    with Folder(out, ()) as folder:
+        folder.write_json(SUITE_JSON, found)
+        folder.replace(SUITE_MD, ("\n".join(lines) + "\n").encode())
+    return found
+
+
+def by_task(results: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Header and rows of models by tasks and groups: the own metric with its interval, and what has no score."""
+    names = list(dict.fromkeys(name for one in results.values() for name in (*units(one), *one["groups"])))
+    rows = [(model, *(_cell(one, name) for name in names)) for model, one in results.items()]
+    return ("model", *names), rows
+
+
+def show_suite(found: Mapping[str, Any]) -> list[str]:
+    """Lines that tell a suite's results."""
+    return [*table(*by_task(found["models"])), *(["", found["verdict"]] if found["differences"] else [])]
+
+
+def _begun(begun: Note, model: str, task: str) -> None:
+    begun(f"{model}, {task}")
+
+
+def _cell(results: Mapping[str, Any], name: str) -> str:
+    found = results["tasks"].get(name) or results["groups"].get(name)
+    if found is None or found["own"] not in found["metrics"]:
+        return "none"
+    one = found["metrics"][found["own"]]
+    members = [results["tasks"][member] for member in units(results).get(name, ())]
+    lost = sum(member["unscored"].get(member["own"], 0) for member in members)
+    return f"{percent(one)} ({interval(one)})" + (f", {lost} unscored" if lost else "")

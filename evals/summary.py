@@ -1,0 +1,103 @@
+"""A task's results from its sample rows: means and estimates at k with intervals, and what has no score, by reason."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from lm_eval.api.task import ConfigurableTask
+
+from verikit.evals.aggregate import Aggregate
+from verikit.evals.grade import AT_K, NOTES, add, ks
+from verikit.evals.loading import graded
+from verikit.evals.samples import grades_of, own_metric, value_of
+from verikit.stats import Summary, mean_interval
+
+Row = Mapping[str, Any]
+MAX_REASONS = 5
+SHARES = ("unscored", "unparsed")
+"""Metrics that are counted here, not averaged."""
+
+
+def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
+    """Summarise a task's rows: what results.json holds of it."""
+    kept = [row for row in rows if row["filter"] == rows[0]["filter"]]
+    found: dict[str, Any] = {"docs": len(kept), "fewshot": task.get_config("num_fewshot") or 0}
+    if graded(task.config.to_dict(keep_callable=True)):
+        found |= _graded(kept)
+    else:
+        found |= _plain(kept)
+    found["metrics"] |= _aggregated(task, kept)
+    return found
+
+
+def _graded(rows: Sequence[Row]) -> dict[str, Any]:
+    every = [grade for row in rows for grade in grades_of(row)]
+    own = own_metric(rows[0])
+    repeats = max(len(grades_of(row)) for row in rows)
+    summary = Summary(ks(repeats) if repeats > 1 else ())
+    for row in rows:
+        add(summary, grades_of(row))
+    names = [name for name in grades_of(rows[0])[0] if name not in NOTES]
+    estimates = summary.estimates()
+    metrics = {own: estimates["mean"]} if "mean" in estimates else {}
+    metrics |= dict(_means(rows, names[1:]))
+    metrics |= {name: one for name, one in estimates.items() if name.startswith(AT_K)}
+    lost = [grade[name] for grade in every for name in names if grade[name]["value"] is None]
+    return {
+        "own": own,
+        "repeats": repeats,
+        "replies": len(every),
+        "metrics": {name: asdict(one) for name, one in metrics.items()},
+        "unscored": {name: n for name in names if (n := sum(grade[name]["value"] is None for grade in every))},
+        "unparsed": sum(grade[own]["value"] is not None and grade[own].get("answer") is None for grade in every),
+        "reasons": dict(Counter(row["reason"][:200] for row in lost).most_common(MAX_REASONS)),
+        "categories": _categories(rows),
+    }
+
+
+def _plain(rows: Sequence[Row]) -> dict[str, Any]:
+    """Of a task that verikit does not grade: lm-eval's own metrics, over the rows whose replies all came."""
+    whole = [row for row in rows if "failed" not in row]
+    names = list(rows[0]["metrics"])
+    reasons = Counter(reason[:200] for row in rows for reason in row.get("failed", ()))
+    return {
+        "own": names[0] if names else "",
+        "repeats": 1,
+        "replies": len(rows),
+        "metrics": {name: asdict(one) for name, one in _means(whole, names)},
+        "unscored": {"reply": len(rows) - len(whole)} if len(whole) < len(rows) else {},
+        "unparsed": 0,
+        "reasons": dict(reasons.most_common(MAX_REASONS)),
+        "categories": {},
+    }
+
+
+def _means(rows: Sequence[Row], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    for name in names:
+        values = [row[name] for row in rows if isinstance(row.get(name), (int, float))]
+        if values and name not in SHARES:
+            yield name, mean_interval(values)
+
+
+def _aggregated(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
+    found = {}
+    for name, how in task.aggregation().items():
+        if isinstance(how, Aggregate):
+            estimate = how.estimate([row[name] for row in rows if name in row])
+            if estimate is not None:
+                found[name] = asdict(estimate)
+    return found
+
+
+def _categories(rows: Sequence[Row]) -> dict[str, Any]:
+    """The own metric by the documents' category, where they have several."""
+    by_category: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if (value := value_of(row)) is not None and row["doc"].get("category"):
+            by_category[row["doc"]["category"]].append(value)
+    if len(by_category) < 2:
+        return {}
+    return {name: asdict(mean_interval(values)) for name, values in sorted(by_category.items())}

@@ -1,0 +1,49 @@
+"""`step_column`: step scores that came with the candidate, of any process reward model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verikit.errors import UsageError
+from verikit.judges.genprm.review import Solution
+from verikit.judges.genprm.stepwise import StepVerifier
+from verikit.types import Sample, Score
+from verikit.verifiers.column import value_at
+
+
+@dataclass(frozen=True, repr=False)
+class StepColumn(StepVerifier):
+    """The candidate's (or else its row's) own list of step scores; its length says how many steps there are."""
+
+    name = "step_column"
+    key: str = "step_scores"
+    """Name of the key that holds the list; `a.b` looks into objects."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.key, str) or not self.key:
+            raise UsageError(f"step_column needs the name of a key, not {self.key!r}")
+
+    def solution(self, sample: Sample) -> Solution | Score:
+        """The stored scores stand for the steps."""
+        return Solution("", ("",))
+
+    def score_steps(self, solutions: Sequence[Solution], samples: Sequence[Sample]) -> list[list[Score] | Score]:
+        """Read the key of each sample; a missing list, or one that is none, has no score."""
+        return [self._read(sample) for sample in samples]
+
+    def _read(self, sample: Sample) -> list[Score] | Score:
+        try:
+            values = value_at(sample.meta, self.key)
+        except KeyError:
+            return Score.error(f"no key {self.key!r}; the keys are {', '.join(sample.meta) or 'none'}")
+        if not isinstance(values, list | tuple) or not values:
+            return Score.error(f"{self.key} is no list of step scores")
+        return [
+            Score(float(value), reason=self.key)
+            if isinstance(value, int | float) and math.isfinite(value)
+            else Score.error(f"{self.key} holds {str(value)[:20]}, not a finite number")
+            for value in values
+        ]

@@ -1,0 +1,155 @@
+"""The critic loop: review a solution, show the policy its first doubtful step with the analysis, let it think again.
+
+Each turn starts from the latest solution alone, as in the authors' repository. A solution without a doubtful step stays
+as it is and leaves the loop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+
+from verikit.engines import Engine, Generation, Request
+from verikit.errors import ConfigError, EngineError
+from verikit.judges.ask import connect
+from verikit.judges.genprm.column import StepColumn
+from verikit.judges.genprm.stepwise import StepVerifier
+from verikit.types import Message, Prompt, Sample, Score
+from verikit.verifier import Verifier, score_all
+
+DOUBT = "There might be some problem in this paragraph of your reasoning, please rethink and refine your answer:\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A solution as it stood, and what was found."""
+
+    completion: str
+    score: Score
+    """The process reward model's."""
+    truth: Score | None = None
+    """Against the gold, where it was asked for."""
+    doubtful: int = -1
+    """The first doubtful step, counted from 0; -1 where none is, or there is no review."""
+
+    @property
+    def answer(self) -> str | None:
+        """The final answer."""
+        return self.score.answer
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """What became of one solution; `turns[0]` is the first one."""
+
+    turns: tuple[Turn, ...]
+    error: EngineError | None = None
+    """Why the policy gave no further solution, if it failed."""
+
+    @property
+    def last(self) -> Turn:
+        """How it ended."""
+        return self.turns[-1]
+
+
+@dataclass(frozen=True)
+class Critic:
+    """Refines solutions through any engine, guided by any process reward model."""
+
+    policy: str | Engine
+    """A spec, or an engine."""
+    reviewer: StepVerifier
+    _: KW_ONLY
+    turns: int = 3
+    """Refinements at most."""
+    truth: Verifier | None = None
+    """Scores each turn against the gold; only recorded, the loop does not see it."""
+    temperature: float = 0.7
+    top_p: float = 0.8
+    max_tokens: int = 2048
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.turns < 0:
+            raise ConfigError(f"turns is a number of at least 0, not {self.turns}")
+        if isinstance(self.reviewer, StepColumn):
+            raise ConfigError("stored step scores can't review what the policy writes anew", hint="use genprm or prm")
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The policy."""
+        return connect(self.policy, {}, cached=True) if isinstance(self.policy, str) else self.policy
+
+    def refine(self, samples: Sequence[Sample]) -> list[Refinement]:
+        """Refine all samples together; one without a completion gets its first from the policy."""
+        current = list(samples)
+        results = [Refinement(()) for _ in samples]
+        asking = [i for i, sample in enumerate(current) if not sample.completion]
+        self._ask(asking, [_messages(current[i].prompt) for i in asking], current, results, 0)
+        live = [i for i in range(len(current)) if results[i].error is None]
+        for turn in range(self.turns + 1):
+            self._review(live, current, results)
+            live = [i for i in live if results[i].last.doubtful >= 0]
+            if not live or turn == self.turns:
+                break
+            self._ask(live, [self._doubt(current[i], results[i].last) for i in live], current, results, turn + 1)
+            live = [i for i in live if results[i].error is None]
+        return results
+
+    def _review(self, live: Sequence[int], current: Sequence[Sample], results: list[Refinement]) -> None:
+        samples = [current[i] for i in live]
+        scores = score_all(self.reviewer, samples)
+        truths: Sequence[Score | None] = score_all(self.truth, samples) if self.truth else [None] * len(live)
+        for i, score, truth in zip(live, scores, truths, strict=True):
+            doubtful = next((n for n, step in enumerate(score.steps) if step.scored and not step.passed), -1)
+            turn = Turn(current[i].completion, score, truth, doubtful if score.scored else -1)
+            results[i] = Refinement((*results[i].turns, turn))
+
+    def _doubt(self, sample: Sample, turn: Turn) -> list[Message]:
+        """The conversation that asks for another solution: the doubtful step quoted, then what is said against it."""
+        quoted = ">" + self.reviewer.steps_of(sample)[turn.doubtful].replace("\n", "\n>")
+        said = self.reviewer.criticism(turn.doubtful, turn.score)
+        asking = DOUBT + quoted + (f"\n\n{said}" if said else "")
+        return [
+            *_messages(sample.prompt),
+            Message(role="assistant", content=turn.completion),
+            Message(role="user", content=asking),
+        ]
+
+    def _ask(
+        self,
+        live: Sequence[int],
+        prompts: Sequence[list[Message]],
+        current: list[Sample],
+        results: list[Refinement],
+        turn: int,
+    ) -> None:
+        """Ask the policy for all live samples in one call and put the new solutions in place."""
+        requests = [self._request(prompt, f"{place}/{turn}") for place, prompt in zip(live, prompts, strict=True)]
+        for i, generation in zip(live, self.engine.generate(requests) if requests else [], strict=True):
+            error = _failure(generation)
+            if error is not None:
+                results[i] = replace(results[i], error=error)
+            else:
+                meta = {key: value for key, value in current[i].meta.items() if key != "steps"}
+                current[i] = replace(current[i], completion=generation.text, meta=meta)
+
+    def _request(self, prompt: list[Message], place: str) -> Request:
+        digest = hashlib.blake2b(f"{self.seed}\0{place}\0{prompt!r}".encode("utf-8", "replace"), digest_size=8)
+        return Request(
+            prompt,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            seed=None if self.temperature == 0 else int.from_bytes(digest.digest(), "big") >> 1,
+        )
+
+
+def _failure(generation: Generation) -> EngineError | None:
+    return generation.error or (None if generation.outputs else EngineError("the engine gave no output"))
+
+
+def _messages(prompt: Prompt) -> list[Message]:
+    return [Message(role="user", content=prompt)] if isinstance(prompt, str) else list(prompt)

@@ -1,0 +1,81 @@
+"""The code of one path: a namespace that persists over the steps of its solution and never beyond.
+
+Keeping a process alive for each of hundreds of paths would cost 70 MB and a second of start each, so a path's earlier
+code is run again before its next block, in a fresh session (some 10 ms). Code that breaks a limit leaves nothing
+behind; code that raises leaves what it did before it raised. Draws from unseeded random generators are drawn anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol as Interface
+
+from verikit.errors import SandboxError
+from verikit.judges.genprm.protocol import Messages
+from verikit.judges.shown import visible
+from verikit.sandbox import Limits, RunResult, Session
+from verikit.verifiers.fences import last
+
+MAX_CODE = 64_000
+"""Characters of all code of a path."""
+
+
+class Sessions(Interface):
+    """What of a sandbox is used."""
+
+    def session(self, limits: Limits | None = None) -> Session:
+        """A namespace that persists."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A block of code that was run."""
+
+    code: str
+    output: str
+    """What the reviewer was shown."""
+    status: str
+    """How the run ended; `no_code` where there was none."""
+
+
+class Notebook:
+    """One path's namespace."""
+
+    def __init__(self, sandbox: Sessions | None, limits: Limits, messages: Messages, max_output: int) -> None:
+        self._sandbox, self._limits, self._messages, self._max_output = sandbox, limits, messages, max_output
+        self._earlier: list[str] = []
+
+    def run(self, text: str) -> Cell:
+        """Run the last Python block of a text and return its output as the reviewer is to see it.
+
+        Raises:
+            SandboxError: the sandbox failed.
+        """
+        code = last(text, "python", "py")
+        if code is None or not code.strip():
+            return Cell("", self._messages.no_code, "no_code")
+        if len(code) + sum(map(len, self._earlier)) > MAX_CODE:
+            return Cell(code[:MAX_CODE], self._messages.timeout, "too long")
+        assert self._sandbox is not None, "only full reviews run code"
+        with self._sandbox.session(self._limits) as session:
+            for earlier in self._earlier:
+                _sound(session.run(earlier))
+            result = _sound(session.run(code))
+        if result.status in ("ok", "error"):
+            self._earlier.append(code)
+        return Cell(code, visible(self._shown(result), self._max_output), result.status)
+
+    def _shown(self, result: RunResult) -> str:
+        if result.status == "ok":
+            return result.stdout.strip()
+        if result.status == "timeout":
+            return self._messages.timeout
+        what = f"{result.error.type}: {result.error.message}" if result.error else result.status
+        return self._messages.error.replace("{error}", what)
+
+
+def _sound(result: RunResult) -> RunResult:
+    if result.status == "infra_error":
+        raise SandboxError(f"the sandbox failed: {result.error}")
+    return result

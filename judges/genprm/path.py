@@ -1,0 +1,176 @@
+"""The state machine of one path: what is asked of the engine next, and what code is run, step after step.
+
+    analysis -> code -> (run, output, code | judgement)* -> next step
+        |                          |
+        +--- no code in this mode  +--- calls or tokens used up: judgement after the analysis alone
+
+`walk` is a generator: it yields a request (and is sent the engine's generation) or a text whose last code block is to
+be run (and is sent the cell). It knows nothing of batches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from verikit.engines import Generation, Output, Request
+from verikit.errors import EngineError
+from verikit.judges.ask import COUNTED, added
+from verikit.judges.genprm.notebook import Cell
+from verikit.judges.genprm.protocol import Mode, Protocol
+from verikit.judges.genprm.review import How, Path, Solution, StepReview
+from verikit.judges.genprm.verdict import TOP_LOGPROBS, Verdict, read_verdict
+from verikit.types import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How steps are reviewed."""
+
+    protocol: Protocol
+    mode: Mode
+    temperature: float
+    top_p: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunCode:
+    """Asks for the last code block of a text to be run."""
+
+    text: str
+
+
+Walk = Generator[Request | RunCode, Any, None]
+
+
+def walk(plan: Plan, solution: Solution, number: int, path: Path) -> Walk:
+    """Review a solution's steps in order, writing them down in `path`; `number` tells its draws from other paths'.
+
+    Raises:
+        EngineError: the engine gave nothing.
+    """
+    messages = [plan.protocol.opening(plan.mode)]
+    for index in range(len(solution.steps)):
+        messages.append(plan.protocol.asking(solution.problem, solution.steps, index))
+        turn = _Turn(plan, solution, f"{number}/{index}", tuple(messages))
+        review = yield from turn.review(index)
+        path.steps.append(review)
+        messages.append(Message(role="assistant", content=review.text))
+
+
+class _Turn:
+    """The review of one step."""
+
+    def __init__(self, plan: Plan, solution: Solution, place: str, messages: tuple[Message, ...]) -> None:
+        self._plan, self._protocol = plan, plan.protocol
+        self._messages, self._text = messages, ""
+        self._draw = hashlib.blake2b(f"{plan.seed}\0{solution!r}\0{place}".encode("utf-8", "replace"), digest_size=8)
+        self._left = plan.protocol.limits.tokens
+        self._cells: list[Cell] = []
+        self._usage: dict[str, float] = {}
+
+    def review(self, index: int) -> Generator[Request | RunCode, Any, StepReview]:
+        """Analyse, verify and judge."""
+        protocol, mode = self._protocol, self._plan.mode
+        if mode == "direct":
+            review = yield from self._judge("direct")
+            return replace(review, usage=self._usage)
+        self._text = protocol.analysis_of(index)
+        output = yield from self._go_on(protocol.analysis_end, judging=False)
+        self._text += output.text + protocol.analysis_end
+        analysis = self._text
+        if mode == "analysis":
+            review = yield from self._judge("analysis")
+        else:
+            review = yield from self._verify(analysis)
+        usage = added(self._usage, {"code_runs": len(review.cells)}) if review.cells else self._usage
+        return replace(review, analysis=analysis, usage=usage)
+
+    def _verify(self, analysis: str) -> Generator[Request | RunCode, Any, StepReview]:
+        """Let the model write code, show it what the code printed, and so on until it judges."""
+        protocol, run = self._protocol, self._plan.mode == "full"
+        self._text += protocol.code
+        stops = (protocol.code_end, protocol.judgement_end) if run else (protocol.judgement_end,)
+        for _ in range(protocol.limits.calls):
+            if self._left <= 0:
+                break
+            output = yield from self._go_on(*stops)
+            self._text += output.text
+            if protocol.judgement_tag in output.text and not self._in_code(analysis):
+                verdict = read_verdict(protocol, "", output)
+                if verdict is not None or output.finish_reason != "length":
+                    self._text += protocol.judgement_end
+                    return self._reviewed(verdict, "verified")
+            if output.finish_reason == "length":
+                break
+            if run:
+                self._text += protocol.code_end
+                cell = yield RunCode(self._text)
+                self._cells.append(cell)
+                self._text += protocol.output_of(self._clean(cell.output))
+            else:
+                self._text += protocol.output_begun
+        self._text = analysis
+        return (yield from self._judge("at the limit"))
+
+    def _judge(self, how: How) -> Generator[Request | RunCode, Any, StepReview]:
+        """Begin the judgement for the model, up to the box."""
+        begun, limit = self._protocol.judgement, self._protocol.limits.judgement_tokens
+        self._text += begun
+        output = yield from self._go_on(self._protocol.judgement_end, limit=limit)
+        self._text += output.text + self._protocol.judgement_end
+        verdict = read_verdict(self._protocol, begun, output)
+        return self._reviewed(verdict, how)
+
+    def _reviewed(self, verdict: Verdict | None, how: How) -> StepReview:
+        cells = tuple(self._cells)
+        if verdict is None:
+            return StepReview(self._text, None, None, how, "no verdict", cells)
+        reason = "" if verdict.reward is not None else "the engine gave no log-probabilities"
+        return StepReview(self._text, verdict.reward, verdict.label, how, reason, cells)
+
+    def _in_code(self, analysis: str) -> bool:
+        """Whether a fence is open in what follows the analysis."""
+        lines = self._text[len(analysis) :].split("\n")
+        return sum(line.startswith("```") for line in lines) % 2 == 1
+
+    def _clean(self, output: str) -> str:
+        """A code's output with nothing in it that could pass for the protocol's own texts."""
+        return neutral(self._protocol, output).replace("```", "'''")
+
+    def _go_on(self, *stops: str, limit: int = 0, judging: bool = True) -> Generator[Request | RunCode, Any, Output]:
+        """Continue the turn; `limit` replaces what is left of the tokens, `judging` is where a verdict may come.
+
+        Raises:
+            EngineError: the engine gave nothing.
+        """
+        self._draw.update(b"+")
+        prompt = [*self._messages, Message(role="assistant", content=self._text)]
+        request = Request(
+            prompt,
+            max_tokens=limit or self._left,
+            temperature=self._plan.temperature,
+            top_p=self._plan.top_p,
+            stop=stops,
+            seed=None if self._plan.temperature == 0 else int.from_bytes(self._draw.digest(), "big") >> 1,
+            logprobs=TOP_LOGPROBS if judging else None,
+        )
+        generation: Generation = yield request
+        self._usage = added(self._usage, {name: generation.usage[name] for name in COUNTED if name in generation.usage})
+        if generation.error is not None:
+            raise generation.error
+        if not generation.outputs:
+            raise EngineError("the engine gave no output")
+        output = generation.outputs[0]
+        self._left -= len(output.ids) or len(output.tokens) or int(generation.usage.get("completion_tokens", 0))
+        return output
+
+
+def neutral(protocol: Protocol, text: str) -> str:
+    """A text with the protocol's own tags broken by a space."""
+    for tag in protocol.tags:
+        text = text.replace(tag, tag[0] + " " + tag[1:])
+    return text

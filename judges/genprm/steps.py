@@ -1,0 +1,71 @@
+"""A solution's steps, and the tagged form in which a critic reads all of them at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal, get_args
+
+from verikit.errors import UsageError
+
+Splitting = Literal["auto", "numbered", "blank", "tagged"]
+"""`numbered`: at lines that begin with "Step k:". `blank`: at blank lines. `tagged`: `<paragraph_k>`.
+`auto`: tagged where the whole text is, else numbered where a line is, else blank."""
+_NUMBERED = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]*)?(?:\*\*[ \t]*)?Step[ \t]{1,4}\d{1,4}[ \t]*(?:[:.)]|\*\*|$)", re.MULTILINE
+)
+_BLANK = re.compile(r"\n(?:[ \t\r]*\n)+")
+_OPENING = re.compile(r"<paragraph_(\d{1,6})>\n")
+_TAG = re.compile(r"<(?=/?paragraph_\d)")
+
+
+def split_steps(text: str, how: Splitting = "auto") -> tuple[str, ...]:
+    """Split a solution into its steps, stripped; none is empty, and all of the text is in some step.
+
+    What stands before "Step 1:" belongs to the first step.
+
+    Raises:
+        UsageError: there is no such way to split.
+    """
+    if how not in get_args(Splitting):
+        raise UsageError(f"steps are split by {', '.join(get_args(Splitting))}, not {how!r}")
+    if how in ("auto", "tagged") and (found := untagged(text)) is not None:
+        return tuple(step.strip() for step in found if step.strip())
+    marks = [match.start() for match in _NUMBERED.finditer(text)] if how in ("auto", "numbered") else []
+    if marks:
+        cuts = [0, *marks[1:], len(text)]
+        parts = [text[start:end] for start, end in pairwise(cuts)]
+    else:
+        parts = _BLANK.split(text)
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def tagged(steps: Sequence[str], *, first: int = 1) -> str:
+    """All steps as `<paragraph_k>` blocks, counted from `first`: 1 for GenPRM's rationales, 0 for ProcessBench.
+
+    A step that holds such a tag gets it broken by a space.
+    """
+    return "\n\n".join(
+        f"<paragraph_{number}>\n{_TAG.sub('< ', step)}\n</paragraph_{number}>"
+        for number, step in enumerate(steps, first)
+    )
+
+
+def untagged(text: str) -> tuple[str, ...] | None:
+    """The steps of a tagged text, as they stand; None unless the text is such blocks, in order, and nothing else."""
+    text = text.strip()
+    steps: list[str] = []
+    opening = _OPENING.match(text)
+    first, position = (int(opening[1]) if opening else 0), 0
+    while opening is not None and int(opening[1]) == first + len(steps):
+        closing = f"\n</paragraph_{opening[1]}>"
+        end = text.find(closing, opening.end() - 1)
+        if end < 0:
+            return None
+        steps.append(text[opening.end() : end])
+        position = end + len(closing)
+        while position < len(text) and text[position].isspace():
+            position += 1
+        opening = _OPENING.match(text, position)
+    return tuple(steps) if steps and position == len(text) else None

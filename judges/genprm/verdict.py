@@ -1,0 +1,78 @@
+"""The reward of a review: P(Yes) / (P(Yes) + P(No)) at the verdict's token.
+
+The place is found in the tokens themselves: the one with which the verdict in the judgement's last box begins.
+What the analysis, the code or a quoted step says is outside that part and never read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+from verikit.engines import Output
+from verikit.judges.genprm.protocol import Protocol
+
+TOP_LOGPROBS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a review decided."""
+
+    label: bool
+    """Whether Yes was written."""
+    reward: float | None
+    """None where the engine gave no log-probabilities."""
+
+
+def read_verdict(protocol: Protocol, begun: str, output: Output) -> Verdict | None:
+    """Read the verdict that an output holds; None where it holds none.
+
+    Args:
+        protocol: The texts around it.
+        begun: What the output continues, as far as it is judgement; "" where the judgement is still to come.
+        output: What the model wrote, with tokens and the likeliest ones at each place where there are any.
+    """
+    said = begun + ("".join(output.tokens) or output.text)
+    tag = said.rfind(protocol.judgement_tag)
+    found = list(_verdicts(protocol).finditer(said, tag)) if tag >= 0 else []
+    if not found or found[-1].start(1) < len(begun):
+        return None
+    label = found[-1][1] == protocol.yes
+    if not output.top_logprobs:
+        return Verdict(label, None)
+    ends = list(accumulate(map(len, output.tokens), initial=len(begun)))
+    place = bisect_right(ends, found[-1].start(1)) - 1
+    before = said[min(found[-1].start(), ends[place]) : ends[place]]
+    listed = {one.token: one.logprob for one in reversed(output.top_logprobs[place])}
+    listed.setdefault(output.tokens[place], output.logprobs[place])
+    return Verdict(label, _reward(protocol, before, listed))
+
+
+def _reward(protocol: Protocol, before: str, listed: Mapping[str, float]) -> float:
+    """P(Yes) / (P(Yes) + P(No)) of the tokens listed at one place; a side that is not listed has the least of them."""
+    mass = {True: 0.0, False: 0.0}
+    for token, logprob in listed.items():
+        if (side := _side(protocol, before + token)) is not None:
+            mass[side] += math.exp(logprob)
+    least = math.exp(min(listed.values()))
+    yes, no = mass[True] or least, mass[False] or least
+    return yes / (yes + no) if yes + no > 0 else 0.5
+
+
+def _verdicts(protocol: Protocol) -> re.Pattern[str]:
+    words = "|".join(map(re.escape, (protocol.yes, protocol.no)))
+    return re.compile(rf"{re.escape(protocol.box)} ?\{{ ?({words}) ?\}}")
+
+
+def _side(protocol: Protocol, text: str) -> bool | None:
+    """Which verdict a text spells behind its box, or begins to spell; None while it is open."""
+    begun = re.search(rf"{re.escape(protocol.box)} ?\{{ ?(.+)", text)
+    for side, word in ((True, protocol.yes), (False, protocol.no)):
+        if begun is not None and (begun[1].startswith(word) or word.startswith(begun[1])):
+            return side
+    return None

@@ -1,0 +1,184 @@
+"""`genprm`: a model reviews each step with an analysis and code that is run, several times over, and says Yes or No."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any
+
+from verikit.engines import Engine
+from verikit.errors import ConfigError, EngineTimeout
+from verikit.judges.ask import added, connect
+from verikit.judges.genprm.notebook import Notebook, Sessions
+from verikit.judges.genprm.path import Plan, neutral, walk
+from verikit.judges.genprm.protocol import MODES, Mode, Protocol, load_protocol
+from verikit.judges.genprm.review import How, Path, Review, Solution, StepReview
+from verikit.judges.genprm.stepwise import StepVerifier
+from verikit.judges.genprm.waves import Walker, advance_all
+from verikit.sandbox import ISOLATION, Limits, default_sandbox
+from verikit.types import PASS_MARK, Sample, Score
+from verikit.verifier import describe
+
+HOW: Mapping[How, str] = {
+    "verified": "judged after code",
+    "analysis": "judged after analysis",
+    "direct": "judged at once",
+    "at the limit": "judged at the limit, after analysis",
+}
+IN_FLIGHT = 512
+"""Paths that advance together."""
+
+
+@dataclass(frozen=True, repr=False)
+class GenPRM(StepVerifier):
+    """A generative process reward model (Zhao et al., arXiv 2504.00891).
+
+    A step's reward is P(Yes) / (P(Yes) + P(No)) at the token of the verdict, averaged over paths; each path has its own
+    history and its own namespace for code. A path without a verdict is left out of the mean, a step without any has no
+    score. What the reviewers wrote is in each step's parts, one a path.
+    """
+
+    name = "genprm"
+
+    engine: str | Engine
+    """A spec such as `openai:http://host:8000/v1#genprm`, or an engine."""
+    paths: int = 8
+    """Reviews of each solution; one where the temperature is 0, as all would be the same."""
+    _: KW_ONLY
+    mode: Mode = "full"
+    """`full`, `unexecuted` (the model imagines its code's output), `analysis` (no code) or `direct` (no rationale)."""
+    protocol: str = "released"
+    """Name of one of our protocols, or the path of a TOML file."""
+    temperature: float | None = None
+    """None: the protocol's."""
+    fallback: float | None = None
+    """The reward of a step on a path that gives no verdict; None: it has none."""
+    seed: int = 0
+    code_s: float = 5.0
+    """Seconds a block of code may take."""
+    max_output: int = 2000
+    """Characters of a code's output that the model sees."""
+    texts: bool = True
+    """Keep what the reviewers wrote."""
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The engine's own options, where it is a spec."""
+    cache: bool = True
+    """Keep generations in the user's cache and look there first, where the engine is a spec."""
+    sandbox: Sessions | None = field(default=None, compare=False)
+    """Where code runs; None: this process's own sandbox, which must isolate."""
+    file: Protocol = field(init=False, compare=False)
+    """The protocol file's content."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mode not in MODES:
+            raise ConfigError(f"mode is one of {', '.join(MODES)}, not {self.mode!r}")
+        if not isinstance(self.paths, int) or self.paths < 1:
+            raise ConfigError(f"paths is a number of at least 1, not {self.paths!r}")
+        if self.fallback is not None and not 0 <= self.fallback <= 1:
+            raise ConfigError(f"fallback is a reward from 0 to 1, not {self.fallback!r}")
+        object.__setattr__(self, "file", load_protocol(self.protocol))
+
+    def __repr__(self) -> str:
+        """Every option that decides the rewards, the protocol with a digest of its content."""
+        hidden = ("file", "options", "cache", "sandbox", "texts")
+        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
+        shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
+        shown["protocol"] = f"{self.protocol}#{self.file.digest}"
+        return f"GenPRM({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        """As many samples as make a full wave of paths."""
+        return max(1, IN_FLIGHT // self.paths)
+
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, where code is run."""
+        own = self.mode == "full" and self.sandbox is None
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()} if own else {}
+
+    @property
+    def _engine(self) -> Engine:
+        if isinstance(self.engine, str):
+            return connect(self.engine, self.options, cached=self.cache)
+        return self.engine
+
+    @property
+    def plan(self) -> Plan:
+        """What a path goes by."""
+        sampling = self.file.sampling
+        temperature = sampling.temperature if self.temperature is None else self.temperature
+        return Plan(self.file, self.mode, temperature, sampling.top_p, self.seed)
+
+    def review(self, solutions: Sequence[Solution]) -> list[Review]:
+        """Review solutions, all paths of all of them together.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        plan = self.plan
+        count = self.paths if plan.temperature > 0 else 1
+        sandbox = self.sandbox or (default_sandbox(ISOLATION) if self.mode == "full" else None)
+        limits = Limits(wall_s=self.code_s)
+        reviews = [Review(solution, [Path() for _ in range(count)]) for solution in solutions]
+        walkers = [
+            Walker(
+                walk(plan, review.solution, number, path),
+                path,
+                Notebook(sandbox, limits, self.file.messages, self.max_output),
+            )
+            for review in reviews
+            for number, path in enumerate(review.paths)
+        ]
+        advance_all(walkers, self._engine, threads=getattr(sandbox, "workers", 1))
+        return reviews
+
+    def solution(self, sample: Sample) -> Solution | Score:
+        """The steps of a sample, with nothing in them that could pass for the protocol's own texts."""
+        found = super().solution(sample)
+        if isinstance(found, Score):
+            return found
+        return Solution(neutral(self.file, found.problem), tuple(neutral(self.file, step) for step in found.steps))
+
+    def score_steps(self, solutions: Sequence[Solution], samples: Sequence[Sample]) -> list[list[Score] | Score]:
+        """Review all solutions together; one that our side failed on has no score, and none of its steps."""
+        scored: list[list[Score] | Score] = []
+        for review in self.review(solutions):
+            if review.error is not None:
+                make = Score.timeout if isinstance(review.error, EngineTimeout) else Score.error
+                usage = added(*(step.usage for path in review.paths for step in path.steps))
+                scored.append(make(describe(review.error), usage=usage))
+                continue
+            scored.append([self._step(review, index) for index in range(len(review.solution.steps))])
+        return scored
+
+    def criticism(self, index: int, score: Score) -> str:
+        """The analysis of the path that likes the step least."""
+        parts = [part for part in score.steps[index].parts.values() if part.scored]
+        text = min(parts, key=float).text if parts else ""
+        begun = self.file.analysis_of(index)
+        analysis, found, _ = text.removeprefix(begun).partition(self.file.analysis_end)
+        return analysis.strip() if found and text.startswith(begun) else ""
+
+    def _step(self, review: Review, index: int) -> Score:
+        reviews = [path.steps[index] for path in review.paths]
+        parts = {f"path {number}": self._path(one) for number, one in enumerate(reviews, 1)}
+        given = [float(part) for part in parts.values() if part.scored]
+        text = review.solution.steps[index] if self.texts else ""
+        usage = added(*(one.usage for one in reviews))
+        if not given:
+            return Score.error(f"{reviews[0].reason} on any path", parts=parts, text=text, usage=usage)
+        value = sum(given) / len(given)
+        agree = sum((reward >= PASS_MARK) == (value >= PASS_MARK) for reward in given)
+        lost = f", {len(reviews) - len(given)} without a verdict" if len(given) < len(reviews) else ""
+        label = self.file.yes if value >= PASS_MARK else self.file.no
+        reason = f"{agree} of {len(given)} paths agree{lost}"
+        return Score(value, answer=label, reason=reason, parts=parts, text=text, usage=usage)
+
+    def _path(self, review: StepReview) -> Score:
+        text = review.text if self.texts else ""
+        reward = self.fallback if review.reward is None and review.label is None else review.reward
+        if reward is None:
+            return Score.error(review.reason, text=text)
+        label = None if review.label is None else self.file.yes if review.label else self.file.no
+        return Score(reward, answer=label, reason=review.reason or HOW[review.how], text=text)

@@ -1,0 +1,86 @@
+"""An engine that answers by a function of the request, and small files of every kind of task."""
+
+import json
+
+from verikit.engines import Engine, Generation, Output
+from verikit.engines.errors import Unreachable
+
+
+class Scripted(Engine):
+    """Answers by a function of a request; what it returns is a text, several, or an error."""
+
+    name = "scripted"
+
+    def __init__(self, answer):
+        self.answer, self.calls = answer, []
+
+    def generate(self, requests):
+        self.calls.append(list(requests))
+        return [self._generation(request) for request in requests]
+
+    def _generation(self, request):
+        said = self.answer(request)
+        if isinstance(said, Exception):
+            return Generation(error=said)
+        texts = [said] * request.n if isinstance(said, str) else said
+        return Generation(tuple(Output(text, finish_reason="stop") for text in texts))
+
+
+def down(request):
+    return Unreachable("nobody is at home")
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return str(path)
+
+
+MATH = [
+    {"id": "a", "problem": "What is 2 + 3?", "answer": "5", "level": "easy"},
+    {"id": "b", "problem": "What is half of 1?", "answer": "\\frac{1}{2}", "level": "easy"},
+    {"id": "c", "problem": "What is the root of 2?", "answer": "\\sqrt{2}", "level": "hard"},
+]
+ROWS = {
+    "math500": MATH,
+    "gsm8k": [{"question": "Two dogs and three cats: how many?", "answer": "2 + 3 = 5\n#### 5"}],
+    "minerva": [{"problem": "How wide?", "solution": "So it is \\boxed{3}.", "idx": 1}],
+    "olympiadbench": [{"question": "Find n.", "final_answer": ["7"], "id": 1}],
+    "amc23": [{"id": 0, "question": "How far?", "answer": 27.0}],
+    "aime24": [{"id": 60, "problem": "How long?", "answer": "204"}],
+    "aime25": [{"id": 1, "problem": "How tall?", "answer": 70}],
+    "mmlu_pro": [
+        {"question_id": 1, "category": "law", "question": "Who?", "options": ["he", "she", "it"], "answer": "B"},
+        {"question_id": 2, "category": "math", "question": "What?", "options": ["1", "2"], "answer": "A"},
+    ],
+    "gpqa": [
+        {
+            "Question": "Which?",
+            "Correct Answer": "tin",
+            "Incorrect Answer 1": "zinc",
+            "Incorrect Answer 2": "lead",
+            "Incorrect Answer 3": "iron",
+        }
+    ],
+    "supergpqa": [{"uuid": "u", "question": "Where?", "options": ["here", "there"], "answer_letter": "B"}],
+    "bbeh": [{"input": "Is it true?", "target": "yes"}],
+    "hotpotqa": [{"_id": "x", "question": "Which dog?", "answer": "the brown fox"}],
+    "2wiki": [{"_id": "y", "question": "Whose?", "answer": "Ada's"}],
+    "musique": [{"id": "z", "question": "When?", "answer": "1993", "answer_aliases": ["in 1993"]}],
+    "bamboogle": [{"Question": "How many?", "Answer": "two"}],
+    "processbench_math": [
+        {"id": "math-0", "problem": "1 + 1?", "steps": ["so 2", "thus 3"], "label": 1, "final_answer_correct": False},
+        {"id": "math-1", "problem": "1 + 2?", "steps": ["so 3"], "label": -1, "final_answer_correct": True},
+    ],
+    "alpaca": [{"instruction": "Say hello.", "output": "Hi.", "generator": "base", "dataset": "tiny"}],
+    "mtbench": [{"question_id": 81, "category": "writing", "turns": ["Write a line.", "Make it shorter."]}],
+    "humaneval": [
+        {
+            "task_id": "HumanEval/0",
+            "prompt": "def add(a, b):\n",
+            "entry_point": "add",
+            "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n",
+        }
+    ],
+    "mbpp": [{"task_id": 2, "text": "Write add.", "test_list": ["assert add(1, 2) == 3"], "test_setup_code": ""}],
+}
+"""Rows of every benchmark, under the names that the published files use."""

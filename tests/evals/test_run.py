@@ -1,0 +1,146 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("lm_eval")
+
+from tests.evals.scripted import MATH, ROWS, Scripted, write
+from verikit.cli import cli
+from verikit.engines import Recorder
+from verikit.errors import SchemaError, UsageError
+from verikit.evals.data import read_docs
+from verikit.evals.lm import EngineLM
+from verikit.evals.loading import Settings
+from verikit.evals.models import opened_model, read_options
+from verikit.evals.run import run_tasks
+from verikit.evals.stored import Stored
+
+STORED = [
+    {
+        "id": "a",
+        "problem": "What is 2 + 3?",
+        "completions": [{"text": "\\boxed{5}", "rm": 0.9}, {"text": "4", "rm": 0.1}],
+    },
+    {"id": "b", "problem": "What is half of 1?", "completions": ["\\boxed{0.5}", "\\boxed{2}"]},
+]
+
+
+def invoke(*arguments):
+    result = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False, standalone_mode=False)
+    return result
+
+
+def test_the_command_runs_stored_outputs_and_score_reads_its_samples(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data, stored = write(tmp_path / "rows.jsonl", MATH), write(tmp_path / "stored.jsonl", STORED)
+    done = invoke("eval", "verikit_math500", "--model", f"replay:{stored}", "--data", data, "--repeats", 2, "-q")
+    assert done.return_value == 3
+    assert "only" not in done.output
+    assert "2 of 6 replies have no acc" in done.output
+    assert "holds no output for this question" in done.output
+    results = json.loads((tmp_path / "runs/eval-stored/results.json").read_text())["tasks"]["verikit_math500"]
+    assert results["metrics"]["acc"]["value"] == 0.5
+    assert results["metrics"]["acc"]["n"] == 2
+    assert "| verikit_math500 | acc (mean@2) | 50.00 |" in (tmp_path / "runs/eval-stored/report.md").read_text()
+    scored = invoke("score", "runs/eval-stored/samples_verikit_math500.jsonl", "--json", "-q", "--k", "2")
+    summary = json.loads(scored.stdout)
+    assert summary["metrics"]["mean"]["value"] == 0.5
+    assert summary["candidates"] == 4
+
+
+def test_a_stored_reward_ranks_the_repeats(tmp_path):
+    data, stored = write(tmp_path / "rows.jsonl", MATH[:1]), write(tmp_path / "stored.jsonl", STORED[:1])
+    settings = Settings(data=data, repeats=2, by="column('rm')")
+    results = run_tasks(["verikit_math500"], "s", Stored(stored), settings, tmp_path / "run")
+    metrics = results["tasks"]["verikit_math500"]["metrics"]
+    assert metrics["bon@2"]["value"] == 1.0
+    assert metrics["acc"]["value"] == 0.5
+
+
+def test_a_recording_of_requests_is_replayed(tmp_path):
+    data, record = write(tmp_path / "rows.jsonl", MATH), tmp_path / "record.jsonl"
+    engine = Recorder(Scripted(lambda request: "\\boxed{5}"), record)
+    first = run_tasks(["verikit_math500"], "m", EngineLM(engine), Settings(data=data), tmp_path / "one")
+    with opened_model(f"replay:{record}", {}, told=lambda done, of: None) as lm:
+        second = run_tasks(["verikit_math500"], "m", lm, Settings(data=data), tmp_path / "two")
+    assert first == second
+    assert (tmp_path / "one/results.json").read_bytes() == (tmp_path / "two/results.json").read_bytes()
+
+
+def test_a_task_that_is_done_is_kept_under_the_same_settings_and_data_only(tmp_path):
+    rows = [dict(row) for row in MATH]
+    data = write(tmp_path / "rows.jsonl", rows)
+    engine = Scripted(lambda request: "\\boxed{5}")
+
+    def run(**settings):
+        return run_tasks(["verikit_math500"], "m", EngineLM(engine), Settings(data=data, **settings), tmp_path / "run")
+
+    assert run() == run()
+    assert len(engine.calls) == 1
+    run(limit=2)
+    assert len(engine.calls) == 2
+    rows[0]["answer"] = "6"
+    write(tmp_path / "rows.jsonl", rows)
+    read_docs.cache_clear()
+    run()
+    assert len(engine.calls) == 3
+
+
+def test_an_interrupted_run_keeps_the_tasks_that_were_done(tmp_path):
+    data = {
+        "verikit_math500": write(tmp_path / "m.jsonl", MATH),
+        "verikit_bbeh": write(tmp_path / "b.jsonl", ROWS["bbeh"]),
+    }
+    prompts = []
+
+    def answer(request):
+        prompts.append(request.prompt)
+        if "true" in request.prompt and len(prompts) < 5:
+            raise KeyboardInterrupt
+        return "\\boxed{5}"
+
+    def run():
+        names = ["verikit_math500", "verikit_bbeh"]
+        return run_tasks(names, "m", EngineLM(Scripted(answer)), Settings(data=data), tmp_path / "run")
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert list(run()["tasks"]) == ["verikit_math500", "verikit_bbeh"]
+    assert len(prompts) == 5
+
+
+def test_a_prompt_that_cant_be_read_back_and_a_row_without_outputs_are_named(tmp_path):
+    with pytest.raises(SchemaError, match=r"bad.jsonl:1: field 'completions': none of"):
+        Stored(write(tmp_path / "bad.jsonl", [{"question": "Who?", "answer": "I"}]))
+    with pytest.raises(SchemaError, match=r"bad.jsonl:1: field 'question'"):
+        Stored(write(tmp_path / "bad.jsonl", [{"output": "I"}]))
+    with (
+        pytest.raises(UsageError, match="lm-eval can't make a model 'nothing'"),
+        opened_model("nothing", {}, told=lambda done, of: None),
+    ):
+        pass
+    with pytest.raises(UsageError, match="not KEY=VALUE"):
+        read_options(("temperature",))
+    assert read_options(("temperature=0.5,until=Q:", "do_sample=true")) == {
+        "temperature": 0.5,
+        "until": "Q:",
+        "do_sample": True,
+    }
+
+
+def test_stored_rows_of_one_question_are_told_apart_by_their_ids(tmp_path):
+    rows = [{"question_id": n, "question": "Same?", "text": f"the answer is {n}"} for n in (1, 2)]
+    stored = Stored(write(tmp_path / "stored.jsonl", rows))
+    assert stored.outputs({"id": "2", "question": "Same?"}) == ["the answer is 2"]
+    assert stored.outputs({"id": "row-9", "question": "Same? "}) == ["the answer is 1", "the answer is 2"]
+
+
+def test_data_may_be_given_by_task_and_a_missing_file_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data, stored = write(tmp_path / "rows.jsonl", MATH[:2]), write(tmp_path / "stored.jsonl", STORED)
+    model = ("--model", f"replay:{stored}", "-q", "--json")
+    done = invoke("eval", "verikit_math500", *model, "--data", f"verikit_math500={data}")
+    assert json.loads(done.stdout)["tasks"]["verikit_math500"]["metrics"]["acc"]["value"] == 1.0
+    with pytest.raises(UsageError, match=r"nowhere.jsonl: there is no such file"):
+        invoke("eval", "verikit_math500", *model, "--data", "nowhere.jsonl")

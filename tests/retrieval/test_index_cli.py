@@ -1,0 +1,95 @@
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("bm25s")
+pytest.importorskip("faiss")
+
+from tests.retrieval.worlds import write_corpus
+from verikit.cli import cli
+from verikit.errors import MissingExtra, SchemaError, SpecError, UsageError
+from verikit.retrieval import Client, load_retriever
+
+
+def run(*args):
+    return CliRunner().invoke(cli, list(map(str, args)), standalone_mode=False)
+
+
+@pytest.fixture
+def index(tmp_path):
+    corpus = write_corpus(tmp_path / "corpus.jsonl", count=50)
+    done = run("index", "build", corpus, "-o", tmp_path / "index", "--encoder", "tests.retrieval.worlds:Hashed")
+    assert done.exception is None, done.output
+    assert "50 passages; ask bm25:" in done.stderr
+    assert "hybrid:" in done.stderr
+    return tmp_path / "index"
+
+
+@pytest.mark.parametrize("kind", ["bm25", "dense", "hybrid", "two-step:bm25"])
+def test_every_kind_is_asked_by_its_spec(index, kind):
+    done = run("index", "search", f"{kind}:{index}", "w1 w2", "w3 w4 w5", "-k", "2", "--json")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["query"] for row in rows] == ["w1 w2", "w3 w4 w5"]
+    assert all(len(row["passages"]) == 2 and row["passages"][0]["title"].startswith("t") for row in rows)
+    shown = run("index", "search", f"{kind}:{index}", "w1").stdout
+    assert shown.startswith("w1\n  1. t")
+
+
+def test_a_query_that_finds_nothing_says_none(index):
+    assert run("index", "search", f"bm25:{index}", "unheard").stdout == "unheard\n  None\n"
+
+
+def test_recall_is_printed_for_questions_with_golds(index, tmp_path):
+    questions = tmp_path / "questions.jsonl"
+    texts = load_retriever(f"bm25:{index}").passages
+    rows = [{"question": one.text, "gold_titles": [one.title]} for one in texts]
+    questions.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    figures = json.loads(run("index", "search", f"bm25:{index}", "--questions", questions, "--json").stdout)
+    assert figures["recall@1"] == figures["mrr"] == 1.0
+    questions.write_text('{"question": "x", "gold_titles": []}\n')
+    with pytest.raises(SchemaError, match=r"questions.jsonl:1: field 'gold_titles'"):
+        raise run("index", "search", f"bm25:{index}", "--questions", questions).exception
+
+
+def test_wrong_use_is_told(index, tmp_path):
+    for args, kind, problem in [
+        (("search", f"bm25:{tmp_path}", "x"), UsageError, "is no index"),
+        (("search", "nonsense", "x"), SpecError, "is no retriever"),
+        (("search", "no.module:x", "x"), SpecError, "can't make the retriever"),
+        (("build", tmp_path / "none.jsonl", "-o", tmp_path / "new"), UsageError, "can't be read"),
+    ]:
+        assert isinstance(error := run("index", *args).exception, kind), error
+        assert problem in str(error)
+    assert "give queries" in str(run("index", "search", f"bm25:{index}").exception)
+    assert "nothing to build" in str(run("index", "build", index, "-o", "x", "--no-bm25").exception)
+
+
+def test_a_missing_extra_is_named(index, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    monkeypatch.delitem(sys.modules, "verikit.retrieval.bm25", raising=False)
+    with pytest.raises(MissingExtra, match="'retrieval'"):
+        load_retriever(f"bm25:{index}")
+
+
+def test_a_served_index_answers_until_it_is_interrupted(index):
+    pytest.importorskip("uvicorn")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "verikit", "index", "serve", f"bm25:{index}", "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            found = Client(f"http://127.0.0.1:{port}/queries", retries=8, pause_s=0.1).retrieve(["w1"], 2)
+            assert [one.content for one in found[0]] == [
+                one.content for one in load_retriever(f"bm25:{index}").retrieve(["w1"], 2)[0]
+            ]
+        finally:
+            server.send_signal(signal.SIGINT)
+            _, said = server.communicate(timeout=20)
+    assert said.startswith(f"Serving bm25:{index} at http://127.0.0.1:{port}/queries\n")
+    assert "Traceback" not in said

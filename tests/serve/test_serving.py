@@ -1,0 +1,166 @@
+"""What the server answers: our schema, the other protocols, batches, readiness, draining, and what it logs."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.serve.conftest import MOODY
+from verikit import load
+
+for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
+    pytest.importorskip(extra)
+
+SECRET = "swordfish"
+RESPONSE = {
+    "output": [
+        {"type": "reasoning", "summary": []},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is \\boxed{42}."}]},
+    ]
+}
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_every_form_of_a_request_gets_the_scores_made_in_process(serve):
+    texts = ["\\boxed{1/2}", "0.5", "I think 3", ""]
+    want = [load("answer")(text, "0.5") for text in texts]
+    with serve(spec="answer") as server:
+        group = server.http.post("/score", json={"prompt": "?", "completions": texts, "answer": "0.5"}).json()
+        many = [{"completion": [{"role": "assistant", "content": text}], "answer": ["0.5"]} for text in texts]
+        listed = server.http.post("/score", json={"samples": many}).json()
+        single = [server.score(text, 0.5).json()["scores"][0] for text in texts]
+    for found in (group["scores"], listed["scores"], single):
+        assert [row["value"] for row in found] == [score.value for score in want]
+        assert [row.get("answer") for row in found] == [score.answer for score in want]
+
+
+def test_a_candidates_own_keys_reach_the_verifier(serve):
+    with serve(spec="column('rm')") as server:
+        body = {"prompt": "?", "completions": [{"text": "a", "rm": 1.5}, {"text": "b"}], "meta": {"rm": 0.5}}
+        assert [row["value"] for row in server.http.post("/score", json=body).json()["scores"]] == [1.5, 0.5]
+
+
+def test_what_has_no_score_is_said_so_in_every_protocol(serve):
+    with serve("--protocol", "openrlhf", "--unscored", -1) as server:
+        row = server.score("fail").json()["scores"][0]
+        assert (row["value"], row["status"], row["reason"]) == (None, "error", "the judge is away")
+        body = {"query": ["<s>p fail</s>", "p x</s>", "q"], "prompts": ["p"] * 3, "labels": ["x"] * 3}
+        found = server.http.post("/get_reward", json=body).json()
+        assert found["rewards"] == [-1.0, 1.0, -1.0]
+        assert found["extra_logs"] == {"scored": [0.0, 1.0, 0.0]}
+    with serve("--protocol", "slime", "--unscored", -1) as server:
+        ask = {"prompt": "?", "response": "fail", "label": "x"}
+        assert server.http.post("/reward", json=ask).json()["reward"] == -1.0
+        assert server.http.post("/reward", json=ask).json()["status"] == "error"
+        assert server.http.post("/reward", json=ask | {"response": "x"}).json()["reward"] == 1.0
+    with serve("--protocol", "nemo-gym") as server:
+        ask = {"responses_create_params": {"input": "?"}, "response": RESPONSE, "expected_answer": "x", "uuid": 7}
+        found = server.http.post("/verify", json=ask).json()
+        assert {key: found[key] for key in ask} == ask
+        assert found["reward"] == 0.0
+        assert "mask_sample" not in found
+
+
+def test_nemo_gyms_reply_masks_a_sample_that_could_not_be_scored(serve):
+    with serve("--protocol", "nemo-gym", spec="column('rm')") as server:
+        ask = {"responses_create_params": {"input": "?"}, "response": RESPONSE}
+        found = server.http.post("/verify", json=ask).json()
+        assert found["mask_sample"] is True
+        assert found["failure_kind"].startswith("verikit:")
+    with serve("--protocol", "nemo-gym", spec="answer") as server:
+        assert server.http.post("/verify", json=ask | {"answer": "42"}).json()["reward"] == 1.0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_openrlhfs_own_client_is_answered(serve):
+    pytest.importorskip("openrlhf")
+    from openrlhf.utils.agent import SingleTurnAgentExecutor
+
+    with serve("--protocol", "openrlhf", spec="answer") as server:
+        executor = SingleTurnAgentExecutor([f"{server.address}/get_reward"])
+        [found] = asyncio.run(executor._fetch_rewards_via_http(["p 42</s>"], ["p"], ["42"]))
+    assert found == {"rewards": [1.0], "scores": [1.0], "extra_logs": {"scored": [1.0]}}
+
+
+def test_requests_that_wait_together_are_scored_as_a_batch(serve):
+    with serve() as server, ThreadPoolExecutor(32) as threads:
+        blocker = threads.submit(server.score, "wait 0.5")
+        time.sleep(0.1)
+        rest = list(threads.map(lambda i: server.score(str(i), "7").json()["scores"][0]["value"], range(31)))
+        blocker.result()
+        assert rest == [float(i == 7) for i in range(31)]
+        assert server.metric("verikit_batch_samples_count") <= 8
+        assert server.metric("verikit_batch_samples_sum") == 32
+        assert server.metric('verikit_samples_total{status="ok"}') == 32
+
+
+def test_a_stopped_server_finishes_what_is_under_way_and_takes_no_more(serve):
+    with serve() as server:
+        found = []
+        asking = threading.Thread(target=lambda: found.append(server.score("wait 1")))
+        asking.start()
+        time.sleep(0.3)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{server.address}/health")
+        asking.join()
+        assert found[0].status_code == 200
+        assert server.process.wait(5) == 0
+
+
+def test_scoring_processes_end_with_a_server_that_is_killed(serve):
+    with serve("--workers", 2) as server:
+        scorers = server.scorers()
+        assert len(scorers) == 2
+        server.process.kill()
+        server.process.wait()
+        time.sleep(0.5)
+        assert not any(alive(pid) for pid in scorers)
+
+
+def test_no_text_of_a_request_gets_into_the_log(serve, log):
+    with serve("-v") as server:
+        for text in (f"fail {SECRET}", f"{SECRET}", f"die {SECRET}"):
+            server.score(text, SECRET)
+        server.http.post("/score", content=b'{"%s' % SECRET.encode())
+        server.http.get(f"/{SECRET}")
+    text = log.read_text()
+    assert "/score 200" in text
+    assert SECRET not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["nonsense"], "nonsense"),
+        ([MOODY, "--host", "0.0.0.0"], "no token"),
+        ([MOODY, "--host", "192.0.2.1", "--port", "1"], "no token"),
+    ],
+)
+def test_a_server_that_should_not_start_says_why(options, problem):
+    done = subprocess.run([sys.executable, "-m", "verikit", "serve", *options], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_address_in_use_is_named(serve):
+    with serve() as server:
+        command = [sys.executable, "-m", "verikit", "serve", MOODY, "--port", str(server.port)]
+        done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"can't listen on 127.0.0.1:{server.port}" in done.stderr

@@ -1,0 +1,49 @@
+"""A policy whose replies a test writes: what a sampler does, with bytes for tokens."""
+
+import random
+
+from verikit.engines.types import Generation, Output
+from verikit.trainers.recipe import Sampler
+
+
+class Scripted(Sampler):
+    """`reply(prompt, number)` gives the text of a request's output; every request is kept in `requests`."""
+
+    def __init__(self, reply):
+        self.reply, self.requests, self.name = reply, [], "scripted"
+
+    @property
+    def local(self):
+        return self
+
+    def encode(self, prompt):
+        text = prompt if isinstance(prompt, str) else "".join(f"{m['role']}: {m['content']}\n" for m in prompt)
+        return list(text.encode())
+
+    def decode(self, ids):
+        return bytes(ids).decode()
+
+    def seed(self, *key):
+        return random.Random(repr(key)).getrandbits(31)
+
+    def stream(self, requests):
+        yield from enumerate(self.generate(requests))
+
+    def generate(self, requests):
+        return [one for one, _ in self.generate_then(requests, lambda place, one: None)]
+
+    def generate_then(self, requests, then):
+        done = []
+        for place, request in enumerate(requests):
+            self.requests.append(request)
+            texts = [self.reply(self.decode(request.prompt), number) for number in range(request.n)]
+            outputs = tuple(
+                Output(text, tuple(text.encode()), logprobs=(0.0,) * len(text.encode()), finish_reason="stop")
+                for text in texts
+            )
+            generation = Generation(outputs, prompt_ids=tuple(request.prompt))
+            done.append((generation, then(place, generation)))
+        return done
+
+    def map(self, function, items):
+        return [function(item) for item in items]

@@ -1,0 +1,212 @@
+"""The environment: takes proposals and solutions apart, runs them in the sandbox, and says what is wrong with them.
+
+Everything a model wrote is hostile. Children of the sandbox read it without running it, or run it; here it is never
+evaluated or unpickled, and never pasted into an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from verikit.errors import SandboxError
+from verikit.sandbox import ISOLATION, Call, Limits, LocalSandbox, default_sandbox
+from verikit.sandbox.guest import source
+from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
+from verikit.trainers.recipes.absolute_zero.problem import Problem
+from verikit.trainers.recipes.absolute_zero.rewards import Fault
+from verikit.types import Sample
+from verikit.verifiers.fences import fenced, last
+from verikit.verifiers.program import Program
+from verikit.verifiers.proposal import Invalid, OurFault, as_literal, validate
+from verikit.verifiers.tags import Tags
+
+_NAME_OF_ERROR = """
+
+
+_called = f
+
+
+def f(*args, **kwargs):
+    try:
+        _called(*args, **kwargs)
+    except Exception as problem:
+        return type(problem).__name__
+    return "NoError"
+"""
+_MEASURES = (Path(__file__).parent / "measures.py").read_text(encoding="utf-8")
+_EVERY = "\n\n\ndef every_input(calls):\n    return [f(*args, **kwargs) for args, kwargs in calls]\n"
+LONGEST_MESSAGE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with a completion, and the problem that a valid proposal makes."""
+
+    fault: Fault
+    reason: str = ""
+    problem: Problem | None = None
+
+
+class Environment:
+    """Judges completions; may be asked from many threads."""
+
+    def __init__(self, options: AbsoluteZeroOptions, opening: str) -> None:
+        """Take the options, and the tag that the prompts have already written (`""`: none)."""
+        self.options, self.opening = options, opening
+        self._format = Tags("think", "answer")
+        self._program = Program(preset=options.preset, wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._limits = Limits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+
+    @property
+    def box(self) -> LocalSandbox:
+        """The sandbox.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        return default_sandbox(ISOLATION)
+
+    def answer(self, completion: str) -> str | None:
+        """Return what stands in the answer tag of a completion that keeps to the format exactly, else None."""
+        score = self._format(self.opening + completion)
+        return score.answer if score.value == 1.0 else None
+
+    def proposal(self, task: Task, completion: str, program: str = "", functions: Sequence[Problem] = ()) -> Verdict:
+        """Judge a proposal; `program` is the one that an induction's inputs are for."""
+        answer = self.answer(completion)
+        if answer is None:
+            return Verdict("format", "not <think>…</think> <answer>…</answer>")
+        try:
+            if task == "induction":
+                return Verdict("", problem=self._inputs(answer, program))
+            return Verdict("", problem=self._task(task, answer, functions))
+        except Malformed as problem:
+            return Verdict("format", str(problem)[:500])
+        except Invalid as problem:
+            return Verdict("wrong", str(problem)[:500])
+        except OurFault as problem:
+            return Verdict("error", str(problem)[:500])
+
+    def solutions(self, problem: Problem, completions: Sequence[str]) -> list[Verdict]:
+        """Judge solutions of one problem; equal answers are run once."""
+        answers = [self.answer(completion) for completion in completions]
+        distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
+        known = dict(zip(distinct, self._judged(problem, distinct), strict=True))
+        return [Verdict("format", "no answer") if answer is None else known[answer] for answer in answers]
+
+    def _judged(self, problem: Problem, answers: Sequence[str]) -> list[Verdict]:
+        if problem.task == "error":
+            return [Verdict("" if _names(answer, problem.output) else "wrong") for answer in answers]
+        samples = [Sample("", f"<answer>{answer}</answer>", meta=problem.meta()) for answer in answers]
+        verdicts = []
+        for score in self._program.score(samples):
+            fault: Fault = "error" if score.value is None else "" if score.value == 1.0 else "wrong"
+            verdicts.append(Verdict(fault, score.reason))
+        return verdicts
+
+    def _task(self, task: Task, answer: str, functions: Sequence[Problem]) -> Problem:
+        """Read and check a proposal of a program and an input."""
+        program, given = blocks(answer)
+        if self.options.validation == "none":
+            return Problem(task, program, given)
+        if task == "error":
+            valid = validate(self.box, program + _NAME_OF_ERROR, given, limits=self._limits)
+            return Problem(task, program, given, str(valid.value))
+        if functions:
+            program = self._composite(program, functions)
+        # A composite program has several defs, which the repository's rule would refuse.
+        preset = "paper" if functions else self.options.preset
+        valid = validate(self.box, program, given, preset=preset, limits=self._limits)
+        return Problem(task, program, given, valid.output)
+
+    def _composite(self, program: str, functions: Sequence[Problem]) -> str:
+        """Put the given functions before a program that calls each and makes none of them anew.
+
+        Raises:
+            Invalid: it does not, or does.
+        """
+        facts = self.measure("names", [program])
+        names = [f"g_{number}" for number in range(len(functions))]
+        if made := sorted(set(names) & set(facts["bound"])):
+            raise Invalid(f"composite: defines {made[0]}, which is given")
+        if missing := sorted(set(names) - set(facts["called"])):
+            raise Invalid(f"composite: does not call {missing[0]}")
+        return "".join(wrapped(name, one.program) for name, one in zip(names, functions, strict=True)) + program
+
+    def _inputs(self, answer: str, program: str) -> Problem:
+        """Read and check the inputs and the message of an induction proposal.
+
+        Raises:
+            Malformed: there are too few inputs, or no message.
+            Invalid: an input is no literal, or the program fails or wavers on one.
+        """
+        found = fenced(answer)
+        texts = [text.strip() for label, text in found if label == "input"][-self.options.inputs :]
+        message = next((text.strip() for label, text in reversed(found) if label == "message"), "")
+        if len(texts) < self.options.inputs:
+            raise Malformed(f"{len(texts)} inputs, not {self.options.inputs}")
+        if not message or len(message) > LONGEST_MESSAGE:
+            raise Malformed(f"no message, or one of more than {LONGEST_MESSAGE} characters")
+        if self.options.validation == "none":
+            return Problem("induction", program, message=message, pairs=tuple((text, "") for text in texts))
+        read = self._child(source("reading"), ("pairs", [[[text, "None"] for text in texts]], {}))
+        calls: Call = ("every_input", [[call for call, _ in read]], {})
+        values = self._child(program + _EVERY, calls)
+        try:
+            if not self.box.deterministic(program + _EVERY, call=calls, limits=self._limits):
+                raise Invalid("determinism: another value in another process or at the next call")
+        except SandboxError as problem:
+            raise OurFault(str(problem)) from None
+        if any(value is None for value in values):
+            raise Invalid("integrity: returns nothing")
+        pairs = tuple((text, as_literal(value)) for text, value in zip(texts, values, strict=True))
+        return Problem("induction", program, message=message, pairs=pairs)
+
+    def measure(self, name: str, arguments: list[Any]) -> Any:
+        """Call a function of `measures` in the sandbox.
+
+        Raises:
+            Invalid: the program can't be measured.
+            OurFault: the sandbox failed.
+        """
+        return self._child(_MEASURES, (name, arguments, {}))
+
+    def _child(self, program: str, call: Call) -> Any:
+        result = self.box.run(program, call=call, limits=self._limits)
+        if result.status == "infra_error":
+            raise OurFault(f"the sandbox failed: {result.error}")
+        if result.status != "ok":
+            raise Invalid(f"integrity: {result.status} ({result.error})")
+        return result.value
+
+
+class Malformed(ValueError):
+    """An answer without the blocks that were asked for."""
+
+
+def blocks(answer: str) -> tuple[str, str]:
+    """Return the last python block and the last input block.
+
+    Raises:
+        Malformed: one is missing.
+    """
+    program, given = last(answer, "python", "py"), last(answer, "input")
+    if program is None or given is None:
+        raise Malformed("a proposal is a python block and an input block")
+    return program, given.strip()
+
+
+def wrapped(name: str, program: str) -> str:
+    """Make a program whose entry is `f` into one function of another name."""
+    return f"def {name}(*args, **kwargs):\n{indent(program, '    ')}\n    return f(*args, **kwargs)\n\n\n"
+
+
+def _names(answer: str, gold: str) -> bool:
+    """Whether the first word before a colon is the exception's name, in any case."""
+    said = last(answer, "output")
+    words = (answer if said is None else said).partition(":")[0].split()
+    return bool(words) and words[0].casefold() == gold.casefold()

@@ -1,0 +1,52 @@
+"""Extra terms of the proposer's reward, all off by default: what a program's text and output are like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verikit.trainers.recipes.absolute_zero.environment import Environment
+from verikit.trainers.recipes.absolute_zero.options import ExtraReward
+from verikit.trainers.recipes.absolute_zero.problem import Problem
+from verikit.verifiers.proposal import Invalid, OurFault
+
+
+def extra_rewards(
+    environment: Environment,
+    terms: Sequence[ExtraReward],
+    problem: Problem,
+    references: Sequence[Problem],
+    seen: Sequence[Problem],
+) -> list[float] | None:
+    """Return each term: min(coefficient * measure, maximum); None where the sandbox fails.
+
+    A program that can't be measured measures 0.
+
+    Args:
+        environment: Runs the measures.
+        terms: What is measured.
+        problem: The valid proposal.
+        references: What the proposer was shown.
+        seen: The buffer, for `diversity`: 1 - the share of its problems with the same output.
+    """
+    values = []
+    for term in terms:
+        try:
+            measure = _measure(environment, term.kind, problem, references, seen)
+        except Invalid:
+            measure = 0.0
+        except OurFault:
+            return None
+        values.append(min(term.coefficient * measure, term.maximum))
+    return values
+
+
+def _measure(
+    environment: Environment, kind: str, problem: Problem, references: Sequence[Problem], seen: Sequence[Problem]
+) -> float:
+    if kind == "diversity":
+        same = sum((one.output, one.pairs) == (problem.output, problem.pairs) for one in seen)
+        return 1 - same / len(seen) if seen else 1.0
+    if kind == "edit_distance":
+        programs = [one.program for one in references]
+        return float(environment.measure("edit_distance", [problem.program, programs]))
+    return float(environment.measure(kind, [problem.program]))

@@ -1,0 +1,76 @@
+"""What proposer and solver are asked, from a file of prompts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from verikit.errors import ConfigError
+from verikit.trainers.recipes.absolute_zero.options import Task
+from verikit.trainers.recipes.absolute_zero.problem import Problem
+from verikit.trainers.recipes.fill import fill
+from verikit.verifiers.proposal import BANNED
+
+
+class Prompts(BaseModel):
+    """A set of prompts: texts with {names}, which are filled in once."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    transcript: str
+    """Around a {question}, where there is no chat template."""
+    opening: str
+    """Ends the transcript's prompt: the format's first tag, already written."""
+    reference: str
+    pair: str
+    function: str
+    composite: str
+    propose: dict[Task, str]
+    solve: dict[Task, str]
+
+    def proposal(self, task: Task, references: Sequence[Problem], functions: Sequence[Problem] = ()) -> str:
+        """Ask for a program and an input, beside references and, for a composite one, functions to build on."""
+        shown = [
+            fill(self.reference, number=str(number), program=one.program, input=one.input, output=one.output)
+            for number, one in enumerate(references, 1)
+        ]
+        given = [fill(self.function, number=str(number), program=one.program) for number, one in enumerate(functions)]
+        demand = fill(self.composite, functions="".join(given)) if given else ""
+        banned = ", ".join(BANNED)
+        return fill(self.propose[task], references="".join(shown), composite=demand, banned=banned)
+
+    def inputs(self, program: str, count: int) -> str:
+        """Ask for inputs of a program, and a message about it."""
+        return fill(self.propose["induction"], program=program, count=str(count))
+
+    def solution(self, problem: Problem) -> str:
+        """Ask for a problem's solution."""
+        pairs = "".join(fill(self.pair, input=given, output=output) for given, output in problem.shown)
+        values = {"input": problem.input, "output": problem.output, "message": problem.message, "pairs": pairs}
+        return fill(self.solve[problem.task], program=problem.program, **values)
+
+    def text(self, question: str) -> str:
+        """Put a question into the transcript."""
+        return fill(self.transcript, question=question) + self.opening
+
+
+def load_prompts(name: str, folder: Path) -> Prompts:
+    """Read a set that comes with verikit, by its name, or a FILE.toml.
+
+    Raises:
+        ConfigError: there is none, or a prompt is missing.
+    """
+    own = "/" not in name and not name.endswith(".toml")
+    shipped = files("verikit.trainers.recipes.absolute_zero") / "prompts"
+    place = shipped / f"{name}.toml" if own else folder / name
+    try:
+        return Prompts.model_validate(tomllib.loads(place.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise ConfigError(f"{place}: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        hint = "options.prompts is the name of a set, or a FILE.toml"
+        raise ConfigError(f"no prompts can be read from {place}: {error}", hint=hint) from None

@@ -1,0 +1,100 @@
+"""What one step's rounds leave: proposals and solutions with their verdicts; rewards and figures made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from verikit.engines.types import Generation
+from verikit.trainers.recipe import Sampler
+from verikit.trainers.recipes.absolute_zero.buffers import Buffer
+from verikit.trainers.recipes.absolute_zero.environment import Environment, Verdict
+from verikit.trainers.recipes.absolute_zero.extras import extra_rewards
+from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
+from verikit.trainers.recipes.absolute_zero.problem import Problem
+from verikit.trainers.recipes.absolute_zero.rewards import combined, proposer_reward
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a proposal is asked for."""
+
+    task: Task
+    ids: Sequence[int]
+    references: Sequence[Problem] = ()
+    functions: Sequence[Problem] = ()
+    program: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A proposal and the verdict on it."""
+
+    asked: Asked
+    generation: Generation
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """Solutions of one problem, and the verdicts on them."""
+
+    problem: Problem
+    generation: Generation
+    verdicts: Sequence[Verdict]
+
+    @property
+    def rate(self) -> float | None:
+        """The share that is right, of those that are scored."""
+        scored = [one.fault == "" for one in self.verdicts if one.fault != "error"]
+        return fmean(scored) if scored else None
+
+
+def proposer_rewards(
+    sampler: Sampler,
+    environment: Environment,
+    options: AbsoluteZeroOptions,
+    proposed: Sequence[Proposed],
+    rates: Sequence[float | None],
+    buffers: Mapping[Task, Buffer],
+) -> list[float | None]:
+    """Return the reward of each proposal; `rates` are the solve rates of the valid ones, in their order."""
+    waiting: Iterator[float | None] = iter(rates)
+    known = [next(waiting) if one.verdict.problem is not None else None for one in proposed]
+    rewards = [
+        proposer_reward(one.verdict.fault, rate, options.preset, options.learnability)
+        for one, rate in zip(proposed, known, strict=True)
+    ]
+    if not options.extras:
+        return rewards
+
+    def extras(place: int) -> list[float] | None:
+        one = proposed[place]
+        if one.verdict.problem is None:
+            return []
+        seen = buffers[one.asked.task].problems
+        return extra_rewards(environment, options.extras, one.verdict.problem, one.asked.references, seen)
+
+    terms = sampler.map(extras, range(len(proposed)))
+    return [
+        None if reward is None or more is None else combined(reward, more, options.combine)
+        for reward, more in zip(rewards, terms, strict=True)
+    ]
+
+
+def figures(
+    proposed: Sequence[Proposed], rates: Sequence[float | None], buffers: Mapping[Task, Buffer]
+) -> dict[str, float]:
+    """Return, by task, the share of valid proposals, their mean solve rate, and the buffers' sizes."""
+    result = {}
+    valid = [one for one in proposed if one.verdict.problem is not None]
+    rated = [(one, rate) for one, rate in zip(valid, rates, strict=False) if rate is not None]
+    for task in dict.fromkeys(one.asked.task for one in proposed):
+        verdicts = [one.verdict.fault for one in proposed if one.asked.task == task and one.verdict.fault != "error"]
+        known = [rate for one, rate in rated if one.asked.task == task]
+        result[f"valid/{task}"] = fmean(fault == "" for fault in verdicts) if verdicts else 0.0
+        if known:
+            result[f"solve_rate/{task}"] = fmean(known)
+            result[f"learnable/{task}"] = fmean(0 < rate < 1 for rate in known)
+    return result | {f"buffer/{task}": float(len(buffer.problems)) for task, buffer in buffers.items()}

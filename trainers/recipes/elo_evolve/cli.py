@@ -1,0 +1,64 @@
+"""`verikit synth opponents`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from verikit.cli.score import parse_mapping
+from verikit.engines.load import load_engine
+from verikit.judges.opponents import Opponents
+from verikit.terminal import Watch, printable
+from verikit.trainers.problems import read_problems
+
+AT_ONCE = 256
+"""Prompts between two writes of the file."""
+EXAMPLE = """\b
+Example:
+  verikit synth opponents prompts.jsonl -m openai:http://localhost:8000/v1#qwen2.5-14b -o opponents.jsonl
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("prompts", type=click.Path(path_type=Path))
+@click.option("-m", "--model", "engine", required=True, metavar="SPEC", help="The engine that answers.")
+@click.option("-n", "--name", help="The opponent's name in the file and in options.pool; default: the engine's spec.")
+@click.option(
+    "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The file of answers."
+)
+@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
+@click.option("--limit", type=click.IntRange(1), help="Only the first so many prompts.")
+@click.option("--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Most tokens of an answer.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def opponents(
+    prompts: Path,
+    engine: str,
+    name: str | None,
+    out: Path,
+    mapping: dict[str, str],
+    limit: int | None,
+    max_tokens: int,
+    quiet: bool,
+) -> int:
+    """Let a model answer the PROMPTS of a training file greedily, for `elo-evolve` to compare with.
+
+    Answers are appended to the file by the opponent's name and a hash of the prompt: several opponents share one file,
+    a prompt that has an answer is not asked again, and an answer to a prompt that was changed since is not found.
+    """
+    problems = read_problems(prompts, mapping)[:limit]
+    name, answers = name or engine, Opponents(out, max_tokens=max_tokens)
+    missing = [one.prompt for one in problems if not answers.has(name, one.prompt)]
+    failed: dict[str, Exception] = {}
+    done = 0
+    with load_engine(engine) as model, Watch(quiet=quiet) as watch:
+        watch.start(lambda seconds: f"{done:,} of {len(missing):,} answers in {seconds:,.0f} s")
+        for start in range(0, len(missing), AT_ONCE):
+            part = missing[start : start + AT_ONCE]
+            failed |= answers.fill(name, part, model)
+            done += len(part)
+        watch.note(f"{name}: {len(problems) - len(failed):,} of {len(problems):,} prompts are answered in {out}")
+    if failed:
+        reason = printable(str(next(iter(failed.values()))))
+        click.echo(f"{len(failed):,} prompts stay without an answer: {reason}. The same command goes on.", err=True)
+    return 1 if failed else 0

@@ -1,0 +1,107 @@
+"""One prompt's outputs against their opponents: outcomes, rewards, and whether the opponent mattered.
+
+An output far longer than the opponent's answer loses unasked (the length guard). A comparison without a verdict is
+unscored: it gives no reward and is in no game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean
+from typing import Literal
+
+from verikit.judges.pairwise import within_words
+from verikit.types import Group, Sample, Score
+from verikit.verifier import Verifier, score_all
+
+Objective = Literal["binary", "graded", "point-wise", "dno"]
+OUTCOMES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
+CLOSE = 1e-6
+"""Standardised rewards closer than this are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bout:
+    """One output compared with one opponent's answer."""
+
+    opponent: str
+    score: Score
+    guarded: bool = False
+    """Whether the length guard decided it."""
+
+    @property
+    def outcome(self) -> float | None:
+        """For the policy: 1 a win, 0.5 a tie, 0 a loss; None: no verdict."""
+        value = self.score.value
+        return value if value is None else OUTCOMES.get(self.score.answer or "", min(max(value, 0.0), 1.0))
+
+    def reward(self, objective: Objective) -> float | None:
+        """1 for a win and else 0 (binary, as in the paper), or the judge's own value (graded)."""
+        if objective == "graded":
+            return self.score.value
+        return None if self.outcome is None else float(self.outcome > OUTCOMES["tie"])
+
+
+def bouts(
+    judge: Verifier, problem: Group, texts: Sequence[str], opponents: Sequence[tuple[str, str]], longer: int
+) -> list[Bout]:
+    """Compare each text with its (opponent's name, opponent's answer), in one call of the judge.
+
+    Args:
+        judge: Compares a completion with `meta["opponent"]`.
+        problem: What was asked.
+        texts: The outputs.
+        opponents: Parallel to `texts`.
+        longer: Most words an output may be longer than the answer; 0: any.
+    """
+    short = [not longer or within_words(text, other, longer) for text, (_, other) in zip(texts, opponents, strict=True)]
+    samples = [
+        Sample(problem.prompt, text, problem.answer, problem.id, {**problem.meta, "opponent": other})
+        for text, (_, other), kept in zip(texts, opponents, short, strict=True)
+        if kept
+    ]
+    judged = iter(score_all(judge, samples))
+    guard = Score(0.0, answer="loss", reason=f"more than {longer} words longer than the opponent's answer")
+    return [
+        Bout(name, next(judged) if kept else guard, not kept) for (name, _), kept in zip(opponents, short, strict=True)
+    ]
+
+
+def results(played: Sequence[Bout]) -> list[tuple[str, float]]:
+    """Return one game for each opponent of a prompt: (name, the policy's mean outcome over its scored outputs)."""
+    scored: dict[str, list[float]] = {}
+    for one in played:
+        if one.outcome is not None:
+            scored.setdefault(one.opponent, []).append(one.outcome)
+    return [(name, fmean(outcomes)) for name, outcomes in scored.items()]
+
+
+def best_and_worst(values: Sequence[float | None]) -> tuple[int, int] | None:
+    """Return the places of a group's winner and loser, what DNO contrasts; None where none is better than another."""
+    scored = {place: value for place, value in enumerate(values) if value is not None}
+    if len(set(scored.values())) < 2:
+        return None
+    return max(scored, key=lambda place: scored[place]), min(scored, key=lambda place: scored[place])
+
+
+def same_lesson(values: Sequence[float | None], others: Sequence[float | None]) -> bool | None:
+    """Return whether two opponents' rewards for the same outputs teach the same once they are standardised.
+
+    None where neither tells anything: fewer than two outputs scored against both, or all rewards equal in both.
+    """
+    pairs = [(a, b) for a, b in zip(values, others, strict=True) if a is not None and b is not None]
+    one, other = standardised([a for a, _ in pairs]), standardised([b for _, b in pairs])
+    if not any(one) and not any(other):
+        return None
+    return all(abs(a - b) < CLOSE for a, b in zip(one, other, strict=True))
+
+
+def standardised(values: Sequence[float]) -> list[float]:
+    """(x - mean) / sample standard deviation; zeros where all are equal."""
+    if len(values) < 2 or max(values) - min(values) < CLOSE:
+        return [0.0] * len(values)
+    mean = fmean(values)
+    deviation = sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    return [(value - mean) / deviation for value in values]

@@ -1,0 +1,289 @@
+"""The recipe: each prompt's outputs meet an opponent near the policy's strength, and a judge says which is better.
+
+Opponents' answers are made beforehand (`verikit synth opponents`), or sampled when first needed. One game a prompt
+moves the policy's rating, and with it which opponents are drawn.
+
+A trap: where one opponent is drawn for a group and its rewards rank the outputs alike whoever it is (a judge of
+correctness alone), dividing by their deviation cancels the opponent. So a group of each step meets a second opponent
+too, and the recipe warns when that never changes a thing.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Any, ClassVar, NamedTuple
+
+from pydantic import Field, PositiveFloat, PositiveInt
+
+import verikit
+from verikit.engines.load import load_engine
+from verikit.engines.types import Generation, Request
+from verikit.errors import ConfigError, VerikitError
+from verikit.judges.opponents import Opponents, prompt_key
+from verikit.judges.rates.elo import K, Reduction, performance
+from verikit.trainers.recipe import Sampler, Setting, Trajectory
+from verikit.trainers.recipes.elo_evolve.games import Bout, Objective, best_and_worst, bouts, results, same_lesson
+from verikit.trainers.recipes.elo_evolve.pool import Pool
+from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions, guarded
+from verikit.types import Group, Score
+
+PROBES = 32
+"""Groups that met a second opponent before the recipe says whether the opponent matters."""
+
+
+class EloEvolveOptions(SingleTurnOptions):
+    """[options] of `elo-evolve`."""
+
+    judge: str = ""
+    """What compares an output with an opponent's answer: "pairwise('openai:http://host:8000/v1#judge')"."""
+    objective: Objective = "binary"
+    """What is rewarded: `binary` a win; `graded` the judge's value. Baselines: `point-wise` the verifier `reward` on
+    the output alone; `dno` the best output of a group against its worst."""
+    pool: dict[str, float] = Field(default_factory=dict)
+    """Opponents by name with their ratings, which stay."""
+    answers: str = ""
+    """The file of opponents' answers, as `verikit synth opponents` writes it."""
+    engines: dict[str, str] = Field(default_factory=dict)
+    """Engines that make answers missing from the file, by opponent; a miss of another is an error."""
+    rating: float = 1350.0
+    """The policy's at the start."""
+    k: PositiveFloat = K
+    reduction: Reduction = "mean"
+    """Over a step's games; the paper's `sum` overshoots where they are many."""
+    draw_temperature: PositiveFloat = 200.0
+    opponents_per_group: PositiveInt = 1
+    """Opponents drawn for one prompt; its outputs are dealt out to them."""
+    max_longer: int = Field(default=300, ge=0)
+    """An output more than so many words longer than the opponent's answer loses unasked; 0: no guard."""
+    snapshot_every: int = Field(default=0, ge=0)
+    """Steps after which the policy as it stands joins the pool; 0: never."""
+    snapshot_prompts: PositiveInt = 1024
+    """How many of the next prompts a snapshot answers; it is drawn for these only."""
+    probes: int = Field(default=1, ge=0)
+    """Groups of a step that meet a second opponent, to see whether the opponent matters; it does where several share a
+    group."""
+    unseen: dict[str, float] = Field(default_factory=dict)
+    """Opponents for evaluation, never trained against; {}: the pool."""
+
+
+class Match(NamedTuple):
+    """What the judge said of one prompt's outputs."""
+
+    played: list[Bout]
+    same: bool | None
+    """Whether a second opponent would have taught the same; None: not asked, or neither taught anything."""
+    seconds: float
+
+
+class EloEvolve(SingleTurn):
+    """Rewards being better than an opponent of about the same strength."""
+
+    name: ClassVar[str] = "elo-evolve"
+    Options: ClassVar[type[EloEvolveOptions]] = EloEvolveOptions
+    options: EloEvolveOptions
+
+    def __init__(self, options: EloEvolveOptions, setting: Setting) -> None:
+        super().__init__(options, setting)
+        if not options.judge or not options.pool:
+            raise ConfigError("options.judge names what compares, and options.pool the opponents with their ratings")
+        self.judge = guarded(verikit.load(options.judge), options.reward_timeout)
+        self.pool = Pool(options.pool, self.make_answers(), options.rating)
+        self.probed = Counter[str]()
+        """Groups whose second opponent taught the same, and those where it taught something else."""
+        self._engines = {name: load_engine(spec) for name, spec in options.engines.items()}
+        self._figures: dict[str, float] = {}
+
+    def make_answers(self) -> Opponents:
+        """Return the opponents' answers."""
+        path = self.setting.folder / self.options.answers if self.options.answers else None
+        return Opponents(path, max_tokens=self.options.max_tokens)
+
+    def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
+        """Sample the next prompts' outputs and let each meet an opponent; the games move the rating."""
+        self._snapshot(sampler, step)
+        chosen = list(self._next(sampler))
+        if self.options.objective == "point-wise":
+            return self._by_itself(sampler, chosen)
+        drawn = [self._draw(number, problem) for number, problem, _ in chosen]
+        self._fill(sampler, [(name, one[1]) for one, names in zip(chosen, drawn, strict=True) for name in names])
+
+        def match(place: int, generation: Generation) -> Match:
+            return self._match(chosen[place][1], drawn[place], generation, probe=place < self.options.probes)
+
+        done = sampler.generate_then(self.requests(sampler, chosen), match)
+        games = [game for _, one in done for game in results(one.played)]
+        before = self.pool.ratings
+        self.pool.play(games, self.options.k, self.options.reduction)
+        self._note(done, before)
+        return [
+            one
+            for (number, problem, _), (generation, found) in zip(chosen, done, strict=True)
+            for one in self._trajectories(number, problem, generation, found.played)
+        ]
+
+    def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
+        """Return the share of held-out prompts won (a tie half) against opponents not trained on, and ratings.
+
+        `performance` is the rating those games are worth, `rating` the one that training's games led to.
+        """
+        opponents = self.options.unseen or self.options.pool
+        names = list(opponents)
+        met = [names[place % len(names)] for place in range(len(self.held_out))]
+        self._fill(sampler, list(zip(met, self.held_out, strict=True)))
+        n = self.options.evaluate_samples
+        temperature = self.options.temperature if n else 0.0
+        requests = self.held_out_requests(sampler, temperature, max(1, n))
+
+        def compare(place: int, one: Generation) -> list[Bout]:
+            return self._meet(self.held_out[place], [met[place]] * len(one.outputs), one)
+
+        played = [bout for _, found in sampler.generate_then(requests, compare) for bout in found]
+        wins = {name: [b.outcome for b in played if b.opponent == name and b.outcome is not None] for name in names}
+        means = {f"win_rate/{name}": fmean(outcomes) for name, outcomes in wins.items() if outcomes}
+        games = [(opponents[name], outcome) for name, outcomes in wins.items() for outcome in outcomes]
+        figures = {"win_rate": fmean(means.values()), "performance": performance(games)} if games else {}
+        unjudged = float(sum(one.outcome is None for one in played))
+        return figures | {"rating": self.pool.rating, "unjudged": unjudged} | means
+
+    def state(self) -> dict[str, Any]:
+        """Return the place in the data, the rating, the snapshots and what the probes said."""
+        return super().state() | {"pool": self.pool.state(), "probed": dict(self.probed)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take a state that `state` returned."""
+        super().restore(state)
+        self.pool.restore(state["pool"])
+        self.probed = Counter(state["probed"])
+
+    def metrics(self) -> dict[str, float]:
+        """Return the rating, the opponents' shares, wins, the guard's share, and what the judge cost."""
+        return super().metrics() | self._figures
+
+    def close(self) -> None:
+        """Give back the opponents' connections."""
+        for engine in self._engines.values():
+            engine.close()
+
+    def _draw(self, number: int, problem: Group) -> list[str]:
+        """Return each output's opponent: so many draws, dealt out in turn."""
+        draws = [
+            self.pool.draw(problem.prompt, self.options.draw_temperature, f"{self.setting.seed}:{number}:{place}")
+            for place in range(self.options.opponents_per_group)
+        ]
+        return [draws[place % len(draws)] for place in range(self.options.samples)]
+
+    def _match(self, problem: Group, names: Sequence[str], generation: Generation, *, probe: bool) -> Match:
+        began = time.perf_counter()
+        played = self._meet(problem, names[: len(generation.outputs)], generation)
+        seconds = time.perf_counter() - began
+        probe = probe and self.options.opponents_per_group == 1
+        second = self.pool.farthest(problem.prompt, names[0]) if probe else None
+        if second is None or not played:
+            return Match(played, None, seconds)
+        again = self._meet(problem, [second] * len(generation.outputs), generation)
+        objective = self.options.objective
+        same = same_lesson([one.reward(objective) for one in played], [one.reward(objective) for one in again])
+        return Match(played, same, seconds)
+
+    def _meet(self, problem: Group, names: Sequence[str], generation: Generation) -> list[Bout]:
+        opponents = [(name, self.pool.answers.answer(name, problem.prompt)) for name in names]
+        texts = [output.text for output in generation.outputs]
+        return bouts(self.judge, problem, texts, opponents, self.options.max_longer)
+
+    def _trajectories(
+        self, number: int, problem: Group, generation: Generation, played: Sequence[Bout]
+    ) -> list[Trajectory]:
+        made = []
+        for output, bout in zip(generation.outputs, played, strict=True):
+            reward = bout.reward(self.options.objective)
+            one = self._trajectory(number, problem, generation, output, bout.score)
+            made.append(replace(one, reward=reward, answer=f"{bout.opponent}: {one.answer}"))
+        if self.options.objective != "dno":
+            return made
+        places = best_and_worst([bout.score.value for bout in played])
+        return (
+            [replace(made[place], reward=sign) for place, sign in zip(places, (1.0, -1.0), strict=True)]
+            if places
+            else []
+        )
+
+    def _by_itself(self, sampler: Sampler, chosen: Sequence[tuple[int, Group, list[int]]]) -> list[Trajectory]:
+        """The point-wise baseline: each output rewarded by what `reward` says of it alone."""
+
+        def score(place: int, generation: Generation) -> list[Score]:
+            return self.score(chosen[place][1], generation)
+
+        done = sampler.generate_then(self.requests(sampler, chosen), score)
+        return [
+            self._trajectory(number, problem, generation, output, given)
+            for (number, problem, _), (generation, scores) in zip(chosen, done, strict=True)
+            for output, given in zip(generation.outputs, scores, strict=True)
+        ]
+
+    def _fill(self, sampler: Sampler, wanted: Sequence[tuple[str, Group]]) -> None:
+        """Let engines make answers that are missing, each on one process.
+
+        Raises:
+            VerikitError: an answer is missing and no engine is named for its opponent, or the engine failed.
+        """
+        missing: dict[str, dict[str, Group]] = {}
+        for name, problem in wanted:
+            if name in self._engines and not self.pool.answers.has(name, problem.prompt):
+                missing.setdefault(name, {})[prompt_key(problem.prompt)] = problem
+
+        def fill(name: str) -> dict[str, str] | str:
+            problems = missing[name]
+            failed = self.pool.answers.fill(name, [one.prompt for one in problems.values()], self._engines[name])
+            if failed:
+                return str(next(iter(failed.values())))
+            return {key: self.pool.answers.answer(name, one.prompt) for key, one in problems.items()}
+
+        for name, made in zip(missing, sampler.map(fill, list(missing)), strict=True):
+            if isinstance(made, str):
+                raise VerikitError(f"opponent {name!r} can't answer: {made}", hint="`verikit train --resume` goes on")
+            self.pool.answers.add(name, made)
+
+    def _snapshot(self, sampler: Sampler, step: int) -> None:
+        """Let the policy as it stands join the pool, with greedy answers to the next prompts."""
+        every, name = self.options.snapshot_every, f"policy@{step}"
+        if not every or step == 1 or (step - 1) % every or name in self.pool.joined:
+            return
+        ahead = min(self.options.snapshot_prompts, len(self.problems))
+        problems = [self.problems[self._order(self.position + place)] for place in range(ahead)]
+        requests = [Request(self._encode(sampler, one), max_tokens=self.options.max_tokens) for one in problems]
+        done = zip(problems, sampler.generate(requests), strict=True)
+        self.pool.join(name, {prompt_key(one.prompt): made.text for one, made in done if made.error is None})
+
+    def _note(self, done: Sequence[tuple[Generation, Match]], ratings: Mapping[str, float]) -> None:
+        """Keep the step's figures, and warn once where the opponent never mattered."""
+        played = [bout for _, one in done for bout in one.played]
+        outcomes = [bout.outcome for bout in played if bout.outcome is not None]
+        met, count = Counter(bout.opponent for bout in played), len(played) or 1
+        before = self.probed.total()
+        self.probed.update("same" if one.same else "other" for _, one in done if one.same is not None)
+        probes = self.probed.total()
+        self._figures = {
+            "rating": self.pool.rating,
+            "opponent_rating": sum(ratings[name] * n for name, n in met.items()) / count,
+            "won": fmean(outcomes) if outcomes else 0.0,
+            "tied": sum(outcome == 0.5 for outcome in outcomes) / (len(outcomes) or 1),
+            "unjudged": (len(played) - len(outcomes)) / count,
+            "too_long": sum(bout.guarded for bout in played) / count,
+            "judge_seconds": sum(one.seconds for _, one in done),
+            **({"opponent_matters": self.probed["other"] / probes} if probes else {}),
+            **{f"opponent/{name}": met[name] / count for name in self.pool.ratings},
+        }
+        if before < PROBES <= probes and not self.probed["other"]:
+            warnings.warn(CANCELS.format(probes=probes), stacklevel=2)
+
+
+CANCELS = (
+    "in {probes} groups that met a second opponent, rewards divided by their deviation were the same: the opponent"
+    " cancels out, and its strength teaches nothing. Let it matter: a judge that tells degrees of quality, several"
+    " opponents in a group (options.opponents_per_group = 4), or wins alone rewarded (options.objective = 'binary')"
+)

@@ -1,0 +1,170 @@
+"""The smallest world with opponents: sums worked out step by step, compared by how many of their results are right.
+
+The policy is `arithmetic`'s model; its warm-up spoils each result of a working by chance, so that it knows the
+procedure and samples wrong. Opponents are players that get each result right with their own probability; what they
+answered is drawn once, and their ratings come from a round robin. A judge that looks at all results makes an opponent's
+strength matter: half-right workings beat a weak one and lose to a strong one. One that looks at the last result alone
+does not.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, Literal
+
+from pydantic import Field, PositiveInt
+
+from verikit.judges.opponents import Opponents, prompt_key
+from verikit.judges.rates.bradley_terry import Game, bradley_terry
+from verikit.trainers.recipe import Sampler, Setting, Trajectory
+from verikit.trainers.recipes.arithmetic import Arithmetic, ArithmeticOptions, working
+from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve, EloEvolveOptions
+from verikit.types import Group, Sample, Score
+from verikit.verifier import Verifier
+
+RATED_ON = 256
+"""Prompts of the round robin."""
+
+
+class WorldOptions(EloEvolveOptions, ArithmeticOptions):
+    """[options] of `elo-evolve-world`."""
+
+    chat: bool = False
+    max_tokens: PositiveInt = 32
+    judge: str = "verikit.trainers.recipes.elo_evolve.world:all_results"
+    reward: str = "verikit.trainers.recipes.elo_evolve.world:results_right"
+    players: dict[str, float] = Field(default_factory=dict)
+    """Opponents by name, with the probability that they get a result right; {}: none but `pool`'s."""
+    strangers: dict[str, float] = Field(default_factory=dict)
+    """The same for evaluation."""
+    spoilt: float = Field(default=0.35, ge=0, le=1)
+    """Share of a demonstration's results that are wrong."""
+
+
+class EloEvolveWorld(EloEvolve, Arithmetic):
+    """Adds numbers against players of known strength."""
+
+    name: ClassVar[str] = "elo-evolve-world"
+    Options: ClassVar[type[WorldOptions]] = WorldOptions
+    options: WorldOptions
+
+    def __init__(self, options: WorldOptions, setting: Setting) -> None:
+        players = options.players | options.strangers
+        rated = ratings(players, setting.seed)
+        pool, unseen = ({name: rated[name] for name in names} for names in (options.players, options.strangers))
+        super().__init__(options.model_copy(update={"pool": pool, "unseen": unseen}), setting)
+
+    def make_answers(self) -> Opponents:
+        """Return what the players answer to every problem."""
+        known = Opponents()
+        for name, strength in (self.options.players | self.options.strangers).items():
+            known.add(
+                name,
+                {
+                    prompt_key(one.prompt): played(str(one.prompt), name, strength, self.setting.seed)
+                    for one in (*self.problems, *self.held_out)
+                },
+            )
+        return known
+
+    def gate(self, sampler: Sampler) -> float:
+        """Return the share of results right in greedy workings: whether the procedure is known."""
+        return self.accuracy(sampler, 0.0, 1)
+
+    def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
+        """Return win rates, the rating, and the share of results right in sampled workings."""
+        figures = super().evaluate(sampler, step)
+        return figures | {"right": self.accuracy(sampler, self.options.temperature, 1)}
+
+    def _demonstration(self, problem: Group, draw: random.Random) -> Trajectory:
+        text = spoil(working(*terms(str(problem.prompt))), self.options.spoilt, draw)
+        encode, end = self.setting.tokenizer.encode, self.setting.tokenizer.eos_token_id
+        prompt, own = encode(str(problem.prompt)), [*encode(text), end]
+        mask = [False] * len(prompt) + [True] * len(own)
+        return Trajectory([*prompt, *own], mask, [0.0] * len(mask), None, problem.id)
+
+
+@dataclass(frozen=True)
+class MoreRight(Verifier):
+    """Whether a working has more right results than the opponent's: win, tie or loss."""
+
+    looks_at: Literal["all", "last"] = "all"
+    name = "more-right"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Compare each working with `meta["opponent"]`."""
+        return [self._compared(sample) for sample in samples]
+
+    def _compared(self, sample: Sample) -> Score:
+        ours, theirs = (right(str(sample.prompt), text) for text in (sample.completion, sample.meta["opponent"]))
+        if self.looks_at == "last":
+            ours, theirs = ours[-1:], theirs[-1:]
+        gap = sum(ours) - sum(theirs)
+        outcome = "tie" if gap == 0 else "win" if gap > 0 else "loss"
+        return Score({"win": 1.0, "tie": 0.5, "loss": 0.0}[outcome], answer=outcome)
+
+
+@dataclass(frozen=True)
+class ResultsRight(Verifier):
+    """The share of a working's results that are right."""
+
+    name = "results-right"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Look at each working by itself."""
+        found = [right(str(sample.prompt), sample.completion) for sample in samples]
+        return [Score(sum(one) / len(one)) for one in found]
+
+
+all_results, last_result, results_right = MoreRight("all"), MoreRight("last"), ResultsRight()
+
+
+def terms(prompt: str) -> tuple[int, int]:
+    """Return the two numbers of `47+85=`."""
+    first, second = prompt.rstrip("=").split("+")
+    return int(first), int(second)
+
+
+def right(prompt: str, text: str) -> list[bool]:
+    """Say of each result of a working (both column sums and the answer) whether it is right; others of a wrong form."""
+    wanted = working(*terms(prompt)).split(";")
+    found = text.split(";")
+    if len(found) != len(wanted):
+        return [False] * len(wanted)
+    return [one == other for one, other in zip(found, wanted, strict=True)]
+
+
+def spoil(text: str, share: float, draw: random.Random) -> str:
+    """Replace the last digit of each result by another, by chance."""
+    parts = []
+    for part in text.split(";"):
+        at = max(place for place, char in enumerate(part) if char.isdigit())
+        other = draw.choice([digit for digit in "0123456789" if digit != part[at]])
+        parts.append(part[:at] + other + part[at + 1 :] if draw.random() < share else part)
+    return ";".join(parts)
+
+
+def played(prompt: str, name: str, strength: float, seed: int) -> str:
+    """Return a player's working, always the same."""
+    return spoil(working(*terms(prompt)), 1 - strength, random.Random(f"{seed} {name} {prompt}"))
+
+
+def ratings(players: dict[str, float], seed: int) -> dict[str, float]:
+    """Rate players by all their games on prompts drawn for it (Bradley-Terry on Elo's scale, mean 1000)."""
+    draw = random.Random(f"{seed} round robin")
+    prompts = [f"{draw.randint(10, 99)}+{draw.randint(10, 99)}=" for _ in range(RATED_ON)]
+    games = [
+        Game(first, second, _outcome(prompt, first, second, players, seed), prompt)
+        for prompt in prompts
+        for first, second in combinations(players, 2)
+    ]
+    return {one.name: one.rating for one in bradley_terry(games)}
+
+
+def _outcome(prompt: str, first: str, second: str, players: dict[str, float], seed: int) -> float:
+    texts = [played(prompt, name, players[name], seed) for name in (first, second)]
+    sample = Sample(prompt, texts[0], meta={"opponent": texts[1]})
+    return float(all_results.score([sample])[0])

@@ -1,0 +1,110 @@
+"""How hard a question is, by rollouts to the first right answer; and a training set mixed by that.
+
+Paper, section 3.1: easy below 10 rollouts, medium 10 to 20, hard above 20 (also if none was right). Stage 1 takes
+medium questions, stage 2 medium and hard ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from verikit.engines.types import Engine, EnginePrompt
+from verikit.errors import ConfigError
+from verikit.retrieval.types import Retriever
+from verikit.search import EVALUATION, Limits, search, search_messages
+from verikit.text import accepted
+from verikit.trainers.recipes.r1_searcher.rewards import measure
+from verikit.types import Group
+
+Attempt = Callable[[Sequence[Group], int], Sequence[bool]]
+"""(The questions still open, the rollout's number) -> which were answered right."""
+Difficulty = Literal["easy", "medium", "hard"]
+EASY_BELOW, MEDIUM_TO = 10, 20
+
+
+def difficulty(first_success: int | None) -> Difficulty:
+    """Return the class of a question whose n-th rollout (1-based) was the first right one; None: none was."""
+    if first_success is None or first_success > MEDIUM_TO:
+        return "hard"
+    return "easy" if first_success < EASY_BELOW else "medium"
+
+
+def graded(questions: Sequence[Group], attempt: Attempt) -> list[Group]:
+    """Give each question `meta["difficulty"]` and `meta["rollouts"]` (0: none was right).
+
+    Args:
+        questions: What is graded.
+        attempt: Makes one rollout of each.
+    """
+    first: dict[int, int] = {}
+    for rollout in range(1, MEDIUM_TO + 1):
+        waiting = [place for place in range(len(questions)) if place not in first]
+        if not waiting:
+            break
+        right = attempt([questions[place] for place in waiting], rollout)
+        first |= {place: rollout for place, good in zip(waiting, right, strict=True) if good}
+    return [
+        replace(one, meta={**one.meta, "difficulty": difficulty(first.get(place)), "rollouts": first.get(place, 0)})
+        for place, one in enumerate(questions)
+    ]
+
+
+def by_searching(
+    engine: Engine,
+    retriever: Retriever,
+    ask: Callable[[str], EnginePrompt] = search_messages,
+    limits: Limits = EVALUATION,
+    seed: int = 0,
+) -> Attempt:
+    """Return an attempt for `graded`: one sampled rollout that searches a question; right by cover-EM.
+
+    Args:
+        engine: The model that questions are graded with; the paper takes Qwen-2.5-7B-Instruct.
+        retriever: Answers its queries.
+        ask: From a question to the prompt.
+        limits: Of the rollouts; sampled at temperature 1.
+        seed: Of the sampling.
+    """
+
+    def attempt(questions: Sequence[Group], rollout: int) -> list[bool]:
+        done = search(
+            engine,
+            retriever,
+            [ask(str(one.prompt)) for one in questions],
+            replace(limits, temperature=1.0),
+            seeds=lambda place, leg: _seed(seed, str(questions[place].prompt), rollout, leg),
+        )
+        if failure := next((one.error for one in done if one.error is not None), None):
+            raise failure  # a failure of ours would make the question look hard
+        return [
+            measure(one.answer or "", accepted(question.answer), "cover-em") == 1.0
+            for one, question in zip(done, questions, strict=True)
+        ]
+
+    return attempt
+
+
+def mixed(questions: Sequence[Group], counts: Mapping[str, int], seed: int) -> list[Group]:
+    """Draw the counts wanted of each `source/difficulty`, such as {"hotpotqa/medium": 200}, and shuffle.
+
+    Raises:
+        ConfigError: there are too few of one.
+    """
+    draw = random.Random(f"{seed} mix")
+    chosen: list[Group] = []
+    for name, count in counts.items():
+        source, _, level = name.partition("/")
+        fitting = [one for one in questions if one.meta.get("source") == source and one.meta.get("difficulty") == level]
+        if len(fitting) < count:
+            raise ConfigError(f"options.mix asks for {count} questions of {name}, and there are {len(fitting)}")
+        chosen += draw.sample(fitting, count)
+    draw.shuffle(chosen)
+    return chosen
+
+
+def _seed(*key: int | str) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest(), "big") >> 1

@@ -1,0 +1,274 @@
+"""The recipe: questions, rollouts that search, the reward of the stage that the step is in.
+
+Both stages run in one run: `stage_one_steps` first. Groups are the samples of one question. Advantages are those of the
+config: "grpo" with epsilon 1e-9 is the paper's GRPO form, "reinforce++-baseline" (r - mean of the group, whitened) the
+other.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+from verikit.engines.load import load_engine
+from verikit.engines.types import EnginePrompt, Request
+from verikit.errors import ConfigError
+from verikit.retrieval.load import load_retriever
+from verikit.retrieval.types import Retriever
+from verikit.search import Limits, Rollout, figures, search
+from verikit.search.loop import Found
+from verikit.text import accepted
+from verikit.trainers.problems import read_problems
+from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
+from verikit.trainers.recipes.r1_searcher.accuracy import Asked, report
+from verikit.trainers.recipes.r1_searcher.difficulty import mixed
+from verikit.trainers.recipes.r1_searcher.rewards import Measure, Preset, Reward, stage_one, stage_two
+from verikit.types import Group, Message
+
+PROMPTS = Path(__file__).parent / "prompts"
+UNKNOWN = "I don't know."
+"""The answer of a rollout that was cut off in evaluation (repository)."""
+
+TOO_LONG = "the prompt leaves no room for an answer: raise options.total_tokens"
+
+
+class SearchOptions(BaseModel):
+    """[options] of `r1-searcher`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: str = ""
+    """Questions: JSON lines with prompt, answer, and for `mix` source and difficulty."""
+    map: dict[str, str] = {}
+    """Where the file's keys differ."""
+    held_out: str = ""
+    """Questions to evaluate on."""
+    mix: dict[str, int] = {}
+    """How many questions of each source/difficulty of stage 2; {}: all."""
+    stage_one_mix: dict[str, int] = {}
+    """The same for stage 1."""
+    retriever: str = ""
+    """What finds passages: bm25:DIR, dense:DIR, hybrid:DIR, a server's address, or package.module:name."""
+    prompt: Literal["base", "instruct"] = "base"
+    stage_one_steps: int = Field(default=0, ge=0)
+    """Steps that reward searching, before those that reward answering."""
+    preset: Preset = "paper"
+    measure: Measure = "f1"
+    """What stage 2 rewards of the answer; cover-em breeds padded answers."""
+    prompts: PositiveInt = 16
+    samples: int = Field(default=16, ge=1)
+    k: PositiveInt = 3
+    retrievals: PositiveInt = 8
+    leg_tokens: PositiveInt = 512
+    total_tokens: PositiveInt = 29_000
+    temperature: float = Field(default=1.0, gt=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    evaluate_k: PositiveInt = 5
+    evaluate_retrievals: PositiveInt = 9
+    judge: str = ""
+    """An engine that judges held-out answers too; "": none."""
+    mask_evidence: bool = True
+    """False learns retrieved tokens as if the policy had written them: an ablation, and a bad one."""
+
+
+class R1Searcher(Recipe):
+    """Rewards searching, then answering, with real search results in the rollout."""
+
+    name: ClassVar[str] = "r1-searcher"
+    Options: ClassVar[type[BaseModel]] = SearchOptions
+
+    def __init__(self, options: SearchOptions, setting: Setting) -> None:
+        super().__init__(options, setting)
+        self.options: SearchOptions = options
+        self.retriever = self.make_retriever()
+        self.stages, self.held_out = self.load_questions()
+        self.positions = [0, 0]
+        """Questions drawn so far in each stage."""
+        self._figures: dict[str, float] = {}
+        self._retrieval_seconds = 0.0
+        self._judge = load_engine(options.judge) if options.judge else None
+
+    def make_retriever(self) -> Retriever:
+        """Return what finds passages."""
+        return load_retriever(self.options.retriever)
+
+    def load_questions(self) -> tuple[tuple[list[Group], list[Group]], list[Group]]:
+        """Return the questions of both stages and those held out.
+
+        Raises:
+            ConfigError: there is no file, or a question has no answer.
+        """
+        options = self.options
+        if not options.data:
+            raise ConfigError("options.data names no file of questions")
+        questions = self._read(options.data)
+        held_out = self._read(options.held_out) if options.held_out else []
+        one, two = (
+            mixed(questions, mix, self.setting.seed) if mix else questions
+            for mix in (options.stage_one_mix, options.mix)
+        )
+        return (one, two), held_out
+
+    def ask(self, question: Group) -> EnginePrompt:
+        """Return the prompt of a question."""
+        if self.options.prompt == "base":
+            text = (PROMPTS / "base.txt").read_text("utf-8")
+            return text.replace("{question}", str(question.prompt))
+        system = (PROMPTS / "instruct.txt").read_text("utf-8")
+        return [Message(role="system", content=system), Message(role="user", content=str(question.prompt))]
+
+    def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
+        """Roll out the next questions and reward them by the stage that the step is in."""
+        first, self._retrieval_seconds = step <= self.options.stage_one_steps, 0.0
+        chosen = [pair for pair in self._next(0 if first else 1) for _ in range(self.options.samples)]
+        rollouts = self._search(sampler, [question for _, question in chosen], self.limits())
+        rewards = [
+            self.reward(one, accepted(question.answer), first)
+            for one, (_, question) in zip(rollouts, chosen, strict=True)
+        ]
+        scored = [reward for reward in rewards if reward is not None]
+        self._figures = figures(rollouts) | {
+            "stage": 1.0 if first else 2.0,
+            "retrieval_seconds": self._retrieval_seconds,
+            "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
+        }
+        made = [
+            self._trajectory(number, question, one, reward)
+            for (number, question), one, reward in zip(chosen, rollouts, rewards, strict=True)
+        ]
+        return made if self.options.mask_evidence else unmasked(sampler, made)
+
+    def reward(self, one: Rollout, golds: Sequence[str], first: bool) -> Reward | None:
+        """Reward a rollout; None where a failure of ours left it unfinished, or its prompt left no room for it."""
+        if one.error is not None or not any(one.mask):
+            return None
+        thinks = self.options.prompt == "base"
+        if first:
+            return stage_one(one, golds, self.options.preset, thinks=thinks)
+        return stage_two(one, golds, self.options.preset, self.options.measure, thinks=thinks)
+
+    def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
+        """Return greedy figures of the held-out questions; what the retriever failed on is left out."""
+        if not self.held_out:
+            return {}
+        options = self.options
+        limits = Limits(
+            options.evaluate_k,
+            options.evaluate_retrievals,
+            options.leg_tokens,
+            options.total_tokens,
+            temperature=0.0,
+            stop_at_answer=True,
+        )
+        rollouts = self._search(sampler, self.held_out, limits)
+        asked = [
+            Asked(str(question.prompt), accepted(question.answer), one.answer or UNKNOWN)
+            for question, one in zip(self.held_out, rollouts, strict=True)
+            if one.error is None
+        ]
+        (found,) = sampler.map(lambda some: report(some, self._judge), [asked])
+        return found | figures(rollouts)
+
+    def limits(self) -> Limits:
+        """Return the limits of a training rollout."""
+        options = self.options
+        return Limits(
+            options.k,
+            options.retrievals,
+            options.leg_tokens,
+            options.total_tokens,
+            temperature=options.temperature,
+            top_p=options.top_p,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Return how many questions were drawn in each stage."""
+        return {"positions": self.positions}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on after the questions that were drawn."""
+        self.positions = list(state["positions"])
+
+    def metrics(self) -> dict[str, float]:
+        """Return searches a question, share of evidence, and the stage."""
+        return self._figures
+
+    def close(self) -> None:
+        """Give back the judge's connections."""
+        if self._judge is not None:
+            self._judge.close()
+
+    def _search(self, sampler: Sampler, questions: Sequence[Group], limits: Limits) -> list[Rollout]:
+        """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
+
+        def spread(ask: Callable[[Sequence[str]], Found], batches: Sequence[Sequence[str]]) -> list[Found]:
+            began = time.perf_counter()
+            found = sampler.map(ask, batches)
+            self._retrieval_seconds += time.perf_counter() - began
+            return found
+
+        return search(
+            sampler,
+            self.retriever,
+            [self.ask(one) for one in questions],
+            limits,
+            seeds=lambda place, leg: sampler.seed(place, leg),
+            logprobs=limits.temperature > 0,
+            spread=spread,
+        )
+
+    def _next(self, stage: int) -> list[tuple[int, Group]]:
+        """Draw a batch; each pass over the questions is a shuffle."""
+        questions, drawn = self.stages[stage], []
+        for _ in range(self.options.prompts):
+            passes, place = divmod(self.positions[stage], len(questions))
+            order = random.Random(f"{self.setting.seed} {stage} {passes}").sample(range(len(questions)), len(questions))
+            self.positions[stage] += 1
+            drawn.append((self.positions[stage], questions[order[place]]))
+        return drawn
+
+    def _trajectory(self, number: int, question: Group, one: Rollout, reward: Reward | None) -> Trajectory:
+        value, parts, answer = (
+            (None, {}, str(one.error or TOO_LONG)) if reward is None else (reward.value, reward.parts, reward.answer)
+        )
+        return Trajectory(
+            one.ids,
+            one.mask,
+            one.logprobs,
+            value,
+            number,
+            finished=one.finished,
+            temperature=self.options.temperature,
+            parts=parts,
+            prompt=str(question.prompt),
+            completion=one.text,
+            answer=answer,
+        )
+
+    def _read(self, name: str) -> list[Group]:
+        questions = read_problems(self.setting.folder / name, self.options.map)
+        if bad := next((one.id for one in questions if not accepted(one.answer)), None):
+            raise ConfigError(f"question {bad} of {name} has no answer")
+        return questions
+
+
+def unmasked(sampler: Sampler, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """Learn evidence as if the policy had written it, with the probabilities it gives it (the paper's ablation)."""
+    scored = [one for one in trajectories if one.reward is not None]
+    asked = [Request(one.ids, max_tokens=0, temperature=one.temperature, prompt_logprobs=0) for one in scored]
+    made = []
+    for one, known in zip(scored, sampler.generate(asked) if asked else [], strict=True):
+        start = one.mask.index(True)
+        mask = [place >= start for place in range(len(one.ids))]
+        logprobs = [
+            given if own else (found or 0.0) * (place >= start)
+            for place, (own, given, found) in enumerate(zip(one.mask, one.logprobs, known.prompt_logprobs, strict=True))
+        ]
+        made.append(replace(one, mask=mask, logprobs=logprobs))
+    return [*made, *(one for one in trajectories if one.reward is None)]

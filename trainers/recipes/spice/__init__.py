@@ -1,0 +1,1 @@
+"""SPICE (arXiv 2510.24684): one model asks questions from documents, and answers them without the documents."""

@@ -1,0 +1,109 @@
+"""Does a question stand by itself, and is it drawn from its document? And are two answers the same?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from verikit.text import boxes
+from verikit.trainers.recipes.spice.formats import LETTERS, Invalid, Question
+from verikit.trainers.recipes.spice.options import Check
+from verikit.types import Score
+from verikit.verifiers.answer import Math
+from verikit.verifiers.choice import chosen_letter
+
+if TYPE_CHECKING:
+    from verikit.trainers.recipes.spice.options import SpiceOptions
+
+_REFERENCE = re.compile(
+    r"\b(?:the|this|that|above|given|provided) (?:text|document|passage|article|excerpt|paragraph|author|context)s?\b"
+    r"|\baccording to the (?:text|source|author)\b|\bas (?:stated|described|mentioned) (?:above|in the)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w+")
+
+
+def check(question: Question, document: str, options: SpiceOptions) -> None:
+    """Hold a question to the rules that are switched on.
+
+    Raises:
+        Invalid: it breaks one.
+    """
+    rules: Mapping[Check, Callable[[], str | None]] = {
+        "self_reference": lambda: _self_reference(question),
+        "quotes": lambda: _quotes(question, document),
+        "copied": lambda: _copied(question, document, options.copied_words),
+        "balance": lambda: _balance(question, options.balance),
+    }
+    for name in options.checks:
+        if problem := rules[name]():
+            raise Invalid(f"{name}: {problem}")
+
+
+def _self_reference(question: Question) -> str | None:
+    found = _REFERENCE.search(question.text)
+    return f"speaks of {found[0]!r}, which is not seen by who answers" if found else None
+
+
+def _quotes(question: Question, document: str) -> str | None:
+    if not question.quotes:
+        return "nothing is quoted"
+    held = " ".join(document.split())
+    missing = [quote for quote in question.quotes if " ".join(quote.split()) not in held]
+    return f"{missing[0][:80]!r} does not stand in the document" if missing else None
+
+
+def _copied(question: Question, document: str, words: int) -> str | None:
+    """Whether more words in a row than allowed are the document's; whole documents are no question."""
+    length = words + 1
+    own, others = _WORD.findall(question.text.casefold()), _WORD.findall(document.casefold())
+    runs = {tuple(others[at : at + length]) for at in range(len(others) - length + 1)}
+    if any(tuple(own[at : at + length]) in runs for at in range(len(own) - length + 1)):
+        return f"copies more than {words} words in a row"
+    return None
+
+
+def _balance(question: Question, share: float) -> str | None:
+    lengths = [len(option) for option in question.options]
+    if lengths and max(lengths) > min(lengths) * (1 + share) / (1 - share):
+        return f"the options' lengths differ by more than {share:.0%}"
+    return None
+
+
+@dataclass(frozen=True)
+class Equality:
+    """Scores an answer by the type of its gold: mathematics, exact text, or option letter."""
+
+    letter_only: bool = False
+    _math: Math = field(default_factory=Math)
+
+    def score(self, question: Question, reply: str) -> Score:
+        """Compare a Reasoner's reply with the gold: the last box counts, and of a choice a letter that is stated."""
+        if question.answer_type == "Choice":
+            return self._choice(question, reply)
+        if question.answer_type == "String":
+            found = boxes(reply)
+            if not found:
+                return Score(0.0, reason="no box")
+            said = _plain(found[-1])
+            return Score(float(said == _plain(question.answer)), answer=said, reason="exact text")
+        return self._math(reply, question.answer, prompt=question.text)
+
+    def _choice(self, question: Question, reply: str) -> Score:
+        letter, rule = chosen_letter(reply, LETTERS)
+        said = _plain(boxes(reply)[-1]) if boxes(reply) else ""
+        if self.letter_only:
+            letter = said.rstrip(")") if said.rstrip(")") in LETTERS and said else None
+        elif said in map(_plain, question.options):
+            letter = LETTERS[[_plain(option) for option in question.options].index(said)]
+        if letter is None:
+            return Score(0.0, reason=rule)
+        return Score(float(letter == question.answer), answer=letter, reason="option letter")
+
+
+def _plain(text: str) -> str:
+    """A text without TeX's text command, outer quotes and doubled space."""
+    text = re.sub(r"^\\text\{(.*)\}$", r"\1", text.strip(), flags=re.DOTALL)
+    return " ".join(text.strip("\"'$ ").split())

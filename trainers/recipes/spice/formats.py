@@ -1,0 +1,174 @@
+"""The three replies of a Challenger, taken apart: which format suits, a multiple-choice question, a free-form one.
+
+Replies are hostile. JSON is read by the standard library; every bound is here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from verikit.trainers.recipes.spice.options import Format
+
+AnswerType = Literal["Integer", "Expression", "String", "Choice"]
+LETTERS = "ABCD"
+LONGEST = 100_000
+"""Characters of a reply that are read."""
+TRIES = 64
+"""Places of a reply at which a JSON object is looked for."""
+STRING_WORDS = 3
+REASON = 100
+_INTEGER = re.compile(r"[+-]?\d{1,100}")
+_OPTION = re.compile(r"^[ \t]{0,20}([A-Z])\)[ \t]{0,20}(.*)$", re.MULTILINE)
+
+
+class Invalid(ValueError):
+    """A reply breaks a rule; says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that stands by itself, with its gold answer."""
+
+    text: str
+    """All that a Reasoner sees."""
+    answer: str
+    answer_type: AnswerType
+    options: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
+    """What the Challenger says it found in the document."""
+
+    @property
+    def format(self) -> Format:
+        """Its task format."""
+        return "mcq" if self.answer_type == "Choice" else "free_form"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The format a Challenger chose for a document."""
+
+    format: Format
+    answer_type: AnswerType
+
+
+def parse_kind(reply: str) -> Kind:
+    """Read the choice of a format: a bare JSON object of exactly four keys.
+
+    Raises:
+        Invalid: it is anything else, fences included.
+    """
+    try:
+        row = json.loads(reply[:LONGEST])
+    except (ValueError, RecursionError):
+        raise Invalid("no bare JSON object") from None
+    keys = {"suitable_for_mcq", "suitable_for_free_form", "best_answer_type", "reason"}
+    if not isinstance(row, dict) or set(row) != keys:
+        raise Invalid(f"the keys are not {', '.join(sorted(keys))}")
+    mcq, free, answer_type = row["suitable_for_mcq"], row["suitable_for_free_form"], row["best_answer_type"]
+    if not (isinstance(mcq, bool) and isinstance(free, bool)) or mcq == free:
+        raise Invalid("exactly one format is suitable")
+    if not isinstance(row["reason"], str) or len(row["reason"]) >= REASON:
+        raise Invalid(f"the reason is a text of less than {REASON} characters")
+    if mcq:
+        if answer_type not in (None, "Integer", "Expression", "String"):
+            raise Invalid("best_answer_type is none of the types")
+        return Kind("mcq", "Choice")
+    if answer_type not in ("Integer", "Expression", "String"):
+        raise Invalid("a free-form question has an answer type")
+    return Kind("free_form", answer_type)
+
+
+def parse_mcq(reply: str) -> Question:
+    """Read a multiple-choice question: thoughts, then one JSON object.
+
+    Raises:
+        Invalid: a key is missing or empty, there are not four options A) to D), or no one letter is the gold.
+    """
+    row = last_object(reply)
+    text = _text(row, "multiple_choice_question")
+    _text(row, "identified_answer")
+    letter = _text(row, "multiple_choice_correct").rstrip(").")
+    found = _OPTION.findall(text)
+    if [label for label, _ in found] != list(LETTERS):
+        raise Invalid("the options are not A), B), C), D), each once and in order")
+    options = tuple(option.strip() for _, option in found)
+    if not all(options):
+        raise Invalid("an option is empty")
+    if len({option.casefold() for option in options}) < len(options):
+        raise Invalid("two options are the same")
+    if letter not in LETTERS or len(letter) != 1:
+        raise Invalid(f"multiple_choice_correct is {letter[:20]!r}, not one of A, B, C, D")
+    if not text.partition("A)")[0].strip():
+        raise Invalid("there are options, but no question")
+    return Question(text, letter, "Choice", options, _quotes(row, "answer_quote"))
+
+
+def parse_free_form(reply: str, answer_type: AnswerType) -> Question:
+    """Read a free-form question of a requested answer type: thoughts, then one JSON object.
+
+    Raises:
+        Invalid: question or answer is missing, empty, or not of its type.
+    """
+    row = last_object(reply)
+    question = _text(row, "question")
+    if row.get("answer_type") != answer_type:
+        raise Invalid(f"answer_type is not {answer_type}, which was asked for")
+    answer = row.get("answer")
+    if isinstance(answer, bool) or not isinstance(answer, str | int | float):
+        raise Invalid("the answer is no single value")
+    text = str(answer).strip()
+    if not text or len(text) > 200:
+        raise Invalid("the answer is empty, or of more than 200 characters")
+    if answer_type == "Integer" and not _INTEGER.fullmatch(text):
+        raise Invalid("the answer is no integer")
+    if answer_type == "String" and len(text.split()) > STRING_WORDS:
+        raise Invalid(f"the answer has more than {STRING_WORDS} words")
+    return Question(question, text, answer_type, quotes=_quotes(row, "relevant_quotes"))
+
+
+def last_object(reply: str) -> dict[str, Any]:
+    """Return the last JSON object that stands in a reply, none of those inside another.
+
+    Raises:
+        Invalid: there is none, or too many braces stand before it.
+    """
+    if len(reply) > LONGEST:
+        raise Invalid(f"a reply of more than {LONGEST} characters")
+    decoder, found, position = json.JSONDecoder(parse_constant=_refuse), None, 0
+    for _ in range(TRIES):
+        start = reply.find("{", position)
+        if start < 0:
+            break
+        try:
+            row, position = decoder.raw_decode(reply, start)
+        except (ValueError, RecursionError):
+            position = start + 1
+        else:
+            found = row
+    if not isinstance(found, dict):
+        raise Invalid("no JSON object in the reply")
+    return found
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _text(row: Mapping[str, Any], key: str) -> str:
+    value = row.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise Invalid(f"{key} is missing or empty")
+    return value.strip()
+
+
+def _quotes(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = row.get(key, [])
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list) or not all(isinstance(quote, str) for quote in value):
+        raise Invalid(f"{key} is no list of texts")
+    return tuple(quote.strip() for quote in value if quote.strip())

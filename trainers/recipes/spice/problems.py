@@ -1,0 +1,30 @@
+"""Held-out questions from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verikit.errors import SchemaError
+from verikit.trainers.problems import read_problems
+from verikit.trainers.recipes.spice.formats import Question
+
+
+def read_held_out(path: Path) -> list[Question]:
+    """Read questions from JSON lines with a prompt, its answer and, in `meta`, what `verikit synth spice` wrote.
+
+    Without an `answer_type` an answer is compared as mathematics, or by its letter where there are `options`.
+
+    Raises:
+        ConfigError: the file can't be read, or has no rows.
+        SchemaError: a row has no prompt or no answer.
+    """
+    questions = []
+    for number, problem in enumerate(read_problems(path, {}), 1):
+        options = problem.meta.get("options", ())
+        answer_type = problem.meta.get("answer_type", "Choice" if options else "Expression")
+        if not isinstance(problem.answer, str) or not isinstance(problem.prompt, str):
+            raise SchemaError("a question is a text with one answer", file=path, line=number)
+        if answer_type not in ("Integer", "Expression", "String", "Choice"):
+            raise SchemaError(f"no answer type is called {answer_type!r}", file=path, line=number, field="answer_type")
+        questions.append(Question(problem.prompt, problem.answer, answer_type, tuple(options)))
+    return questions

@@ -1,0 +1,64 @@
+"""What Challenger and Reasoner are asked, from a file of prompts. No document ever goes into a Reasoner's prompt."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from verikit.errors import ConfigError
+from verikit.trainers.recipes.fill import fill
+from verikit.trainers.recipes.spice.formats import Kind, Question
+
+
+class Prompts(BaseModel):
+    """A set of prompts: texts with {names}, which are filled in once."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    transcript: str
+    """Around a {question}, where there is no chat template."""
+    kind: str
+    mcq: str
+    free_form: str
+    mcq_alone: str
+    """Asked without a document (an ablation)."""
+    free_form_alone: str
+    reason_mcq: str
+    reason_free_form: str
+
+    def challenge(self, kind: Kind, document: str | None) -> str:
+        """Ask for a question of a kind, from a document or from nothing."""
+        name = kind.format if document is not None else f"{kind.format}_alone"
+        return fill(getattr(self, name), document=document or "", answer_type=kind.answer_type)
+
+    def choose(self, document: str) -> str:
+        """Ask which kind of question suits a document."""
+        return fill(self.kind, document=document)
+
+    def text(self, question: str) -> str:
+        """Put a question into the transcript."""
+        return fill(self.transcript, question=question)
+
+    def reason(self, question: Question) -> str:
+        """Ask a question, and nothing else."""
+        return fill(self.reason_mcq if question.format == "mcq" else self.reason_free_form, question=question.text)
+
+
+def load_prompts(name: str, folder: Path) -> Prompts:
+    """Read a set that comes with verikit, by its name, or a FILE.toml.
+
+    Raises:
+        ConfigError: there is none, or a prompt is missing.
+    """
+    own = "/" not in name and not name.endswith(".toml")
+    place = files("verikit.trainers.recipes.spice") / "prompts" / f"{name}.toml" if own else folder / name
+    try:
+        return Prompts.model_validate(tomllib.loads(place.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise ConfigError(f"{place}: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        hint = "options.prompts is the name of a set, or a FILE.toml"
+        raise ConfigError(f"no prompts can be read from {place}: {error}", hint=hint) from None

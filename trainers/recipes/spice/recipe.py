@@ -1,0 +1,275 @@
+"""The recipe: documents to questions, questions to answers, both to one update.
+
+For each document the Challenger is asked until one question is valid, a group of its attempts keeps their share of
+valid ones, and each valid question is put to the Reasoner, who never sees a document. One question a document, drawn
+among the valid, trains the Reasoner, with the answers that were sampled already.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any, ClassVar
+
+from verikit.engines.types import EnginePrompt, Generation, Request
+from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
+from verikit.trainers.recipes.spice.checks import Equality, check
+from verikit.trainers.recipes.spice.corpus import open_corpus, segment
+from verikit.trainers.recipes.spice.formats import Invalid, Kind, Question, parse_free_form, parse_kind, parse_mcq
+from verikit.trainers.recipes.spice.options import SpiceOptions
+from verikit.trainers.recipes.spice.problems import read_held_out
+from verikit.trainers.recipes.spice.prompts import load_prompts
+from verikit.trainers.recipes.spice.rewards import challenger_reward
+from verikit.trainers.recipes.spice.rounds import Asked, Attempt, Challenge, figures, subsample
+from verikit.types import Message, Score
+
+
+class Spice(Recipe):
+    """Self-play from a corpus."""
+
+    name: ClassVar[str] = "spice"
+    Options: ClassVar[type[SpiceOptions]] = SpiceOptions
+    options: SpiceOptions
+
+    def __init__(self, options: SpiceOptions, setting: Setting) -> None:
+        super().__init__(options, setting)
+        self.prompts = load_prompts(options.prompts, setting.folder)
+        self.equality = Equality(options.letter_only)
+        self.corpus = self.load_corpus()
+        self.held_out = self.load_held_out()
+        self._figures: dict[str, float] = {}
+        self._judging: list[float] = []
+
+    def load_corpus(self) -> Sequence[str] | Any:
+        """Open the documents.
+
+        Raises:
+            ConfigError: there are none.
+        """
+        return open_corpus(self.options.corpus, self.options.text_key, self.setting.folder)
+
+    def load_held_out(self) -> list[Question]:
+        """Return the questions to evaluate on."""
+        return read_held_out(self.setting.folder / self.options.held_out) if self.options.held_out else []
+
+    def stratum(self, question: Question) -> str:
+        """Return what held-out accuracy is also told by; "" for nothing."""
+        return ""
+
+    def parse(self, kind: Kind, reply: str, document: str) -> Question:
+        """Read a Challenger's reply and hold it to the rules.
+
+        Raises:
+            Invalid: it breaks one.
+        """
+        question = parse_mcq(reply) if kind.format == "mcq" else parse_free_form(reply, kind.answer_type)
+        if self.options.use_documents:
+            check(question, document, self.options)
+        return question
+
+    def score(self, question: Question, reply: str) -> Score:
+        """Say whether a Reasoner's reply is right."""
+        return self.equality.score(question, reply)
+
+    def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
+        """Ask and answer."""
+        self._figures, self._judging = {}, []
+        draw = random.Random(f"{self.setting.seed} {step}")
+        documents = [self.draw_document(draw) for _ in range(self.options.documents)]
+        challenges = [
+            Challenge(document, kind, [])
+            for document, kind in zip(documents, self.kinds(sampler, documents, draw), strict=True)
+        ]
+        self.challenge(sampler, challenges)
+        groups = [subsample(one.attempts, self.options.group, draw) for one in challenges]
+        asked = self.ask(sampler, [attempt for group in groups for attempt in group if attempt.question is not None])
+        chosen = [self._choose(group, asked, draw) for group in groups]
+        self._figures = figures(challenges, list(asked.values())) | {"seconds_judging": sum(self._judging)}
+        return self._trajectories(sampler, groups, chosen, asked)
+
+    def draw_document(self, draw: random.Random) -> str:
+        """Draw a document, or a segment of it."""
+        text = self.corpus[draw.randrange(len(self.corpus))]
+        return segment(text, self.setting.tokenizer, self.options.document_tokens, draw)
+
+    def kinds(self, sampler: Sampler, documents: Sequence[str], draw: random.Random) -> list[Kind]:
+        """Decide each document's task format; a Challenger that gives no valid one has it drawn."""
+        formats, both = self.options.formats, (Kind("mcq", "Choice"), Kind("free_form", "Integer"))
+        drawn = [draw.choice(both) for _ in documents]
+        if formats == "alternate" or (formats == "model" and not self.options.use_documents):
+            return [both[place % 2] for place in range(len(documents))]
+        if formats != "model":
+            return [both[formats == "free_form"] for _ in documents]
+        prompts = [self.encode(sampler, self.prompts.choose(document)) for document in documents]
+        replies = sampler.generate([self._request(sampler, ids, 1, "kind", n) for n, ids in enumerate(prompts)])
+        result = []
+        for reply, other in zip(replies, drawn, strict=True):
+            try:
+                result.append(parse_kind(reply.outputs[0].text if reply.outputs else ""))
+            except Invalid:
+                result.append(other)
+        return result
+
+    def challenge(self, sampler: Sampler, challenges: Sequence[Challenge]) -> None:
+        """Sample attempts, a group at a time, until a document has a valid one or `attempts` are used up."""
+        shown = self.options.use_documents
+        prompts = [
+            self.encode(sampler, self.prompts.challenge(one.kind, one.document if shown else None))
+            for one in challenges
+        ]
+        for first in range(0, self.options.attempts, self.options.group):
+            open_ones = [number for number, one in enumerate(challenges) if not one.valid]
+            count = min(self.options.group, self.options.attempts - first)
+            requests = [
+                self._request(sampler, prompts[number], count, "challenge", number, first) for number in open_ones
+            ]
+
+            def judge(place: int, generation: Generation, open_ones: Sequence[int] = open_ones) -> list[Attempt]:
+                began, one = time.perf_counter(), challenges[open_ones[place]]
+                found = [self._attempt(one, generation, number) for number in range(len(generation.outputs))]
+                self._judging.append(time.perf_counter() - began)
+                return found
+
+            for number, (_, found) in zip(open_ones, sampler.generate_then(requests, judge), strict=True):
+                challenges[number].attempts.extend(found)
+            if all(one.valid for one in challenges):
+                break
+
+    def ask(self, sampler: Sampler, attempts: Sequence[Attempt]) -> dict[int, Asked]:
+        """Put each valid question to the Reasoner `group` times; by the attempt's identity."""
+        questions = [one.question for one in attempts if one.question is not None]
+        requests = [
+            self._request(
+                sampler, self.encode(sampler, self.prompts.reason(question)), self.options.group, "reason", number
+            )
+            for number, question in enumerate(questions)
+        ]
+        done = sampler.generate_then(requests, lambda place, one: self._scores(questions[place], one))
+        return {
+            id(attempt): Asked(question, generation, scores)
+            for attempt, question, (generation, scores) in zip(attempts, questions, done, strict=True)
+        }
+
+    def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
+        """Return the sampled and the greedy accuracy on held-out questions, and the sampled by stratum."""
+        figures: dict[str, float] = {}
+        if not self.held_out:
+            return figures
+        for name, temperature in (("accuracy", self.options.temperature), ("greedy", 0.0)):
+            right: dict[str, list[float]] = {name: []}
+            for question, scores in zip(self.held_out, self._held_out_scores(sampler, temperature), strict=True):
+                values = [score.value for score in scores if score.value is not None]
+                right[name] += values
+                if stratum := self.stratum(question):
+                    right.setdefault(f"{name}/{stratum}", []).extend(values)
+            figures |= {key: fmean(values) if values else 0.0 for key, values in right.items()}
+        return figures
+
+    def encode(self, sampler: Sampler, question: str) -> list[int]:
+        """Return a question's ids, by the chat template or the prompts' transcript."""
+        message: Message = {"role": "user", "content": question}
+        prompt: EnginePrompt = [message] if self.options.chat else self.prompts.text(question)
+        return sampler.encode(prompt)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the Challenger's and the Reasoner's rates of the last step."""
+        return self._figures
+
+    def _held_out_scores(self, sampler: Sampler, temperature: float) -> list[list[Score]]:
+        count = self.options.evaluate_samples if temperature else 1
+        requests = [
+            Request(
+                self.encode(sampler, self.prompts.reason(question)),
+                n=count,
+                max_tokens=self.options.max_tokens,
+                temperature=temperature,
+                seed=sampler.seed("held-out", number),
+            )
+            for number, question in enumerate(self.held_out)
+        ]
+        done = sampler.generate_then(requests, lambda place, one: self._scores(self.held_out[place], one))
+        return [scores for _, scores in done]
+
+    def _scores(self, question: Question, generation: Generation) -> list[Score]:
+        began = time.perf_counter()
+        scores = [self.score(question, output.text) for output in generation.outputs]
+        self._judging.append(time.perf_counter() - began)
+        return scores
+
+    def _request(self, sampler: Sampler, ids: Sequence[int], count: int, *key: str | int) -> Request:
+        return Request(
+            ids,
+            n=count,
+            max_tokens=self.options.max_tokens,
+            temperature=self.options.temperature,
+            seed=sampler.seed(*key),
+            logprobs=0,
+        )
+
+    def _attempt(self, one: Challenge, generation: Generation, number: int) -> Attempt:
+        try:
+            question = self.parse(one.kind, generation.outputs[number].text, one.document)
+        except Invalid as problem:
+            return Attempt(generation, number, None, str(problem)[:500])
+        return Attempt(generation, number, question)
+
+    def _choose(self, group: Sequence[Attempt], asked: Mapping[int, Asked], draw: random.Random) -> Asked | None:
+        """Draw the question of a document that trains the Reasoner."""
+        valid = [one for one in group if one.question is not None]
+        return asked[id(draw.choice(valid))] if valid else None
+
+    def _trajectories(
+        self,
+        sampler: Sampler,
+        groups: Sequence[Sequence[Attempt]],
+        chosen: Sequence[Asked | None],
+        asked: Mapping[int, Asked],
+    ) -> list[Trajectory]:
+        """Make both roles' trajectories."""
+        result = []
+        for number, group in enumerate(groups if self.options.train_challenger else ()):
+            for one in group:
+                rate = asked[id(one)].rate if one.question is not None else None
+                reward = None if rate is None else challenger_reward(rate, self.options.reward)
+                if one.question is None:
+                    reward = self.options.penalty
+                weight = self.options.challenger_weight
+                shown = one.reason if one.question is None else f"{one.question.answer}; {rate} right"
+                result.append(
+                    self._trajectory(sampler, one.generation, one.number, reward, number, "challenger", shown, weight)
+                )
+        for number, question in enumerate(chosen):
+            for place, score in enumerate(question.scores if question else ()):
+                assert question is not None
+                shown = (score.answer if score.scored else score.reason) or ""
+                result.append(
+                    self._trajectory(sampler, question.generation, place, score.value, number, "reasoner", shown, 1.0)
+                )
+        return result
+
+    def _trajectory(
+        self,
+        sampler: Sampler,
+        generation: Generation,
+        place: int,
+        reward: float | None,
+        group: int,
+        role: str,
+        shown: str,
+        weight: float,
+    ) -> Trajectory:
+        output, transcript = generation.outputs[place], Transcript(generation.prompt_ids)
+        transcript.sampled(output)
+        return transcript.trajectory(
+            reward,
+            group,
+            role=role,
+            finished=output.finish_reason != "length",
+            temperature=self.options.temperature,
+            weight=weight,
+            prompt=sampler.decode(generation.prompt_ids),
+            completion=output.text,
+            answer=shown,
+        )

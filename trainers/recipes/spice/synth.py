@@ -1,0 +1,69 @@
+"""`verikit synth spice`: questions from documents, without training."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.engines.load import load_engine
+from verikit.trainers.recipe import Setting
+from verikit.trainers.recipes.offline import Offline, engine_options, fill_file, read_rows, recipe_options
+from verikit.trainers.recipes.spice.options import SpiceOptions
+from verikit.trainers.recipes.spice.recipe import Spice
+from verikit.trainers.recipes.spice.rounds import Challenge
+
+
+@click.command("spice")
+@click.argument("corpus", nargs=-1, required=True)
+@engine_options
+def spice(
+    corpus: tuple[str, ...], engine: str, out: Path, count: int, changes: tuple[str, ...], seed: int, quiet: bool
+) -> None:
+    """Have a model ask questions from the documents of CORPUS (.jsonl, .parquet, texts), and keep the valid ones.
+
+    Rows hold the question as `prompt`, its answer and type, the quotes it rests on, and how often the model itself
+    answers it rightly without the document. A file that is there is added to.
+
+    \b
+    verikit synth spice -e openai:http://localhost:8000/v1#qwen -n 5000 -o questions.jsonl documents.jsonl
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    options = recipe_options(SpiceOptions, changes, corpus=list(corpus), documents=16, attempts=16)
+    with closing(Offline(load_engine(engine), seed)) as sampler:
+        recipe = Spice(options, Setting(sampler.tokenizer, seed, Path()))
+
+        def make(number: int) -> list[dict[str, Any]]:
+            return one_round(recipe, sampler, seed, number)
+
+        found = fill_file(out, count, make, read_rows(out), quiet=quiet)
+    click.echo(f"{found} questions in {out}", err=True)
+
+
+def one_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list[dict[str, Any]]:
+    """Ask from a batch of documents, answer what is valid, and return it as rows."""
+    draw = random.Random(f"{seed} {number}")
+    sampler.at(number)
+    documents = [recipe.draw_document(draw) for _ in range(recipe.options.documents)]
+    kinds = recipe.kinds(sampler, documents, draw)
+    challenges = [Challenge(document, kind, []) for document, kind in zip(documents, kinds, strict=True)]
+    recipe.challenge(sampler, challenges)
+    valid = [attempt for one in challenges for attempt in one.attempts if attempt.question is not None]
+    rows: list[dict[str, Any]] = []
+    for one in recipe.ask(sampler, valid).values():
+        question = one.question
+        rows.append(
+            {
+                "id": f"{number}-{len(rows)}",
+                "prompt": question.text,
+                "answer": question.answer,
+                "answer_type": question.answer_type,
+                "options": list(question.options),
+                "quotes": list(question.quotes),
+                "solve_rate": one.rate,
+                "round": number,
+            }
+        )
+    return rows

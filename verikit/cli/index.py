@@ -1,0 +1,167 @@
+"""`verikit index build`, `verikit index search` and `verikit index serve`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from verikit.errors import MissingExtra, SchemaError, UsageError
+from verikit.readers.parse import Row
+from verikit.retrieval.build import build_index
+from verikit.retrieval.corpus import read_rows
+from verikit.retrieval.encoder import EncoderSettings
+from verikit.retrieval.load import load_retriever
+from verikit.retrieval.metrics import report
+from verikit.retrieval.types import Passage, Retriever
+from verikit.terminal import Watch, printable
+
+KS = (1, 2, 5, 8, 10, 20, 100)
+SHOWN = 300
+"""Characters of a passage that a person is shown."""
+
+
+@click.group()
+def index() -> None:
+    """Find passages: build an index over a corpus, ask it, serve it."""
+
+
+@index.command()
+@click.argument("corpus", nargs=-1, required=True)
+@click.option(
+    "-o", "--out", metavar="DIR", required=True, help="The index's folder; a build that stopped goes on there."
+)
+@click.option("--words", type=click.IntRange(1), help="Cut texts into passages of N words. Text files: 100.")
+@click.option("--bm25/--no-bm25", default=True, show_default=True, help="Build the BM25 index.")
+@click.option("--encoder", metavar="MODEL", default="", help="Build a dense index too: a model of transformers.")
+@click.option("--factory", metavar="TEXT", default="Flat", show_default=True, help="faiss index over the vectors.")
+@click.option("--parameters", metavar="TEXT", default="", help="How that is searched: nprobe=32, efSearch=128.")
+@click.option("--pooling", type=click.Choice(["auto", "cls", "mean"]), default="auto", show_default=True)
+@click.option("--query-prefix", metavar="TEXT", default="", help="What the encoder wants before a query.")
+@click.option("--passage-prefix", metavar="TEXT", default="", help="The same before a passage.")
+@click.option("--max-tokens", type=click.IntRange(1), default=300, show_default=True, help="Longer passages are cut.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def build(
+    corpus: tuple[str, ...],
+    out: str,
+    words: int | None,
+    bm25: bool,
+    encoder: str,
+    factory: str,
+    parameters: str,
+    quiet: bool,
+    **how: Any,
+) -> int:
+    """Build an index of CORPUS: JSON lines with `text` (and `title`, `id`), or text files.
+
+    \b
+    verikit index build corpus.jsonl -o wiki
+    verikit index build corpus.jsonl -o wiki --encoder BAAI/bge-large-en-v1.5 \\
+        --query-prefix "Represent this sentence for searching relevant passages: "
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    settings = EncoderSettings(path=encoder, **how) if encoder else None
+    if settings is None and not bm25:
+        raise click.UsageError("nothing to build: --no-bm25 goes with --encoder")
+    told = ["reading"]
+    try:
+        with Watch(quiet=quiet) as watch:
+            watch.start(lambda seconds: f"{told[-1]}, {seconds:.0f} s")
+            count = build_index(
+                corpus,
+                out,
+                words=words,
+                bm25=bm25,
+                settings=settings,
+                factory=factory,
+                parameters=parameters,
+                tell=told.append,
+            )
+    except KeyboardInterrupt:
+        click.echo(f"Interrupted: the same command goes on in {out}", err=True)
+        return 1
+    kinds = [*(["bm25"] if bm25 else []), *(["dense"] if settings else [])]
+    specs = ", ".join(f"{kind}:{out}" for kind in [*kinds, *(["hybrid"] if len(kinds) == 2 else [])])
+    click.echo(f"{count:,} passages; ask {specs}", err=True)
+    return 0
+
+
+@index.command()
+@click.argument("spec")
+@click.argument("query", nargs=-1)
+@click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages a query.")
+@click.option("--questions", metavar="FILE", help="JSON lines with `question` and `gold_titles`: print recall instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_json: bool) -> int:
+    """Ask a retriever: bm25:DIR, dense:DIR, hybrid:DIR, two-step:bm25:DIR, or a server's address.
+
+    \b
+    verikit index search bm25:wiki "capital of France"
+    verikit index search hybrid:wiki --questions questions.jsonl
+    """  # noqa: D301
+    if bool(query) == (questions is not None):
+        raise click.UsageError("give queries, or --questions FILE")
+    retriever = load_retriever(spec)
+    if questions is not None:
+        figures = _measure(retriever, questions)
+        lines = [f"{name:<13} {value:.4f}" for name, value in figures.items()]
+        click.echo(json.dumps(figures, indent=2) if as_json else "\n".join(lines))
+        return 0
+    for asked, found in zip(query, retriever.retrieve(query, k), strict=True):
+        if as_json:
+            rows = [{"id": one.id, "title": one.title, "text": one.text} for one in found]
+            click.echo(json.dumps({"query": asked, "passages": rows}, ensure_ascii=False))
+            continue
+        click.secho(printable(asked), bold=True)
+        click.echo("\n".join(_shown(number, one) for number, one in enumerate(found, 1)) or "  None")
+    return 0
+
+
+@index.command()
+@click.argument("spec")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=5004, show_default=True)
+def serve(spec: str, host: str, port: int) -> int:
+    """Serve a retriever: POST /queries {queries, k} -> {answers}, R1-Searcher's protocol.
+
+    Ask it as http://HOST:PORT/queries.
+    """
+    retriever = load_retriever(spec)
+    try:
+        import uvicorn
+
+        from verikit.retrieval.server import app
+    except ModuleNotFoundError:
+        raise MissingExtra("verikit index serve", "serve") from None
+    click.echo(f"Serving {spec} at http://{host}:{port}/queries", err=True)
+    uvicorn.run(app(retriever), host=host, port=port, log_level="warning")
+    return 0
+
+
+def _shown(number: int, one: Passage) -> str:
+    text = " ".join(one.content.split())
+    return printable(f"  {number}. {text[:SHOWN]}{'…' if len(text) > SHOWN else ''}")
+
+
+def _measure(retriever: Retriever, path: str) -> dict[str, float]:
+    """Return recall, all-gold and MRR on a file of questions.
+
+    Raises:
+        SchemaError: a row has no question or no golds.
+        UsageError: the retriever's passages have no titles.
+    """
+    rows = list(read_rows(path, _question))
+    asked, golds = [question for question, _ in rows], [titles for _, titles in rows]
+    found = retriever.retrieve(asked, KS[-1])
+    if not any(one.title for passages in found for one in passages):
+        raise UsageError("these passages have no titles to compare", hint="a server's have none: ask its index")
+    return report([[one.title for one in passages] for passages in found], golds, KS)
+
+
+def _question(row: Row, line: int) -> tuple[str, list[str]]:
+    question, titles = row.get("question"), row.get("gold_titles")
+    if not isinstance(question, str):
+        raise SchemaError("is not a text", field="question", hint=f"this row has {', '.join(row)}")
+    if not isinstance(titles, list) or not titles or not all(isinstance(one, str) for one in titles):
+        raise SchemaError("is not a list of texts", field="gold_titles", hint=f"this row has {', '.join(row)}")
+    return question, titles

@@ -1,0 +1,104 @@
+"""`verikit serve`."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import click
+
+from verikit.errors import MissingExtra, UsageError
+
+TOKEN = "VERIKIT_TOKEN"
+
+
+@click.command()
+@click.argument("spec")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free one.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["openrlhf", "slime", "nemo-gym"]),
+    help="Answer these clients too: at /get_reward, /reward, /verify.",
+)
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Scoring processes.")
+@click.option("--max-batch", type=click.IntRange(1), default=256, show_default=True, help="Samples to a batch.")
+@click.option(
+    "--max-waiting", type=click.IntRange(1), default=4096, show_default=True, help="Samples in the queue; more get 429."
+)
+@click.option("--max-connections", type=click.IntRange(1), default=1024, show_default=True, help="More get 503.")
+@click.option("--max-body-mb", type=click.FloatRange(0, min_open=True), default=8.0, show_default=True, help="MiB.")
+@click.option(
+    "--deadline", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Seconds to a request."
+)
+@click.option(
+    "--drain", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds to finish in, when stopped."
+)
+@click.option("--unscored", type=float, default=0.0, show_default=True, help="Stands for no score, where one must.")
+@click.option("--token-file", metavar="FILE", help=f"File with the token clients must send; or in {TOKEN}.")
+@click.option("-v", "--verbose", is_flag=True, help="Log a line for each request: path, status and time, never text.")
+def serve(
+    spec: str,
+    host: str,
+    port: int,
+    protocol: str | None,
+    workers: int,
+    max_batch: int,
+    max_waiting: int,
+    max_connections: int,
+    max_body_mb: float,
+    deadline: float,
+    drain: float,
+    unscored: float,
+    token_file: str | None,
+    verbose: bool,
+) -> None:
+    """Serve the scores of SPEC over HTTP: POST /score, and GET /health, /ready, /metrics.
+
+    \b
+    verikit serve answer --workers 2
+    VERIKIT_TOKEN=… verikit serve "0.9*answer + 0.1*boxed" --host 0.0.0.0 --protocol openrlhf
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    try:
+        from verikit.serve.run import Settings
+        from verikit.serve.run import serve as run
+    except ImportError as error:
+        raise MissingExtra(f"the server (no {error.name})", "serve") from None
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    if verbose:
+        logging.getLogger("verikit.serve").setLevel(logging.DEBUG)
+    settings = Settings(
+        spec,
+        host=host,
+        port=port,
+        protocol=protocol,
+        workers=workers,
+        max_batch=max_batch,
+        max_waiting=max_waiting,
+        max_connections=max_connections,
+        max_body_mb=max_body_mb,
+        deadline_s=deadline,
+        drain_s=drain,
+        unscored=unscored,
+        token=_token(token_file),
+    )
+    run(settings, lambda address: click.echo(f"serving {spec} on {address}", err=True))
+
+
+def _token(file: str | None) -> str | None:
+    """The token of the file, or of the environment; None without either.
+
+    Raises:
+        UsageError: the file can't be read, or the token is empty.
+    """
+    if file is None:
+        token = os.environ.get(TOKEN)
+    else:
+        try:
+            token = Path(file).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"can't read the token from {file}: {error}") from None
+    if token is not None and not token.strip():
+        raise UsageError(f"the token in {file or TOKEN} is empty")
+    return None if token is None else token.strip()

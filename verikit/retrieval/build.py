@@ -1,0 +1,96 @@
+"""Build an index's folder: passages first, then BM25 and dense vectors over them; what is there is not built again."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+from verikit.errors import MissingExtra, UsageError
+from verikit.retrieval.corpus import read_corpus
+from verikit.retrieval.encoder import Encoder, EncoderSettings
+
+LOCK = ".lock"
+
+
+def build_index(
+    corpora: Sequence[str | Path],
+    folder: str | Path,
+    *,
+    words: int | None = None,
+    bm25: bool = True,
+    settings: EncoderSettings | None = None,
+    factory: str = "Flat",
+    parameters: str = "",
+    encoder: Encoder | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> int:
+    """Build what is missing and return the number of passages.
+
+    Args:
+        corpora: Files of passages or text.
+        folder: Where the index goes, or goes on.
+        words: Words of a passage; by default text files are cut into 100, rows are left whole.
+        bm25: Whether to build the BM25 index.
+        settings: The encoder of the dense index; None builds none.
+        factory: The faiss index over the vectors.
+        parameters: How that is searched, such as `nprobe=32`.
+        encoder: One that is loaded already; must be what the settings describe.
+        tell: Is told how far it is.
+
+    Raises:
+        UsageError: a corpus can't be read, or the folder is of another corpus or encoder.
+        MissingExtra: numpy, bm25s or faiss is not installed.
+    """
+    sources = [_identity(Path(one), words) for one in corpora]
+    with _locked(Path(folder)):
+        try:
+            from verikit.retrieval.store import write_passages
+
+            texts = chain.from_iterable(read_corpus(one, words) for one in corpora)
+            passages = write_passages(texts, Path(folder), sources, tell)
+            if bm25:
+                from verikit.retrieval.bm25 import build_bm25
+
+                build_bm25(passages, tell)
+            if settings is not None:
+                from verikit.retrieval.dense import build_dense
+
+                build_dense(passages, settings, tell, factory=factory, parameters=parameters, encoder=encoder)
+        except ModuleNotFoundError as error:
+            if error.name not in ("numpy", "bm25s", "faiss"):
+                raise
+            raise MissingExtra(f"an index ({error.name})", "retrieval") from None
+    return len(passages)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder while it is built; the lock goes with the process.
+
+    Raises:
+        UsageError: it can't be written, or another process builds in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / LOCK, "a+b")  # noqa: SIM115 - held below
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise UsageError(f"can't write to {folder}: {problem.lower()}", hint="choose another folder") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            hint = "wait for it, or choose another folder"
+            raise UsageError(f"another process builds in {folder}", hint=hint) from None
+        yield
+
+
+def _identity(path: Path, words: int | None) -> str:
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise UsageError(f"{path}: can't be read: {(error.strerror or str(error)).lower()}") from None
+    return f"{path.name} of {stat.st_size} bytes, {stat.st_mtime_ns}, {words or 'default'} words"

@@ -1,0 +1,127 @@
+"""Texts to vectors: any encoder of transformers, or your own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+from pydantic import BaseModel, ConfigDict, PositiveInt
+
+from verikit.errors import ConfigError, MissingExtra, SpecError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Role = Literal["query", "passage"]
+
+
+class Encoder(Protocol):
+    """Makes vectors whose inner products say how near texts are."""
+
+    def encode(self, texts: Sequence[str], role: Role) -> np.ndarray:
+        """Return float32 vectors, shape (len(texts), dimension)."""
+        ...
+
+
+class EncoderSettings(BaseModel):
+    """Everything that decides a vector; saved in the index, so that queries are encoded as its passages were."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    """A folder or hub name of transformers, or `package.module:name` of what makes an `Encoder`."""
+    pooling: Literal["auto", "cls", "mean"] = "auto"
+    """auto: what the model's sentence-transformers files say, else mean."""
+    query_prefix: str = ""
+    """`Represent this sentence for searching relevant passages: ` for BGE, `query: ` for E5."""
+    passage_prefix: str = ""
+    max_tokens: PositiveInt = 300
+    """Longer texts are cut (R1-Searcher's server)."""
+    normalize: bool = True
+    """Scale vectors to length 1: inner products are then cosines."""
+
+
+def make_encoder(settings: EncoderSettings, *, device: str = "", batch: int = 64) -> Encoder:
+    """Load the encoder that settings describe.
+
+    Raises:
+        SpecError: there is none.
+        MissingExtra: torch or transformers is not installed.
+    """
+    module, colon, name = settings.path.partition(":")
+    if not colon:
+        return Transformer(settings, device=device, batch=batch)
+    try:
+        return cast(Encoder, getattr(import_module(module), name)())
+    except (ImportError, AttributeError) as error:
+        raise SpecError(f"can't make the encoder {settings.path!r}: {error}") from None
+
+
+class Transformer:
+    """An encoder of transformers."""
+
+    def __init__(self, settings: EncoderSettings, *, device: str = "", batch: int = 64) -> None:
+        try:
+            import torch
+            from transformers import AutoModel, AutoTokenizer
+        except ImportError:
+            raise MissingExtra(f"the encoder {settings.path}", "hf") from None
+        try:
+            self._tokenizer = AutoTokenizer.from_pretrained(settings.path)
+            model: Any = AutoModel.from_pretrained(settings.path)
+        except (OSError, ValueError) as error:
+            raise SpecError(f"can't load the encoder {settings.path}: {' '.join(str(error).split())[:300]}") from None
+        self._device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._model = model.to(self._device).eval()
+        self._settings, self._batch = settings, batch
+        self._pooling = _saved_pooling(settings.path) if settings.pooling == "auto" else settings.pooling
+
+    def encode(self, texts: Sequence[str], role: Role) -> np.ndarray:
+        """Encode in batches of texts of like length, and put the vectors back in order."""
+        import numpy as np
+
+        prefix = self._settings.query_prefix if role == "query" else self._settings.passage_prefix
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        vectors = np.empty((len(texts), self._model.config.hidden_size), dtype=np.float32)
+        for start in range(0, len(order), self._batch):
+            places = order[start : start + self._batch]
+            vectors[places] = self._encode([prefix + texts[place] for place in places])
+        return vectors
+
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        import torch
+
+        tokens = self._tokenizer(
+            texts, padding=True, truncation=True, max_length=self._settings.max_tokens, return_tensors="pt"
+        ).to(self._device)
+        with torch.inference_mode():
+            hidden = self._model(**tokens).last_hidden_state.float()
+            if self._pooling == "cls":
+                pooled = hidden[:, 0]
+            else:
+                mask = tokens["attention_mask"].unsqueeze(-1)
+                pooled = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)
+            if self._settings.normalize:
+                pooled = torch.nn.functional.normalize(pooled, dim=-1)
+        vectors: np.ndarray = pooled.cpu().numpy()
+        return vectors
+
+
+def _saved_pooling(path: str) -> str:
+    """Return what a folder's sentence-transformers files say; mean where they say nothing.
+
+    Raises:
+        ConfigError: they ask for something else than cls or mean.
+    """
+    try:
+        saved = json.loads((Path(path) / "1_Pooling" / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return "mean"
+    modes = {name for name, on in saved.items() if name.startswith("pooling_mode_") and on}
+    known = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+    if len(modes) == 1 and (mode := known.get(next(iter(modes)))):
+        return mode
+    raise ConfigError(f"{path} pools by {', '.join(sorted(modes)) or 'nothing'}", hint="say --pooling cls or mean")

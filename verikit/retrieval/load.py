@@ -1,0 +1,77 @@
+"""Retrievers by spec.
+
+bm25:DIR   dense:DIR        an index that `verikit index build` made
+hybrid:DIR                  both, fused by reciprocal ranks
+two-step:SPEC               an index asked again with its first passages
+http://HOST:PORT/queries    a server of R1-Searcher's protocol
+package.module:name         what that makes without arguments
+
+An `Index` is on this machine and ranks rows; what a server or your own code finds comes as passages only.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from verikit.errors import MissingExtra, SpecError
+from verikit.retrieval.client import Client
+from verikit.retrieval.index import Index
+from verikit.retrieval.types import Retriever
+
+KINDS = ("bm25", "dense", "hybrid", "two-step")
+
+
+def load_retriever(spec: str) -> Retriever:
+    """Return what a spec describes.
+
+    Raises:
+        SpecError: it describes nothing.
+        UsageError: the folder holds no such index.
+        MissingExtra: numpy, bm25s or faiss is not installed.
+    """
+    kind, colon, rest = spec.partition(":")
+    if spec.startswith(("http://", "https://")):
+        return Client(spec)
+    if kind == "http" and rest.startswith(("http://", "https://")):
+        return Client(rest)
+    if kind in KINDS and rest:
+        return load_index(spec)
+    if not colon or not rest:
+        hint = f"{', '.join(f'{one}:DIR' for one in KINDS[:3])}, an http:// address, or package.module:name"
+        raise SpecError(f"{spec!r} is no retriever", hint=hint)
+    try:
+        return cast(Retriever, getattr(import_module(kind), rest)())
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SpecError(f"can't make the retriever {spec!r}: {error}") from None
+
+
+def load_index(spec: str) -> Index:
+    """Return an index on this machine.
+
+    Raises:
+        SpecError: the spec is no index's.
+        UsageError: the folder holds no such index.
+        MissingExtra: numpy, bm25s or faiss is not installed.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind not in KINDS or not rest:
+        raise SpecError(f"{spec!r} is no index", hint=", ".join(f"{one}:DIR" for one in KINDS[:3]))
+    try:
+        if kind == "two-step":
+            from verikit.retrieval.hybrid import TwoStep
+
+            return TwoStep(load_index(rest))
+        if kind == "bm25":
+            from verikit.retrieval.bm25 import BM25
+
+            return BM25(rest)
+        if kind == "dense":
+            from verikit.retrieval.dense import Dense
+
+            return Dense(rest)
+        from verikit.retrieval.hybrid import Hybrid
+
+        return Hybrid(load_index(f"bm25:{rest}"), load_index(f"dense:{rest}"))
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"{spec} ({error.name})", "retrieval") from None

@@ -1,0 +1,34 @@
+"""How good rankings are: recall, all golds found, reciprocal rank. Means over questions (macro)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+
+def recall(found: Sequence[str], golds: Collection[str], k: int) -> float:
+    """Return the share of golds among the first k."""
+    return len(set(golds) & set(found[:k])) / len(set(golds))
+
+
+def all_gold(found: Sequence[str], golds: Collection[str], k: int) -> float:
+    """Return 1.0 where every gold is among the first k, else 0.0."""
+    return float(set(golds) <= set(found[:k]))
+
+
+def reciprocal_rank(found: Sequence[str], golds: Collection[str]) -> float:
+    """Return 1 / rank of the first gold; 0.0 where none was found."""
+    return next((1 / rank for rank, one in enumerate(found, 1) if one in set(golds)), 0.0)
+
+
+def report(rankings: Sequence[Sequence[str]], golds: Sequence[Collection[str]], ks: Sequence[int]) -> dict[str, float]:
+    """Return recall@k and all-gold@k for each k, and the MRR, as means over questions.
+
+    Raises:
+        ValueError: there are no questions, or one has no golds.
+    """
+    if not rankings or not all(golds):
+        raise ValueError("every question needs golds, and there must be one")
+    pairs = list(zip(rankings, golds, strict=True))
+    figures = {f"recall@{k}": sum(recall(*pair, k) for pair in pairs) / len(pairs) for k in ks}
+    figures |= {f"all-gold@{k}": sum(all_gold(*pair, k) for pair in pairs) / len(pairs) for k in ks}
+    return figures | {"mrr": sum(reciprocal_rank(*pair) for pair in pairs) / len(pairs)}

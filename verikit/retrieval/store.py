@@ -1,0 +1,108 @@
+"""Passages on disk: one JSON line each, found by row through an array of offsets; both are memory-mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from verikit.errors import ConfigError, UsageError
+from verikit.retrieval.types import Passage
+
+TEXTS, OFFSETS, ABOUT = "passages.jsonl", "passages.npy", "passages.json"
+TOLD = 10_000
+"""Passages between two words of progress."""
+
+
+class Passages(Sequence[Passage]):
+    """The passages of an index's folder."""
+
+    def __init__(self, folder: str | Path) -> None:
+        """Open the folder.
+
+        Raises:
+            UsageError: it holds no passages, or other than were written.
+        """
+        self.folder = Path(folder)
+        try:
+            about = json.loads((self.folder / ABOUT).read_text("utf-8"))
+            self._offsets = np.load(self.folder / OFFSETS, mmap_mode="r")
+            with open(self.folder / TEXTS, "rb") as file:
+                self._texts = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self.digest: str = about["digest"]
+            if len(self._offsets) != about["count"] + 1 or int(self._offsets[-1]) != len(self._texts):
+                raise ValueError("its files don't belong together")
+        except FileNotFoundError as error:
+            raise UsageError(
+                f"{self.folder} is no index: there is no {Path(str(error.filename)).name}",
+                hint="`verikit index build CORPUS -o DIR` makes one",
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{self.folder} is damaged: {error}", hint="build it again") from None
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, row: int) -> Passage:  # type: ignore[override]
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        fields = json.loads(self._texts[int(self._offsets[row]) : int(self._offsets[row + 1])])
+        return Passage(fields["title"], fields["text"], fields["id"])
+
+    def __iter__(self) -> Iterator[Passage]:
+        return (self[row] for row in range(len(self)))
+
+
+def write_passages(
+    passages: Iterable[Passage], folder: Path, sources: Sequence[str], tell: Callable[[str], None]
+) -> Passages:
+    """Write passages into a folder, or open those there that were read from the same sources.
+
+    Args:
+        passages: What to write; read only if it must be.
+        folder: Where.
+        sources: What identifies the files they are read from, and how they are cut.
+        tell: Is told how far it is.
+
+    Raises:
+        ConfigError: the folder holds passages of other sources, or there are no passages.
+    """
+    try:
+        before = json.loads((folder / ABOUT).read_text("utf-8"))["sources"]
+    except (OSError, ValueError, KeyError, TypeError):
+        before = None
+    if before is not None:
+        if before != list(sources):
+            raise ConfigError(f"{folder} is an index of another corpus", hint="give another folder, or delete this one")
+        return Passages(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    digest, offsets = hashlib.sha256(), array("q", [0])
+    with open(folder / f"{TEXTS}.part", "wb") as file:
+        for number, one in enumerate(passages, 1):
+            row = {"id": one.id, "title": one.title, "text": one.text}
+            line = json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+            file.write(line)
+            digest.update(line)
+            offsets.append(offsets[-1] + len(line))
+            if number % TOLD == 0:
+                tell(f"passages: {number:,}")
+    if len(offsets) == 1:
+        raise ConfigError("the corpus holds no passages")
+    os.replace(folder / f"{TEXTS}.part", folder / TEXTS)
+    np.save(folder / OFFSETS, np.frombuffer(offsets, dtype=np.int64))
+    about = {"count": len(offsets) - 1, "digest": digest.hexdigest(), "sources": list(sources)}
+    write_json(folder / ABOUT, about)
+    return Passages(folder)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a small file whole or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(json.dumps(value, indent=2) + "\n", "utf-8")
+    os.replace(part, path)

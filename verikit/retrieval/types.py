@@ -1,0 +1,34 @@
+"""What every retriever takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One entry of a corpus."""
+
+    title: str
+    text: str
+    id: str = ""
+    """Its name in the corpus; empty where a server gives texts only."""
+
+    @property
+    def content(self) -> str:
+        """Title and text in one line of thought: what is indexed, and what evidence shows."""
+        return f"{self.title} {self.text}" if self.title else self.text
+
+
+class Retriever(Protocol):
+    """Finds passages."""
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
+        """Return at most k passages for each query, best first; an empty list says that nothing matches.
+
+        Raises:
+            RetrievalError: it failed. A failure is never an empty result.
+        """
+        ...

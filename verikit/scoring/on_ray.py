@@ -1,0 +1,181 @@
+"""Chunks over a Ray cluster: `verikit score --jobs ray`, `ray:8` (so many actors), `ray://head:10001` or `head:6379`.
+
+Rows are read, and the folder is written, where the command runs: the output is the same bytes as with local processes.
+Each actor loads the plan's verifiers for itself, sandbox and engines included. It asks for less than a CPU where a
+whole one would leave the cluster without a free one: what else runs there would wait for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from verikit.errors import HelperError, MissingExtra, UsageError
+from verikit.scoring.chunk import Chunk, Result, Scorer
+from verikit.scoring.order import Order, Task
+from verikit.scoring.plan import Plan
+from verikit.scoring.pool import InFlight, timed
+
+START_S = 120.0
+"""How long to wait for the first actor: a busy cluster is named, not waited for without end."""
+STORE_BYTES = 200 * 2**20
+"""Of a Ray that is started here; chunks are small."""
+_NAMED = re.compile(r"ray(?::(\d+))?")
+
+
+class Scoring:
+    """What runs as an actor."""
+
+    def __init__(self, plan: Plan) -> None:
+        os.dup2(2, 1)
+        self._scorer = Scorer(plan)
+
+    def ready(self) -> bool:
+        """Say that the plan is loaded."""
+        return True
+
+    def score(self, chunk: Chunk) -> Result | UsageError:
+        """Score a chunk; a verifier that is set up wrong is returned, since Ray would wrap what is raised."""
+        try:
+            return timed(self._scorer, chunk)
+        except UsageError as error:
+            return UsageError(str(error), hint=error.hint)
+
+
+def connect(jobs: str) -> tuple[Any, int]:
+    """Connect to the cluster that `jobs` names, or start one here; return the module ray and the number of actors.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        UsageError: the text names no cluster, or none is there.
+    """
+    try:
+        ray = import_module("ray")
+    except ImportError:
+        raise MissingExtra("--jobs ray", "ray") from None
+    named = _NAMED.fullmatch(jobs)
+    if not named and ":" not in jobs:
+        raise UsageError(f"{jobs!r} is no number, ray, ray:N or address", hint="--jobs ray://head:10001")
+    if not ray.is_initialized():
+        address = os.environ.get("RAY_ADDRESS") if named else jobs
+        options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}
+        if address is None:
+            options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+        try:
+            ray.init(**options, runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}})
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise UsageError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
+    if named and named[1]:
+        return ray, int(named[1])
+    return ray, max(1, int(ray.cluster_resources().get("CPU", 1)) - 1)
+
+
+def share(ray: Any, actors: int) -> float:
+    """CPUs that each of so many actors may ask for, so that one of the cluster stays free; 0 where there is but one."""
+    slots = float(ray.cluster_resources().get("CPU", 1.0))
+    return min(1.0, int((slots - 1) / actors * 100) / 100) if slots > 1 else 0.0
+
+
+def score_on_ray(
+    chunks: Iterator[Chunk], scorer: Scorer, jobs: str, in_flight: InFlight
+) -> Iterator[tuple[Chunk, Result]]:
+    """Score chunks in actors and yield them in order.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        UsageError: there is no such cluster, or a verifier found itself set up wrong.
+        HelperError: no actor could be started.
+    """
+    ray, count = connect(jobs)
+    actors = _Actors(ray, scorer.plan, count)
+    order = Order(chunks, scorer, count)
+    try:
+        actors.start()
+        while True:
+            order.cut()
+            while actors.free and (task := order.take()):
+                actors.hand_out(task, in_flight)
+            yield from order.done()
+            if order.empty:
+                break
+            for task, cause in actors.hear(in_flight):
+                order.lost(task, cause)
+    finally:
+        actors.stop()
+
+
+class _Actors:
+    """The actors of one run, and what each is doing."""
+
+    def __init__(self, ray: Any, plan: Plan, count: int) -> None:
+        self.ray, self.plan, self.count = ray, plan, count
+        self.free: list[Any] = []
+        self._busy: dict[Any, tuple[Any, Task]] = {}
+        self._coming: dict[Any, Any] = {}
+
+    def start(self) -> None:
+        """Start all, and wait for the first.
+
+        Raises:
+            HelperError: none is there in time.
+        """
+        for _ in range(self.count):
+            self._add()
+        if not self.ray.wait(list(self._coming), timeout=START_S)[0]:
+            raise HelperError(
+                f"no Ray actor could be started within {START_S:.0f} s",
+                hint="are the cluster's CPUs taken? `ray status` shows it; ray:N asks for N actors",
+            )
+
+    def _add(self) -> None:
+        cpus = share(self.ray, self.count)
+        actor = self.ray.remote(Scoring).options(num_cpus=cpus).remote(self.plan)
+        self._coming[actor.ready.remote()] = actor
+
+    def hand_out(self, task: Task, in_flight: InFlight) -> None:
+        """Give a task to a free actor."""
+        actor = self.free.pop()
+        in_flight[actor] = task.chunk, time.monotonic()
+        self._busy[actor.score.remote(task.chunk)] = actor, task
+
+    def hear(self, in_flight: InFlight) -> Iterator[tuple[Task, str]]:
+        """Wait for a result or a new actor; yield the tasks whose actor died, with the cause.
+
+        Raises:
+            UsageError: a verifier found itself set up wrong.
+            HelperError: a new actor can't be started.
+        """
+        for reference in self.ray.wait([*self._busy, *self._coming])[0]:
+            actor, task = self._busy.pop(reference, (None, None))
+            if task is None:
+                self._greet(reference)
+                continue
+            del in_flight[actor]
+            try:
+                heard = self.ray.get(reference)
+            except self.ray.exceptions.RayActorError:
+                self._add()
+                yield task, "its Ray actor died"
+                continue
+            if isinstance(heard, UsageError):
+                raise heard
+            task.result = heard
+            self.free.append(actor)
+
+    def _greet(self, reference: Any) -> None:
+        actor = self._coming.pop(reference)
+        try:
+            self.ray.get(reference)
+        except self.ray.exceptions.RayError as error:
+            raise HelperError(f"a Ray actor can't load the plan: {str(error).strip().splitlines()[-1]}") from None
+        self.free.append(actor)
+
+    def stop(self) -> None:
+        """End the actors; the cluster goes on."""
+        for actor in (*self.free, *(actor for actor, _ in self._busy.values()), *self._coming.values()):
+            self.ray.kill(actor)

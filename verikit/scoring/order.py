@@ -1,0 +1,72 @@
+"""Chunks on their way through workers: cut from the input, handed out, and given back in its order.
+
+A chunk whose worker died (a crash in native code, the kernel's memory killer) is halved and tried again, until the row
+that kills a worker stands alone and gets the error.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from verikit.scoring.chunk import Chunk, Result, Scorer
+
+
+class Task:
+    """A chunk on its way: waiting, in a worker, or done."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.result: Result | None = None
+
+
+class Order:
+    """A bounded number of chunks, in the input's order.
+
+    Args:
+        chunks: The input.
+        scorer: Writes the error of a row that kills its worker.
+        jobs: How many workers there are.
+    """
+
+    def __init__(self, chunks: Iterator[Chunk], scorer: Scorer, jobs: int) -> None:
+        self._chunks, self._scorer, self._jobs = chunks, scorer, jobs
+        self._order: deque[Task] = deque()  # cut and not yet yielded
+        self._todo: deque[Task] = deque()  # of these, the ones no worker has had
+
+    def cut(self) -> None:
+        """Keep a chunk ready for each worker, but not more than a few ahead of the one that is waited for."""
+        while (
+            len(self._todo) < self._jobs and len(self._order) < 4 * self._jobs and (chunk := next(self._chunks, None))
+        ):
+            task = Task(chunk)
+            self._order.append(task)
+            self._todo.append(task)
+
+    def take(self) -> Task | None:
+        """A task for a free worker; None if there is none now."""
+        return self._todo.popleft() if self._todo else None
+
+    def done(self) -> Iterator[tuple[Chunk, Result]]:
+        """The results that are next in order."""
+        while self._order and (result := self._order[0].result) is not None:
+            yield self._order.popleft().chunk, result
+            self.cut()
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything was cut, done and yielded."""
+        return not self._order
+
+    def lost(self, task: Task, cause: str) -> None:
+        """Take back a task whose worker died: halved, or with its one row's error."""
+        halves = task.chunk.halves()
+        if halves is None:
+            task.result = self._scorer(task.chunk, f"scoring this row killed its worker process ({cause})")
+            return
+        tasks = [Task(half) for half in halves]
+        place = self._order.index(task)
+        del self._order[place]
+        for half in reversed(tasks):
+            self._order.insert(place, half)
+        self._todo.extendleft(reversed(tasks))

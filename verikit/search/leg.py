@@ -1,0 +1,166 @@
+"""One leg of a batch of rollouts: one call of the engine, and what was sampled written down.
+
+With a tokenizer it is token in, token out: sampled ids are kept as they were sampled, and evidence is encoded once,
+when it is appended. Without one a text prompt is continued as text, and a conversation within the assistant's message.
+The end of a query is then the server's word that it stopped, since servers cut stop texts off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from verikit.engines.prompts import prompt_ids
+from verikit.engines.types import Engine, EnginePrompt, Generation, Request
+from verikit.errors import ContextOverflow, EngineError
+from verikit.search.format import BEGIN_ANSWER, BEGIN_QUERY, END_ANSWER, END_QUERY, ESCAPE, Escape
+from verikit.search.rollout import Piece, Rollout
+from verikit.types import Message
+
+Seeds = Callable[[int, int], int]
+"""(Place of the prompt, leg) -> seed."""
+_OPENED_BY = {END_QUERY: BEGIN_QUERY, END_ANSWER: BEGIN_ANSWER}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How rollouts are sampled and bounded; the defaults are the paper's training."""
+
+    k: int = 3
+    """Passages a search."""
+    searches: int = 8
+    """The leg after the last one cuts off whatever remains."""
+    leg_tokens: int = 512
+    total_tokens: int = 29_000
+    """Of prompt, model and evidence together; counted where there is a tokenizer."""
+    temperature: float = 1.0
+    top_p: float = 1.0
+    stop_at_answer: bool = False
+    """Evaluation stops there; training goes on to the end token."""
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.searches < 0 or self.leg_tokens < 1:
+            raise ValueError(f"k={self.k}, searches={self.searches}, leg_tokens={self.leg_tokens}: too small")
+
+
+EVALUATION = Limits(k=5, searches=9, temperature=0.0, stop_at_answer=True)
+"""The repository's evaluation."""
+
+
+class Legs:
+    """What every leg of a batch needs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        limits: Limits,
+        *,
+        tokenizer: Any = None,
+        seeds: Seeds | None = None,
+        logprobs: bool = False,
+        turns: bool = False,
+    ) -> None:
+        self._engine, self._limits, self._seeds = engine, limits, seeds
+        self._logprobs, self._turns = logprobs, turns
+        self._tokenizer = engine.tokenizer if tokenizer is None else tokenizer
+        added = getattr(self._tokenizer, "added_tokens_decoder", {}).values()
+        self.escape: Escape = Escape(one.content for one in added if one.special) if added else ESCAPE
+
+    def begin(self, prompts: Sequence[EnginePrompt]) -> list[Rollout]:
+        """Write the prompts down; one that can't be read or leaves no room is its rollout's error.
+
+        Raises:
+            ValueError: a prompt of token ids, and no tokenizer.
+        """
+        rollouts = [Rollout(prompt) for prompt in prompts]
+        for one in rollouts:
+            ids: list[int] = []
+            try:
+                ids = self._encode(one.prompt)
+            except EngineError as error:
+                one.error = error.with_traceback(None)
+            one.pieces.append(Piece("prompt", one.prompt if isinstance(one.prompt, str) else "", tuple(ids)))
+        return rollouts
+
+    def run(self, live: Sequence[tuple[int, Rollout]], leg: int, *, queries: bool = True) -> None:
+        """Continue each (place, rollout) up to a closed query, an answer where that ends it, its end, or a limit."""
+        stop = (END_QUERY,) * queries + (END_ANSWER,) * self._limits.stop_at_answer
+        live = [(place, one) for place, one in live if one.error is None and self._room(one) > 0]
+        requests = [
+            Request(
+                self._prompt(one),
+                max_tokens=min(self._limits.leg_tokens, self._room(one)),
+                temperature=self._limits.temperature,
+                top_p=self._limits.top_p,
+                stop=stop,
+                seed=self._seeds(place, leg) if self._seeds else None,
+                logprobs=0 if self._logprobs else None,
+            )
+            for place, one in live
+        ]
+        for (_, one), generation in zip(live, self._engine.generate(requests) if requests else [], strict=True):
+            self._hear(one, generation, stop)
+
+    def append(self, one: Rollout, evidence: str) -> None:
+        """Append evidence; line breaks that the last sampled token brought along are not written again."""
+        overshoot = one.pieces[-1].text.rpartition(END_QUERY)[2]
+        text = evidence.removeprefix(overshoot) if overshoot in ("\n", "\n\n") else evidence
+        ids: Sequence[int] = ()
+        if self._tokenizer is not None:
+            ids = self._tokenizer(text, add_special_tokens=False).input_ids
+        one.pieces.append(Piece("evidence", text, tuple(ids)))
+
+    def _encode(self, prompt: EnginePrompt) -> list[int]:
+        request = Request(prompt)
+        if self._tokenizer is None:
+            if request.kind == "ids":
+                raise ValueError("a prompt of token ids needs the model's tokenizer, for evidence is appended as ids")
+            return []
+        ids = prompt_ids(self._tokenizer, request)
+        if len(ids) >= self._limits.total_tokens:
+            raise ContextOverflow(
+                f"the prompt's {len(ids)} tokens leave no room in a rollout's {self._limits.total_tokens}"
+            )
+        return ids
+
+    def _hear(self, one: Rollout, generation: Generation, stop: Sequence[str]) -> None:
+        if isinstance(generation.error, ContextOverflow) and one.own:
+            return  # what was asked for filled the context: cut off, as by any other limit
+        if generation.error is not None:
+            one.error = generation.error
+            return
+        output = generation.outputs[0]
+        one.finished = output.finish_reason == "stop"
+        if self._tokenizer is None:
+            text = output.text + (_cut_off(output.text, stop) if one.finished else "")
+            one.pieces.append(Piece("model", text))
+        elif output.ids:
+            text = self._tokenizer.decode(list(output.ids), skip_special_tokens=True)
+            one.pieces.append(Piece("model", text, output.ids, output.logprobs))
+        else:
+            one.error = EngineError("the engine gave no token ids", hint="take one that does, or search by text")
+
+    def _prompt(self, one: Rollout) -> EnginePrompt:
+        """Return what the next leg continues."""
+        if self._tokenizer is not None:
+            return one.ids
+        if isinstance(one.prompt, str):
+            return one.prompt + one.text
+        messages = list(cast(Sequence[Message], one.prompt))
+        if self._turns:
+            roles = {"model": "assistant", "evidence": "user"}
+            return messages + [
+                Message(role=roles[piece.author], content=piece.text.strip()) for piece in one.pieces[1:]
+            ]
+        return [*messages, Message(role="assistant", content=one.text)] if one.text else messages
+
+    def _room(self, one: Rollout) -> int:
+        """Return how many tokens the rollout may still have; without a tokenizer none is counted."""
+        return self._limits.total_tokens - sum(len(piece.ids) for piece in one.pieces)
+
+
+def _cut_off(text: str, stop: Sequence[str]) -> str:
+    """Return the stop text that a server cut off: the one whose opening tag is the last, and open."""
+    opened = {text.rfind(_OPENED_BY[tag]): tag for tag in stop if text.rfind(_OPENED_BY[tag]) > text.rfind(tag)}
+    return opened[max(opened)] if opened else ""

@@ -1,0 +1,133 @@
+"""One rollout that searches: who wrote which piece is recorded as it is appended, never searched for afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from verikit.engines.types import EnginePrompt
+from verikit.errors import VerikitError
+from verikit.retrieval.types import Passage
+from verikit.search.format import BEGIN_DOCUMENTS, END_DOCUMENTS, END_QUERY, answer_of
+
+Author = Literal["prompt", "model", "evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a rollout by one author. Ids and log-probabilities are empty where an engine works on text."""
+
+    author: Author
+    text: str
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    """Of the sampled tokens, parallel to `ids`; the model's pieces only, and only where they were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A query that was answered."""
+
+    query: str
+    passages: tuple[Passage, ...]
+
+
+@dataclass(slots=True)
+class Rollout:
+    """A prompt and what came after it, piece by piece."""
+
+    prompt: EnginePrompt
+    pieces: list[Piece] = field(default_factory=list)
+    searches: list[Search] = field(default_factory=list)
+    """Searches that were answered, those that found nothing included."""
+    finished: bool = False
+    """Whether the model ended it; False where a limit cut it off."""
+    error: VerikitError | None = None
+    """What left it unscored: a failure of the retriever or the engine, never the model's doing."""
+
+    @property
+    def text(self) -> str:
+        """All that follows the prompt, evidence included."""
+        return "".join(piece.text for piece in self.pieces if piece.author != "prompt")
+
+    @property
+    def own(self) -> str:
+        """What the model wrote."""
+        return "".join(piece.text for piece in self.pieces if piece.author == "model")
+
+    @property
+    def answer(self) -> str | None:
+        """What stands in the one pair of answer tags that the model wrote; None for none."""
+        return answer_of(self.own)
+
+    @property
+    def ids(self) -> list[int]:
+        """Token ids of prompt, model and evidence, as they were sampled or appended."""
+        return [token for piece in self.pieces for token in piece.ids]
+
+    @property
+    def mask(self) -> list[bool]:
+        """Parallel to `ids`: True where the model sampled the token; training gives the others no gradient."""
+        return [piece.author == "model" for piece in self.pieces for _ in piece.ids]
+
+    @property
+    def logprobs(self) -> list[float]:
+        """Parallel to `ids`: log-probabilities of the sampled tokens, 0 elsewhere."""
+        return [value for piece in self.pieces for value in piece.logprobs or (0.0,) * len(piece.ids)]
+
+    @property
+    def evidence_spans(self) -> list[tuple[int, int]]:
+        """Where in `text` evidence stands, as [start, end) in characters: what rows of files carry."""
+        spans, at = [], 0
+        for piece in self.pieces:
+            if piece.author == "evidence":
+                spans.append((at, at + len(piece.text)))
+            at += len(piece.text) if piece.author != "prompt" else 0
+        return spans
+
+
+def read_rollout(text: str, spans: Sequence[tuple[int, int]] | None = None, *, finished: bool = True) -> Rollout:
+    """Make a rollout of a stored text; its searches and its prompt are not known.
+
+    Args:
+        text: What followed the prompt.
+        spans: Where evidence stands, in order (`Rollout.evidence_spans`). None: each block of documents that directly
+            follows a closed query is taken for evidence.
+        finished: Whether the model ended it.
+    """
+    rollout, at = Rollout("", finished=finished), 0
+    for start, end in _blocks(text) if spans is None else spans:
+        rollout.pieces += [Piece("model", text[at:start]), Piece("evidence", text[start:end])]
+        at = end
+    rollout.pieces.append(Piece("model", text[at:]))
+    return rollout
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
+    opening, closing = f"{END_QUERY}\n\n{BEGIN_DOCUMENTS}\n", f"\n{END_DOCUMENTS}\n\n"
+    found, at = [], 0
+    while (start := text.find(opening, at)) >= 0 and (end := text.find(closing, start)) >= 0:
+        at = end + len(closing)
+        found.append((start + len(END_QUERY), at))
+    return found
+
+
+def figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """Return searches a rollout, and the shares of those that searched, finished, failed, and of evidence in the text.
+
+    The share of evidence is of tokens where there are ids, else of characters, prompts left out.
+    """
+    sizes = {"model": 0, "evidence": 0, "prompt": 0}
+    by_ids = any(piece.ids for one in rollouts for piece in one.pieces)
+    for one in rollouts:
+        for piece in one.pieces:
+            sizes[piece.author] += len(piece.ids) if by_ids else len(piece.text)
+    count = len(rollouts) or 1
+    return {
+        "searches": sum(len(one.searches) for one in rollouts) / count,
+        "searched": sum(bool(one.searches) for one in rollouts) / count,
+        "evidence_share": sizes["evidence"] / ((sizes["model"] + sizes["evidence"]) or 1),
+        "finished": sum(one.finished for one in rollouts) / count,
+        "failed": sum(one.error is not None for one in rollouts) / count,
+    }

@@ -1,0 +1,82 @@
+"""What a rollout's format must be, rule by rule: R1-Searcher's paper and the two forms of its repository (631167c).
+
+The repository counts tags in the whole text, so a policy may invent a block of documents; `paper` looks at who wrote
+what, and does not have that hole.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from verikit.search.format import (
+    BEGIN_ANSWER,
+    BEGIN_DOCUMENTS,
+    BEGIN_QUERY,
+    BEGIN_THINK,
+    END_ANSWER,
+    END_DOCUMENTS,
+    END_QUERY,
+    END_THINK,
+    answer_of,
+)
+from verikit.search.rollout import Rollout
+
+Preset = Literal["paper", "repo-llama", "repo-qwen"]
+MOST_ANSWER_WORDS = 10
+
+
+def faults(
+    one: Rollout, preset: Preset = "paper", *, must_search: bool = False, thinks: bool = True
+) -> tuple[str, ...]:
+    """Name everything that is wrong with a rollout's format; () is right.
+
+    Args:
+        one: The rollout.
+        preset: Whose rules. `paper` adds to the repository's that the model writes no documents tag, that the answer
+            follows the thinking and ends the text, and that all of the Qwen server's rules on the answer hold.
+        must_search: Whether at least one query is asked for.
+        thinks: Whether the prompt opened the thinking (base prompt); False: the completion must open it, once.
+    """
+    text, own = one.text, one.own
+    found = [] if balanced(text, must_search) else ["query and documents tags don't match"]
+    if text.count(END_THINK) != 1 or text.count(BEGIN_THINK) != (0 if thinks else 1):
+        found.append("thinking is not closed once")
+    if text.count(BEGIN_ANSWER) != 1 or text.count(END_ANSWER) != 1:
+        found.append("not one answer")
+    if any(_cjk_or_broken(char) for char in own):
+        found.append("garbled text")
+    if preset != "repo-llama":
+        found += _answer_faults(answer_of(text))
+    if preset == "repo-qwen" and "assistant" in text.replace("Assistant", "assistant"):
+        found.append("another turn")
+    if preset == "paper":
+        if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != len(one.evidence_spans):
+            found.append("invented documents")
+        if not 0 <= text.find(END_THINK) < text.find(BEGIN_ANSWER) or own.partition(END_ANSWER)[2].strip():
+            found.append("the answer does not follow the thinking and end the text")
+        if not one.finished:
+            found.append("cut off")
+    return tuple(found)
+
+
+def balanced(text: str, must_search: bool) -> bool:
+    """Whether the repository's counts of tags are all equal; at least one where a search is asked for."""
+    parts = (f"{BEGIN_DOCUMENTS}\n", f"{END_DOCUMENTS}\n\n", BEGIN_QUERY, END_QUERY, BEGIN_DOCUMENTS, END_DOCUMENTS)
+    counts = {text.count(part) for part in parts}
+    opened = text.count(f"{BEGIN_DOCUMENTS}\n(1)") + text.count(f"{BEGIN_DOCUMENTS}\nNone")
+    return counts == {opened} and opened >= must_search
+
+
+def _answer_faults(answer: str | None) -> list[str]:
+    if answer is None:
+        return []
+    found = []
+    if len(answer.split()) > MOST_ANSWER_WORDS:
+        found.append("long answer")
+    if any(tag in answer for tag in (BEGIN_QUERY, END_QUERY, BEGIN_DOCUMENTS, END_DOCUMENTS)):
+        found.append("tags in the answer")
+    return found
+
+
+def _cjk_or_broken(char: str) -> bool:
+    return "\u4e00" <= char <= "\u9fff" or "\u3400" <= char <= "\u4dbf" or char == "\ufffd"

@@ -1,0 +1,198 @@
+"""The server's paths: who may ask, how much, and what the answer's status is."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from verikit.errors import SchemaError, UsageError
+from verikit.serve.protocols import NATIVE, PROTOCOLS, Protocol
+from verikit.serve.queue import Full, Queue, Ticket
+
+OPEN_PATHS = ("/health", "/ready")
+"""What needs no token: it says nothing but that the server is there."""
+LOOK_S = 0.5
+"""How long a request is under way before the server looks whether its client is still there."""
+_log = logging.getLogger("verikit.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may cost."""
+
+    body_bytes: int = 8 * 2**20
+    body_s: float = 10.0
+    """Seconds a body may take to arrive."""
+
+
+class Refused(UsageError):
+    """A request that is not served, with its HTTP status."""
+
+    def __init__(self, status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> None:
+        super().__init__(problem, hint=hint)
+        self.status, self.retry_s = status, retry_s
+
+    def response(self) -> Response:
+        """The refusal as a reply; a body that was not read ends the connection."""
+        headers = {"Retry-After": str(self.retry_s)} if self.retry_s else {}
+        if self.status in (408, 413):
+            headers["Connection"] = "close"
+        return JSONResponse({"error": str(self), "hint": self.hint}, self.status, headers)
+
+
+class Guard:
+    """Lets only requests with the token through, but for `OPEN_PATHS`; takes it as bearer or as basic password."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self.app, self.token = app, token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or answer 401."""
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._knows(dict(scope["headers"])):
+            await self.app(scope, receive, send)
+            return
+        refusal = JSONResponse({"error": "no valid token", "hint": "Authorization: Bearer TOKEN"}, 401)
+        refusal.headers["WWW-Authenticate"] = "Bearer"
+        await refusal(scope, receive, send)
+
+    def _knows(self, headers: dict[bytes, bytes]) -> bool:
+        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if kind.lower() == b"basic":
+            try:
+                given = base64.b64decode(given, validate=True).partition(b":")[2]
+            except binascii.Error:
+                return False
+        elif kind.lower() != b"bearer":
+            return False
+        return hmac.compare_digest(given, self.token)
+
+
+def make_app(
+    queue: Queue, *, protocol: str | None = None, token: str | None = None, unscored: float = 0.0, limits: Limits
+) -> ASGIApp:
+    """Make the ASGI application over a queue that was started."""
+    metrics = queue.metrics
+    metrics.gauge("verikit_waiting_samples", "Samples in the queue.", lambda: queue.waiting)
+    metrics.gauge("verikit_workers_ready", "Scoring processes that are ready.", lambda: len(queue.workers))
+
+    async def health(request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def ready(request: Request) -> Response:
+        return PlainTextResponse("ready\n") if queue.ready else PlainTextResponse("no scoring process\n", 503)
+
+    async def figures(request: Request) -> Response:
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    served = [NATIVE, *([PROTOCOLS[protocol]] if protocol else [])]
+    routes = [
+        *(Route(one.path, _endpoint(one, queue, unscored, limits), methods=["POST"]) for one in served),
+        Route("/health", health),
+        Route("/ready", ready),
+        Route("/metrics", figures),
+    ]
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False
+    return app if token is None else Guard(app, token)
+
+
+def _endpoint(
+    protocol: Protocol, queue: Queue, unscored: float, limits: Limits
+) -> Callable[[Request], Awaitable[Response]]:
+    metrics = queue.metrics
+
+    async def endpoint(request: Request) -> Response:
+        begun = monotonic()
+        try:
+            body = await _read(request, limits)
+            ticket = _submit(queue, protocol, body)
+            await _complete(ticket, request)
+            rows = [row for row in ticket.rows if row is not None]
+            response = Response(protocol.reply(body, rows, unscored), media_type="application/json")
+            for row in rows:
+                metrics.samples.labels(_status(row)).inc()
+        except Refused as refused:
+            response = refused.response()
+        except ClientDisconnect:
+            response = Response(status_code=499)  # nobody reads it
+        metrics.requests.labels(response.status_code).inc()
+        metrics.seconds.observe(monotonic() - begun)
+        _log.debug("%s %d in %.3f s", protocol.path, response.status_code, monotonic() - begun)
+        return response
+
+    return endpoint
+
+
+def _status(row: bytes) -> str:
+    return "ok" if b'"status":"ok"' in row[:64] else str(json.loads(row)["status"])
+
+
+async def _read(request: Request, limits: Limits) -> dict[str, Any]:
+    """The request's JSON object.
+
+    Raises:
+        Refused: it is too long, too slow, or no JSON object.
+    """
+    too_long = Refused(413, f"a body has at most {limits.body_bytes} bytes", hint="send fewer samples at a time")
+    length = request.headers.get("content-length", "0")
+    if length.isascii() and length.isdigit() and int(length) > limits.body_bytes:
+        raise too_long
+    data = bytearray()
+    try:
+        async with asyncio.timeout(limits.body_s):
+            async for piece in request.stream():
+                data += piece
+                if len(data) > limits.body_bytes:
+                    raise too_long
+    except TimeoutError:
+        raise Refused(408, f"the body took more than {limits.body_s:g} s") from None
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise Refused(400, "the body is no JSON object")
+    return body
+
+
+def _submit(queue: Queue, protocol: Protocol, body: dict[str, Any]) -> Ticket:
+    try:
+        samples = protocol.read(body)
+    except SchemaError as error:
+        raise Refused(422, str(error), hint=error.hint) from None
+    if len(samples) > queue.max_waiting:
+        raise Refused(413, f"a request has at most {queue.max_waiting} samples", hint="send fewer at a time")
+    try:
+        return queue.submit(samples)
+    except RecursionError:
+        raise Refused(422, "a sample is nested too deeply") from None
+    except Full as full:
+        raise Refused(429, str(full), hint=full.hint, retry_s=full.seconds) from None
+
+
+async def _complete(ticket: Ticket, request: Request) -> None:
+    """Wait for the scores.
+
+    Raises:
+        ClientDisconnect: the client went away; its samples are dropped.
+    """
+    while not ticket.done.done():
+        await asyncio.wait([ticket.done], timeout=LOOK_S)
+        if not ticket.done.done() and await request.is_disconnected():
+            ticket.close()
+            raise ClientDisconnect

@@ -1,0 +1,61 @@
+"""A scoring process: batches of samples in on stdin, a line of JSON for each score out on stdout.
+
+What comes in was pickled by the server; what goes out is read as bytes. It ends when its stdin does, and with its
+parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pickle
+import signal
+import struct
+import sys
+
+from verikit.errors import UsageError, VerikitError
+from verikit.scoring.rows import encode, to_row
+from verikit.spec import load
+from verikit.types import Score
+from verikit.verifier import describe, score_all
+
+HEAD = struct.Struct("!I")
+PR_SET_PDEATHSIG = 1
+
+
+def row_of(score: Score) -> bytes:
+    """A score as a line of JSON."""
+    return encode(to_row(score)).encode("utf-8", "replace")
+
+
+def main(spec: str) -> None:
+    """Load the verifier, say that it is ready (or what is wrong), then answer each batch."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's ^C goes to the server, which lets work finish
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what a verifier prints is no reply
+
+    def reply(data: bytes) -> None:
+        replies.write(HEAD.pack(len(data)) + data)
+        replies.flush()
+
+    try:
+        verifier = load(spec)
+    except VerikitError as error:
+        reply(json.dumps({"error": str(error), "hint": error.hint}).encode())
+        return
+    reply(json.dumps({"name": verifier.name, "batch": verifier.batch, "fingerprint": verifier.fingerprint}).encode())
+    while len(head := requests.read(HEAD.size)) == HEAD.size:
+        batch = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server
+        samples = [pickle.loads(one) for one in batch]  # noqa: S301
+        try:
+            scores = score_all(verifier, samples)
+        except UsageError as error:
+            scores = [Score.error(f"{verifier.name}: {describe(error)}")] * len(samples)
+        reply(b"\n".join(map(row_of, scores)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,140 @@
+"""What a request's JSON holds, and what a reply says, in each protocol.
+
+A sample without a score says so in every one: in ours by its status; for OpenRLHF in `extra_logs`, for slime beside the
+reward, for NeMo-Gym by masking the sample. Where a number must stand all the same, it is `unscored`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verikit.adapters.openrlhf import samples as openrlhf_samples
+from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of, text_of
+from verikit.errors import SchemaError, UsageError
+from verikit.types import Sample, Score
+
+Samples = Sequence[Sample | Score]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How one kind of client asks and is answered."""
+
+    path: str
+    read: Callable[[Mapping[str, Any]], Samples]
+    reply: Callable[[Mapping[str, Any], Sequence[bytes], float], bytes]
+    """Of the request, the rows, and the number for what has no score."""
+
+
+def _need(body: Mapping[str, Any], key: str, kind: type[list[Any]] | type[str]) -> Any:
+    if not isinstance(found := body.get(key), kind):
+        keys = ", ".join(sorted(map(str, body))[:20]) or "none"
+        raise SchemaError(f"must be a {kind.__name__}", field=key, hint=f"the request has the keys {keys}")
+    return found
+
+
+def _sample(row: Any, given: Mapping[str, Any]) -> Sample:
+    """A sample of our schema; `given` are what the samples of a group share."""
+    if not isinstance(row, Mapping):
+        raise SchemaError("a sample is an object", hint='{"prompt": …, "completion": …, "answer": …}')
+    row = {**given, **row}
+    meta = row.pop("meta", None) or {}
+    if not isinstance(meta, Mapping) or "completion" not in row:
+        field = "meta" if "completion" in row else "completion"
+        raise SchemaError("must be an object" if field == "meta" else "is missing", field=field)
+    prompt, completion, answer, id = (row.pop(key, None) for key in ("prompt", "completion", "answer", "id"))
+    try:
+        return Sample(
+            prompt_of(prompt), text_of(completion), gold_of(answer), "" if id is None else str(id), {**meta, **row}
+        )
+    except (UsageError, AttributeError, TypeError) as error:
+        raise SchemaError(f"can't be read: {error}", field="completion") from None
+
+
+def _native(body: Mapping[str, Any]) -> Samples:
+    """`{"samples": [sample, …]}`, one sample, or a prompt with `completions`."""
+    if "samples" in body:
+        return [_sample(row, {}) for row in _need(body, "samples", list)]
+    if "completions" in body:
+        shared = {key: value for key, value in body.items() if key != "completions"}
+        completions = _need(body, "completions", list)
+        rows = [
+            {**one, "completion": one["text"]} if isinstance(one, Mapping) and "text" in one else {"completion": one}
+            for one in completions
+        ]
+        return [_sample({key: value for key, value in row.items() if key != "text"}, shared) for row in rows]
+    return [_sample(body, {})]
+
+
+def _native_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+    return b'{"scores":[' + b",".join(rows) + b"]}\n"
+
+
+def _openrlhf(body: Mapping[str, Any]) -> Samples:
+    queries, prompts = _need(body, "query", list), body.get("prompts") or []
+    labels = body.get("labels") or []
+    prompts = prompts or [""] * len(queries)
+    if not all(isinstance(text, str) for text in (*queries, *prompts)):
+        raise SchemaError("must hold texts", field="query")
+    if len(prompts) != len(queries) or (labels and len(labels) != len(queries)):
+        raise SchemaError("must be as long as query", field="labels" if len(prompts) == len(queries) else "prompts")
+    return openrlhf_samples(queries, prompts, labels)
+
+
+def _openrlhf_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+    values = [json.loads(row)["value"] for row in rows]
+    rewards = [unscored if value is None else value for value in values]
+    return _json(
+        {
+            "rewards": rewards,
+            "scores": [min(1.0, max(0.0, reward)) for reward in rewards],
+            "extra_logs": {"scored": [float(value is not None) for value in values]},
+        }
+    )
+
+
+def _slime(body: Mapping[str, Any]) -> Samples:
+    return [Sample(prompt_of(body.get("prompt")), _need(body, "response", str), gold_of(body.get("label")))]
+
+
+def _slime_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+    row = json.loads(rows[0])
+    return _json({"reward": unscored if row["value"] is None else row["value"]} | row)
+
+
+def _nemo_gym(body: Mapping[str, Any]) -> Samples:
+    asked, response = body.get("responses_create_params"), body.get("response")
+    if not isinstance(asked, Mapping) or not isinstance(response, Mapping):
+        field = "response" if isinstance(asked, Mapping) else "responses_create_params"
+        raise SchemaError("must be an object", field=field)
+    gold = next((body[key] for key in ("expected_answer", *GOLD_KEYS) if body.get(key) is not None), None)
+    turns = [
+        item for item in response.get("output") or [] if isinstance(item, Mapping) and item.get("type") == "message"
+    ]
+    meta = {key: value for key, value in body.items() if key not in ("responses_create_params", "response")}
+    return [Sample(prompt_of(asked.get("input")), text_of(turns), gold_of(gold), meta=meta)]
+
+
+def _nemo_gym_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+    row = json.loads(rows[0])
+    found: dict[str, Any] = {"reward": row["value"], "extracted_answer": row.get("answer")}
+    if row["value"] is None:
+        failure = {"failure_kind": f"verikit:{row['status']}", "failure_reason": row.get("reason", "")}
+        found = found | failure | {"reward": unscored, "mask_sample": True}
+    return _json({**body, **found})
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+NATIVE = Protocol("/score", _native, _native_reply)
+PROTOCOLS = {
+    "openrlhf": Protocol("/get_reward", _openrlhf, _openrlhf_reply),
+    "slime": Protocol("/reward", _slime, _slime_reply),
+    "nemo-gym": Protocol("/verify", _nemo_gym, _nemo_gym_reply),
+}
+"""What is served beside ours, by name."""

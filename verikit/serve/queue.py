@@ -1,0 +1,256 @@
+"""One bounded queue of samples in front of the scoring processes, which take them in batches.
+
+The samples of a process that died or took too long are tried again, each alone: one that dies alone is told why, one
+that takes too long goes behind the others and gets more time, until its deadline. A ticket is one request's samples:
+it is complete at its deadline at the latest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from verikit.errors import HelperError, VerikitError
+from verikit.serve.metrics import Metrics
+from verikit.serve.process import row_of
+from verikit.serve.worker import Worker
+from verikit.types import Sample, Score
+
+AGAIN_S = 1.0
+"""Pause before another process is started where one could not be."""
+ALONE_S = 1.0
+"""What a sample that is tried alone may take at least: a new process loads things at its first."""
+_log = logging.getLogger("verikit.serve")
+
+
+class Full(VerikitError):
+    """More samples wait than may."""
+
+    def __init__(self, waiting: int, seconds: int) -> None:
+        super().__init__(f"{waiting} samples are waiting", hint=f"try again in {seconds} s")
+        self.seconds = seconds
+        """After how long another try may succeed."""
+
+
+class Overrun(HelperError):
+    """A process took too long."""
+
+
+class Ticket:
+    """The samples of one request and, as they come, their scores as lines of JSON."""
+
+    def __init__(self, samples: Sequence[Sample | Score], deadline_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[None] = loop.create_future()
+        """Set when every row is there."""
+        self.deadline = monotonic() + deadline_s
+        self.rows: list[bytes | None] = [row_of(one) if isinstance(one, Score) else None for one in samples]
+        self._missing = self.rows.count(None)
+        self._seconds = deadline_s
+        self._timer = loop.call_later(deadline_s, self._expire)
+        if not self._missing:
+            self.close()
+
+    def put(self, index: int, row: bytes) -> None:
+        """Fill in a score, unless the ticket is complete."""
+        if not self.done.done() and self.rows[index] is None:
+            self.rows[index] = row
+            self._missing -= 1
+            if not self._missing:
+                self.close()
+
+    def close(self) -> None:
+        """Take no more scores: every row is there, or nobody waits for them."""
+        self._timer.cancel()
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def _expire(self) -> None:
+        late = row_of(Score.timeout(f"no score within {self._seconds:g} s"))
+        self.rows = [late if row is None else row for row in self.rows]
+        self.close()
+
+
+@dataclass(slots=True)
+class _Item:
+    """A sample on its way."""
+
+    ticket: Ticket
+    index: int
+    sample: bytes
+    """Pickled."""
+    tried: bool = False
+    """Whether a process was lost with it."""
+
+
+class Queue:
+    """Batches what waits over the workers.
+
+    Args:
+        spec: The verifier.
+        workers: Scoring processes.
+        max_batch: Samples to a batch, where the verifier does not want more.
+        max_waiting: Samples that may wait.
+        deadline_s: Seconds a request may take.
+        metrics: What is counted.
+    """
+
+    def __init__(
+        self, spec: str, *, workers: int, max_batch: int, max_waiting: int, deadline_s: float, metrics: Metrics
+    ) -> None:
+        self.spec, self.size = spec, workers
+        self.max_batch, self.max_waiting, self.deadline_s = max_batch, max_waiting, deadline_s
+        self.metrics = metrics
+        self.workers: list[Worker] = []
+        """Those that are ready."""
+        self._items: deque[_Item] = deque()
+        self._alone: deque[_Item] = deque()
+        """Those whose process was lost: they go first, one at a time."""
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._drivers: list[asyncio.Task[None]] = []
+        self._cost = 0.0
+        """Seconds a sample takes, about."""
+
+    @property
+    def waiting(self) -> int:
+        """Samples in the queue."""
+        return len(self._items) + len(self._alone)
+
+    @property
+    def ready(self) -> bool:
+        """Whether samples that are handed in will be scored."""
+        return bool(self.workers) and not any(driver.done() for driver in self._drivers)
+
+    async def start(self) -> None:
+        """Start the workers.
+
+        Raises:
+            UsageError: the spec can't be loaded.
+            HelperError: a process can't start.
+        """
+        first = await Worker.start(self.spec)
+        self.max_batch = max(self.max_batch, first.batch)
+        others = await asyncio.gather(*(Worker.start(self.spec) for _ in range(self.size - 1)))
+        self.workers = [first, *others]
+        self._drivers = [asyncio.create_task(self._drive(worker)) for worker in self.workers]
+
+    async def stop(self) -> None:
+        """End the workers. The requests that wait are those of nobody: the server let them finish before."""
+        for driver in self._drivers:
+            driver.cancel()
+        await asyncio.gather(*self._drivers, return_exceptions=True)
+        await asyncio.gather(*(worker.stop() for worker in self.workers))
+        self.workers = []
+
+    def submit(self, samples: Sequence[Sample | Score]) -> Ticket:
+        """Hand in a request's samples; what is a score already is passed through.
+
+        Raises:
+            Full: they don't fit into the queue.
+            RecursionError: one is nested too deeply.
+        """
+        if self.waiting + len(samples) > self.max_waiting:
+            seconds = self.waiting * self._cost / max(1, len(self.workers))
+            raise Full(self.waiting, max(1, round(min(seconds, self.deadline_s))))
+        pickled = [pickle.dumps(sample) if isinstance(sample, Sample) else None for sample in samples]
+        ticket = Ticket(samples, self.deadline_s)
+        self._items.extend(_Item(ticket, index, sample) for index, sample in enumerate(pickled) if sample is not None)
+        self._wake()
+        return ticket
+
+    def _wake(self) -> None:
+        while self._idle:
+            idle = self._idle.popleft()
+            if not idle.done():
+                idle.set_result(None)
+                return
+
+    async def _take(self) -> list[_Item]:
+        """Wait for samples, and take this worker's share of them."""
+        while not (self._drop_done(self._alone) or self._drop_done(self._items)):
+            idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle.append(idle)
+            await idle
+        if self._alone:
+            return [self._alone.popleft()]
+        share = -(-len(self._items) // max(1, len(self.workers)))
+        quick = self.deadline_s / 8 / self._cost if self._cost else self.max_batch
+        batch: list[_Item] = []
+        while self._items and len(batch) < max(1, min(self.max_batch, share, quick)):
+            item = self._items.popleft()
+            if not item.ticket.done.done():
+                batch.append(item)
+        if self._items:
+            self._wake()
+        return batch
+
+    @staticmethod
+    def _drop_done(items: deque[_Item]) -> bool:
+        """Drop what nobody waits for from the front; whether anything is left."""
+        while items and items[0].ticket.done.done():
+            items.popleft()
+        return bool(items)
+
+    async def _drive(self, worker: Worker) -> None:
+        """Keep one worker busy, and replace it when it is lost."""
+        while True:
+            batch = await self._take()
+            try:
+                await self._score(worker, batch)
+            except HelperError as error:
+                worker.kill()
+                self.workers.remove(worker)
+                self._lost(batch, error)
+                worker = await self._replace()
+
+    async def _score(self, worker: Worker, batch: Sequence[_Item]) -> None:
+        """Score a batch, in half of a request's time: the other half is for another try.
+
+        Raises:
+            Overrun: the worker took too long.
+            HelperError: it died.
+        """
+        begun, limit = monotonic(), self.deadline_s / 2
+        if batch[0].tried:
+            left = batch[0].ticket.deadline - begun
+            slice_s = max(ALONE_S, left / (1 + len(self._alone) + bool(self._items)))
+            limit = max(0.0, min(limit, left, slice_s))
+        try:
+            rows = await asyncio.wait_for(worker.score([item.sample for item in batch]), limit)
+        except TimeoutError:
+            raise Overrun(f"it took more than {limit:.3g} s") from None
+        if len(rows) != len(batch):
+            raise HelperError(f"it gave {len(rows)} scores for {len(batch)} samples")
+        for item, row in zip(batch, rows, strict=True):
+            item.ticket.put(item.index, row)
+        cost = (monotonic() - begun) / len(batch)
+        self._cost = 0.8 * self._cost + 0.2 * cost if self._cost else cost
+        self.metrics.batch.observe(len(batch))
+
+    def _lost(self, batch: Sequence[_Item], error: HelperError) -> None:
+        """Give the samples of a lost worker another try, or say what became of them."""
+        _log.warning("a scoring process was lost (%s) with %d samples", error, len(batch))
+        for item in batch:
+            if item.tried and not isinstance(error, Overrun):
+                item.ticket.put(item.index, row_of(Score.error(f"its scoring process was lost twice: {error}")))
+            else:
+                item.tried = True
+                self._alone.append(item)
+        self._wake()
+
+    async def _replace(self) -> Worker:
+        while True:
+            self.metrics.restarts.inc()
+            try:
+                worker = await Worker.start(self.spec)
+            except VerikitError as error:
+                _log.error("no scoring process can be started: %s", error)
+                await asyncio.sleep(AGAIN_S)
+            else:
+                self.workers.append(worker)
+                return worker

@@ -1,0 +1,113 @@
+"""The server's settings, and the server under uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+
+from verikit.errors import UsageError, VerikitError
+from verikit.serve.app import Limits, make_app
+from verikit.serve.metrics import Metrics
+from verikit.serve.patience import Patience
+from verikit.serve.queue import Queue
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `verikit serve` can be told; the defaults are its own."""
+
+    spec: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    protocol: str | None = None
+    workers: int = 1
+    max_batch: int = 256
+    max_waiting: int = 4096
+    max_connections: int = 1024
+    max_body_mb: float = 8.0
+    deadline_s: float = 60.0
+    drain_s: float = 30.0
+    """How long requests under way may take after the signal to stop."""
+    unscored: float = 0.0
+    token: str | None = None
+
+
+def serve(settings: Settings, started: Callable[[str], None]) -> None:
+    """Serve until a signal says to stop, then finish what is under way; `started` is told the address.
+
+    Raises:
+        UsageError: the spec can't be loaded, or the address is reachable from elsewhere and there is no token.
+        VerikitError: the address can't be had, or a scoring process can't start.
+    """
+    if settings.token is None and not _is_loopback(settings.host):
+        raise UsageError(
+            f"{settings.host} can be reached from other machines, and there is no token",
+            hint="put one into the environment as VERIKIT_TOKEN, or into a file for --token-file",
+        )
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        raise VerikitError(f"can't listen on {settings.host}:{settings.port}: {error.strerror}") from None
+    with listener:
+        asyncio.run(_serve(settings, listener, started))
+
+
+async def _serve(settings: Settings, listener: socket.socket, started: Callable[[str], None]) -> None:
+    queue = Queue(
+        settings.spec,
+        workers=settings.workers,
+        max_batch=settings.max_batch,
+        max_waiting=settings.max_waiting,
+        deadline_s=settings.deadline_s,
+        metrics=Metrics(),
+    )
+    await queue.start()
+    app = make_app(
+        queue,
+        protocol=settings.protocol,
+        token=settings.token,
+        unscored=settings.unscored,
+        limits=Limits(int(settings.max_body_mb * 2**20)),
+    )
+    config = uvicorn.Config(
+        app,
+        http=Patience,
+        ws="none",
+        lifespan="off",
+        proxy_headers=False,
+        access_log=False,
+        log_level="error",
+        limit_concurrency=settings.max_connections,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=max(1, round(settings.drain_s)),
+        server_header=False,
+    )
+    server = _Server(config)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
+    host, port = listener.getsockname()[:2]
+    started(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    await server.serve(sockets=[listener])
+    await queue.stop()
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave signals to us: uvicorn raises them again once it has stopped, which would end us with their code."""
+        yield
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

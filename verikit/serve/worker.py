@@ -1,0 +1,97 @@
+"""A scoring process as the server sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Self
+
+from verikit.errors import HelperError, UsageError
+from verikit.serve.process import HEAD
+
+START_S = 120.0
+"""How long a process may take to load its verifier."""
+
+
+class Worker:
+    """Scores one batch at a time; made by `start`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.batch = 1
+        """Samples the verifier wants in one call."""
+
+    @classmethod
+    async def start(cls, spec: str) -> Self:
+        """Start a process and wait until it has loaded the verifier.
+
+        Raises:
+            UsageError: the spec can't be loaded.
+            HelperError: the process died before it was ready, or took too long.
+        """
+        path = os.pathsep.join(one or os.getcwd() for one in sys.path)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "verikit.serve.process", spec),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": path},
+        )
+        worker = cls(process)
+        try:
+            ready = json.loads(await asyncio.wait_for(worker._read(), START_S))
+        except TimeoutError:
+            worker.kill()
+            raise HelperError(f"a scoring process was not ready after {START_S:.0f} s") from None
+        if "error" in ready:
+            await worker.stop()
+            raise UsageError(ready["error"], hint=ready["hint"])
+        worker.batch = ready["batch"]
+        return worker
+
+    async def score(self, samples: Sequence[bytes]) -> list[bytes]:
+        """Return one JSON row for each pickled sample. After a cancelled call the process is of no more use.
+
+        Raises:
+            HelperError: the process died.
+        """
+        assert self._process.stdin is not None
+        data = pickle.dumps(samples)
+        try:
+            self._process.stdin.write(HEAD.pack(len(data)) + data)
+            await self._process.stdin.drain()
+        except ConnectionError:
+            raise HelperError(await self._ended()) from None
+        return (await self._read()).split(b"\n")
+
+    async def _read(self) -> bytes:
+        assert self._process.stdout is not None
+        try:
+            head = await self._process.stdout.readexactly(HEAD.size)
+            return await self._process.stdout.readexactly(HEAD.unpack(head)[0])
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise HelperError(await self._ended()) from None
+
+    async def _ended(self) -> str:
+        code = await self._process.wait()
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def kill(self) -> None:
+        """End the process now."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def stop(self) -> None:
+        """Let the process end; kill it if it does not."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), 2.0)
+        except TimeoutError:
+            self.kill()
+            await self._process.wait()

@@ -1,0 +1,81 @@
+"""R1-Searcher's rewards of searching: is the format kept, and did it search?
+
+A row's `meta` says who wrote what: `evidence` holds [start, end) of each evidence block in the completion, in
+characters (`Rollout.evidence_spans`), and `finished` is false where a limit cut the text off. Without `evidence` a
+block counts as evidence where it directly follows a closed query, which a model can imitate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from verikit.search.rollout import Rollout, read_rollout
+from verikit.search.rules import Preset, faults
+from verikit.types import Sample, Score
+from verikit.verifier import Verifier
+from verikit.verifiers.gold import check_choice
+
+
+@dataclass(frozen=True)
+class _RolloutVerifier(Verifier):
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself."""
+        return [self._one(sample) for sample in samples]
+
+    def _one(self, sample: Sample) -> Score:
+        spans = sample.meta.get("evidence")
+        if spans is not None and not _are_spans(spans, len(sample.completion)):
+            return Score.error("meta.evidence is no list of [start, end) in the completion, one after the other")
+        return self.judge(read_rollout(sample.completion, spans, finished=sample.meta.get("finished") is not False))
+
+    def judge(self, rollout: Rollout) -> Score:
+        """Score one rollout."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SearchFormat(_RolloutVerifier):
+    """1.0 if a text that searches keeps R1-Searcher's format, else 0.0 with everything that is wrong."""
+
+    preset: Preset = "paper"
+    """`paper`, or the forms of the repository, `repo-llama` and `repo-qwen`, which invented documents pass."""
+    must_search: bool = False
+    """Whether a text without a search is wrong."""
+    thinks: bool = True
+    """Whether the prompt opened `<think>`; False: the completion must."""
+    name = "search_format"
+
+    def __post_init__(self) -> None:
+        check_choice("preset", self.preset, get_args(Preset))
+
+    def judge(self, rollout: Rollout) -> Score:
+        """Apply the rules."""
+        wrong = faults(rollout, self.preset, must_search=self.must_search, thinks=self.thinks)
+        return Score(float(not wrong), answer=rollout.answer, reason="; ".join(wrong) or "the format is kept")
+
+
+@dataclass(frozen=True)
+class Retrieval(_RolloutVerifier):
+    """1.0 if at least `least` searches were answered, else 0.0 (R1-Searcher, stage 1)."""
+
+    least: int = 1
+    name = "retrieval"
+
+    def judge(self, rollout: Rollout) -> Score:
+        """Count the evidence."""
+        count = len(rollout.evidence_spans)
+        return Score(float(count >= self.least), reason=f"{count} searches were answered")
+
+
+def _are_spans(value: Any, length: int) -> bool:
+    """Whether it is a list of pairs in order, without overlap, within a text of so many characters."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    flat = [0]
+    for pair in value:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(type(bound) is int for bound in pair):
+            return False
+        flat += pair
+    return flat == sorted(flat) and flat[-1] <= length
