@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from verikit.report.curves import estimate, forest, histogram, over_k
-from verikit.report.items import lengths, spread, verdict_of
+from verikit.report.items import lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json, read_lines
-from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Figure, Item, Options, Run, Table, Text
+from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Figure, Item, Options, Run, Table
 
 Row = Mapping[str, Any]
 RANKING = {"by": RANKED_BY}
@@ -107,14 +107,14 @@ def _items(task: str, own: str, row: Row) -> Iterator[Item]:
     replies = iter([reply for group in row["resps"] for reply in group])
     lost = set(row.get("failed", ()))
     for number, grade in enumerate(grades):
-        scores = {RANKING.get(name, name): score for name, score in grade.items() if isinstance(score, dict)}
+        scores = {RANKING.get(name, name): shortened(score) for name, score in grade.items() if isinstance(score, dict)}
         first = scores[own]
         failed = first["value"] is None and first.get("reason") in lost
         said = "" if failed else _text(next(replies, ""))
         found = {verdict_of(score["value"]) for name, score in scores.items() if name != RANKED_BY}
         tags = [verdict_of(first["value"])] + [DISAGREE] * (found >= {RIGHT, WRONG})
         verdict = first["status"] if first["value"] is None else tags[0]
-        texts = [Text("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), Text("Reply", said)]
+        texts = [shown("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), shown("Reply", said)]
         id = f"{task} {row['doc'].get('id', row['doc_id'])}"
         item = Item(
             id, f"#{number}" if len(grades) > 1 else "", tags, first["value"], verdict, len(said), texts, scores

@@ -24,8 +24,9 @@ def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
     Raises:
         UsageError: a folder is no finished run, or the data is not what it was made from.
     """
-    runs = [collect(run, options or Options()) for path in paths for run in runs_in(path)]
-    for run, name in zip(runs, unique_names(run.name for run in runs), strict=True):
+    folders = [folder for path in paths for folder in runs_in(path)]
+    runs = [collect(folder, options or Options()) for folder in folders]
+    for run, name in zip(runs, unique_names(folder.resolve().name for folder in folders), strict=True):
         run.name = name
     mark_differences(runs)
     fit(runs)
@@ -87,7 +88,8 @@ def _settings(runs: Sequence[Run]) -> Table:
 def _flat(settings: Any, prefix: str = "") -> dict[str, str]:
     """Settings by dotted name, as text."""
     if not isinstance(settings, dict) or not settings:
-        return {prefix: "" if settings is None else str(settings)} if prefix else {}
+        told = ", ".join(map(str, settings)) if isinstance(settings, list) else str(settings)
+        return {prefix: "" if settings is None else told} if prefix else {}
     found: dict[str, str] = {}
     for name, value in settings.items():
         found |= _flat(value, f"{prefix}.{name}" if prefix else str(name))

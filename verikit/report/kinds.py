@@ -57,7 +57,9 @@ def collect(run: Path, options: Options) -> Run:
     collector: Collector = getattr(import_module(module), attribute)
     try:
         return collector(run, options)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except OSError as error:
+        raise UsageError(f"{error.filename or run}: {error.strerror}") from error
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
 
 
