@@ -19,12 +19,12 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 from verikit.engines.load import load_engine
 from verikit.engines.types import EnginePrompt, Request
 from verikit.errors import ConfigError
+from verikit.readers.problems import read_problems
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Retriever
 from verikit.search import Limits, Rollout, figures, search
 from verikit.search.loop import Found
 from verikit.text import accepted
-from verikit.trainers.problems import read_problems
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.r1_searcher.accuracy import Asked, report
 from verikit.trainers.recipes.r1_searcher.difficulty import mixed
