@@ -14,8 +14,8 @@ from verikit.report.page import render
 from verikit.stats import mean_interval
 from verikit.verifier import unique_names
 
-PAIRED = ("score", "eval")
-"""Kinds whose runs can be of the same prompts."""
+PAIRED = "score"
+"""The kind whose runs are compared prompt by prompt here; `verikit compare` does it for eval runs, task by task."""
 
 
 def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
@@ -60,12 +60,12 @@ def _differences(runs: Sequence[Run]) -> Table:
     rows: list[Sequence[Cell]] = []
     for run, means in zip(runs[1:], others, strict=True):
         shared = [means[id] - first[id] for id in means if id in first]
-        if run.kind in PAIRED and len(shared) > 1:
+        if run.kind == PAIRED and len(shared) > 1:
             found = mean_interval(shared)
             percent = all(-1 <= value <= 1 for value in shared)
             rows.append((run.name, Figure("", found.value, found.low, found.high, percent), len(shared)))
     note = "of a prompt's mean score, over the samples in this page; the interval is over prompts"
-    return Table(f"Less {runs[0].name}, paired by prompt", ("", "mean difference", "prompts"), rows, note)
+    return Table(f"Difference from {runs[0].name}, paired by prompt", ("", "mean difference", "prompts"), rows, note)
 
 
 def _means(run: Run) -> dict[str, float]:

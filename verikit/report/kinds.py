@@ -85,7 +85,7 @@ def read_json(run: Path, name: str) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a log; none if there is no such file.
+    """The rows of a log; none if there is no such file. A last line that is just being written is left for later.
 
     Raises:
         UsageError: a line is no JSON object.
@@ -94,6 +94,8 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         return
     with open(path, "rb") as stream:
         for number, data in enumerate(stream, 1):
+            if not data.endswith(b"\n"):
+                return
             try:
                 row = json.loads(data)
             except ValueError as error:
