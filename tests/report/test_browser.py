@@ -250,6 +250,31 @@ def test_hostile_texts_are_shown_and_do_nothing(opened, verikit, tmp_path):
     assert found == ["SCRIPT", "SCRIPT"]
 
 
+def test_what_hides_or_turns_text_around_is_seen(opened, verikit, tmp_path):
+    text = "\u202egnorw\u202c is \u200bright\U000e0041 \u0645\u200c\u06cc"
+    write(tmp_path / "in.jsonl", [{"id": "a\u202eb", "prompt": "?", "completions": [text], "answer": "x"}])
+    verikit("score", "in.jsonl", "-v", "exact", "-o", "run", "-q")
+    page = opened(tmp_path / "run")
+    found = page.locator(".detail pre >> nth=1")
+    assert found.text_content() == text, "what is copied is what was scored"
+    codes = found.locator(".code").evaluate_all("all => all.map(one => one.dataset.code)")
+    assert codes == ["U+202E", "U+202C", "U+200B", "U+E0041"], "joiners, which some scripts need, are left alone"
+    places = page.evaluate(PLACES)
+    assert places == sorted(places), "nothing is turned around"
+    assert page.text_content(".detail h3 bdi") == page.text_content(".row bdi") == "a\ufffdb"
+
+
+PLACES = """() => {
+  const text = document.querySelectorAll('.detail pre')[1].childNodes[2];
+  return [...text.data].map((_, i) => {
+    const range = new Range();
+    range.setStart(text, i);
+    range.setEnd(text, i + 1);
+    return range.getBoundingClientRect().left;
+  });
+}"""
+
+
 class Listener(BaseHTTPRequestHandler):
     """Notes what is asked for."""
 

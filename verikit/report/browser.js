@@ -230,7 +230,7 @@ function listRow({ item }, preview) {
   const reason = Object.values(item.scores)[0]?.reason ?? "";
   return el("div", { class: `row ${verdictOf(item)}` },
     el("span", { class: "mark", title: item.verdict }, MARKS[verdictOf(item)] ?? "\u00b7"),
-    el("span", { class: "who" }, el("bdi", {}, item.id), el("span", { class: "label" }, item.label)),
+    el("span", { class: "who" }, el("bdi", {}, plainly(item.id)), el("span", { class: "label" }, item.label)),
     el("span", { class: "value" }, item.value === null ? item.verdict : digits(item.value)),
-    el("bdi", { class: "preview" }, (preview || reason).slice(0, 160)));
+    el("bdi", { class: "preview" }, plainly((preview || reason).slice(0, 160))));
 }
