@@ -8,6 +8,7 @@ lm.py           any engine as an lm-eval model
 stored.py       stored outputs as an lm-eval model
 loading.py      tasks by name, with a run's settings
 run.py          tasks into a run's folder
+page.py         a run's folder, for the HTML report
 tasks/          the tasks: YAML that plain lm-eval loads too
 """
 
