@@ -1,15 +1,23 @@
 """Benchmark suites on lm-eval.
 
+tasks/          the tasks: YAML that plain lm-eval loads too
 docs.py         rows of benchmark files as documents of one form
 data.py         where a task's documents come from: a file or the hub
 prompts.py      what the tasks ask
 grade.py        grading a whole task in one batch, as an lm-eval filter
-lm.py           any engine as an lm-eval model
+judging.py      which judge grades
+multihop.py, pairs.py, processbench.py, turns.py, aggregate.py
+                what single benchmarks have of their own
+lm.py           any engine as an lm-eval model; replies.py: what it answers
+rollouts.py     replies that take several steps: two turns, retrieval, search
 stored.py       stored outputs as an lm-eval model
+models.py       a model by its spec
 loading.py      tasks by name, with a run's settings
-run.py          tasks into a run's folder
-page.py         a run's folder, for the HTML report
-tasks/          the tasks: YAML that plain lm-eval loads too
+run.py          tasks into a run's folder; samples.py, run_folder.py: what it holds
+summary.py      a task's figures; groups.py: a group's; report.py, page.py: for people
+suite.py        tasks and models by a TOML file
+paired.py       is one run really better than another; compare.py: for people
+cli.py          `verikit eval` and `verikit compare`
 """
 
 from pathlib import Path

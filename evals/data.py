@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import datasets
@@ -60,7 +61,11 @@ def load(
     chosen = _chosen(docs, where)
     if not chosen:
         asked = " ".join(f"{key}={value}" for key, value in (where or {}).items())
-        raise EmptySplit(f"{file or hub.get('path')}: no rows for {task}" + (f" ({asked})" if asked else ""))
+        held = sorted({doc[key] for doc in docs for key in where or ()})[:10]
+        raise EmptySplit(
+            f"{file or hub.get('path')}: no rows for {task}" + (f" ({asked})" if asked else ""),
+            hint=f"it holds {', '.join(map(repr, held))}" if held else "",
+        )
     return {"test": datasets.Dataset.from_list(chosen), "shots": _chosen(shown, where)}
 
 
@@ -68,7 +73,6 @@ class EmptySplit(UsageError):
     """A task has no rows to be run on."""
 
 
-@lru_cache(maxsize=4)
 def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
     """Read a file (JSONL, a JSON array or parquet, plain or gzip) as documents.
 
@@ -76,6 +80,12 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
         UsageError: it can't be read.
         SchemaError: a row is no object or lacks a column; names file, line and field.
     """
+    changed = Path(path).stat().st_mtime_ns if Path(path).is_file() else 0
+    return _file_docs(path, kind, changed)
+
+
+@lru_cache(maxsize=4)
+def _file_docs(path: str, kind: str, changed: int) -> tuple[Doc, ...]:
     return tuple(_numbered(rows(path), kind, path))
 
 
@@ -115,7 +125,7 @@ def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator
 def _hub_docs(kind: str, path: str, name: str | None, split: str, files: str | None) -> tuple[Doc, ...]:
     try:
         rows = datasets.load_dataset(path, name, split=split, data_files=files)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise UsageError(
             f"the data set {path} can't be had from the hub: {' '.join(str(error).split())[:200]}",
             hint="--data FILE reads a local file and needs no network",

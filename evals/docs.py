@@ -26,7 +26,7 @@ ALIASES = ("answer_aliases", "answer_alias", "possible_answers", "aliases", "gol
 OPTIONS = ("options", "choices", "Options")
 LETTER = ("answer_letter", "answer", "answer_index", "answerKey", "target", "label", "gold")
 WRONG = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
-ID = ("id", "question_id", "unique_id", "_id", "idx", "task_id", "uuid", "Record ID", "i")
+ID = ("id", "question_id", "prompt_id", "unique_id", "_id", "idx", "task_id", "uuid", "Record ID", "i")
 CATEGORY = ("category", "subject", "type", "task", "discipline", "field", "Subdomain", "level")
 TESTS = ("tests", "test", "entry_point", "test_list", "test_setup_code", "test_imports", "public_test_cases", "inputs")
 
@@ -112,7 +112,7 @@ def code_doc(row: Row) -> Doc:
     if not tests:
         raise SchemaError(f"no tests among the keys {_keys(row)}", field="test")
     # One column of text, as columns of a data set have one type each and tests come in many.
-    return doc | {"answer": [], "tests": json.dumps(tests)}
+    return doc | {"answer": [], "tests": json.dumps(tests, default=str)}
 
 
 KINDS: dict[str, Callable[[Row], Doc]] = {

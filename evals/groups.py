@@ -36,12 +36,11 @@ def group_figures(
             found |= group_figures(config["task"], tasks, rows_of)
             known = {member: place[member] for member in config["task"] for place in (tasks, found) if member in place}
             hows = config.get("aggregate_metric_list", ())
-            whole = all(one.get("weight_by_size", True) for one in hows)
+            whole = bool(hows) and all(one.get("weight_by_size", True) for one in hows)
             rows = [row for member in known if whole for row in rows_of(member)]
-            means = {
-                m: _pooled(m, rows) if whole else _mean(m, known.values()) for m in (one["metric"] for one in hows)
-            }
-            if kept := {metric: asdict(mean) for metric, mean in means.items() if mean is not None}:
+            metrics = [one["metric"] for one in hows]
+            means = [_pooled(metric, rows) if whole else _mean(metric, known.values()) for metric in metrics]
+            if kept := {metric: asdict(mean) for metric, mean in zip(metrics, means, strict=True) if mean is not None}:
                 found[name] = {"members": list(known), "whole": whole, "own": next(iter(kept)), "metrics": kept}
     return found
 

@@ -93,6 +93,7 @@ class EngineLM(LM):  # type: ignore[misc]
             found = rollout(self.engine, asks, self.retriever) if asks else []
             for (_, _, place), text in zip(places, found, strict=True):
                 replies[place] = text
+            self.told(len(asks), len(asks))
         return replies
 
     def _sample(self, groups: Sequence[tuple[Instance, list[int]]], replies: list[str]) -> None:

@@ -78,7 +78,8 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
     repeats = of_task(settings.repeats, name) if isinstance(settings.repeats, dict) else settings.repeats
     config["repeats"] = repeats or config.get("repeats", 1)
-    config["generation_kwargs"] = {**(config.get("generation_kwargs") or {}), **settings.generation}
+    if generation := {**(config.get("generation_kwargs") or {}), **settings.generation}:
+        config["generation_kwargs"] = generation
     for stage in (stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]):
         if stage["function"] is Graded:
             stage |= {"judge": settings.judge, "by": settings.by}

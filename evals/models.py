@@ -86,7 +86,7 @@ def read_options(texts: tuple[str, ...]) -> dict[str, Any]:
         UsageError: one is none.
     """
     found: dict[str, Any] = {}
-    for pair in (pair for text in texts for pair in text.split(",") if pair):
+    for pair in (pair for text in texts for pair in _pairs(text)):
         key, sign, value = pair.partition("=")
         if not sign or not key:
             raise UsageError(f"{pair!r} is not KEY=VALUE")
@@ -94,6 +94,14 @@ def read_options(texts: tuple[str, ...]) -> dict[str, Any]:
         with suppress(ValueError):
             found[key] = json.loads(value)
     return found
+
+
+def _pairs(text: str) -> list[str]:
+    """An option's pairs: commas separate them, save within a value that is JSON."""
+    with suppress(ValueError):
+        json.loads(text.partition("=")[2])
+        return [text]
+    return [pair for pair in text.split(",") if pair]
 
 
 def model_name(spec: str) -> str:

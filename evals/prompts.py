@@ -41,9 +41,9 @@ def solution(doc: Doc) -> str:
 
 
 def target(doc: Doc) -> str | list[str]:
-    """The accepted answers, one of them as a text."""
+    """The accepted answers, a single one as a text; "" where there are none."""
     golds = list(doc["answer"])
-    return golds[0] if len(golds) == 1 else golds
+    return golds if len(golds) > 1 else "".join(golds)
 
 
 def code_prompt(doc: Doc) -> str:

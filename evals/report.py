@@ -7,6 +7,8 @@ from typing import Any
 
 from verikit.terminal import printable, table
 
+RAW = ("score_of_10",)
+"""Metrics that are no shares."""
 HEADER = ("task", "metric", "value", "95% interval", "n")
 
 
@@ -36,7 +38,7 @@ def result_rows(results: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield from metric_rows(name, task)
     for name, group in results["groups"].items():
         for metric, one in group["metrics"].items():
-            yield name, metric, percent(one), interval(one), str(one["n"])
+            yield name, metric, *figures(metric, one), str(one["n"])
 
 
 def metric_rows(name: str, task: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -44,7 +46,7 @@ def metric_rows(name: str, task: Mapping[str, Any]) -> Iterator[tuple[str, ...]]
     shots = f" ({task['fewshot']}-shot)" if task["fewshot"] else ""
     for metric, one in task["metrics"].items():
         shown = f"{metric} (mean@{task['repeats']})" if metric == task["own"] and task["repeats"] > 1 else metric
-        yield name + shots, shown, percent(one), interval(one), str(one["n"])
+        yield name + shots, shown, *figures(metric, one), str(one["n"])
     if not task["metrics"]:
         yield name + shots, task["own"], "none", "", "0"
 
@@ -62,9 +64,16 @@ def remarks(task: Mapping[str, Any]) -> Iterator[str]:
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table."""
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    cells = [[printable(cell).replace("|", "\\|") for cell in row] for row in (header, *rows)]
     lines = [f"| {' | '.join(row)} |" for row in cells]
     return [lines[0], "|" + "---|" * len(header), *lines[1:]]
+
+
+def figures(metric: str, one: Mapping[str, Any]) -> tuple[str, str]:
+    """An estimate's value and interval: in percent, or as they are for the metrics in `RAW`."""
+    if metric in RAW:
+        return f"{one['value']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}"
+    return percent(one), interval(one)
 
 
 def percent(one: Mapping[str, Any]) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 from verikit.engines import Engine, Request
 from verikit.engines.types import EnginePrompt
-from verikit.errors import UsageError
 from verikit.evals.docs import Doc
 from verikit.evals.replies import Failed, Noted, Turns
 from verikit.retrieval import Retriever
@@ -63,12 +62,12 @@ def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
     )
 
 
-def retrieved(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
+def retrieved(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[str]:
     """Retrieve once by the question, and answer."""
     chat = asks[0].request.kind == "chat"
     rollouts = single_shot(
         engine,
-        _needed(retriever),
+        retriever,
         [ask.doc["question"] for ask in asks],
         ask=_rag_messages if chat else rag_prompt,
         limits=_limits(asks[0]),
@@ -77,31 +76,26 @@ def retrieved(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) 
     return list(map(_reply, rollouts))
 
 
-def searched(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
+def searched(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[str]:
     """Let the model search until it answers."""
     prompts: list[EnginePrompt] = [
         search_messages(ask.doc["question"]) if ask.request.kind == "chat" else search_prompt(ask.doc["question"])
         for ask in asks
     ]
-    rollouts = search(engine, _needed(retriever), prompts, limits=_limits(asks[0]), seeds=_seeds(asks))
+    rollouts = search(engine, retriever, prompts, limits=_limits(asks[0]), seeds=_seeds(asks))
     return list(map(_reply, rollouts))
 
 
-ROLLOUTS: dict[str, Callable[[Engine, Sequence[Ask], Retriever | None], list[str]]] = {
+ROLLOUTS: dict[str, Callable[[Engine, Sequence[Ask], Any], list[str]]] = {
     "turns": turns,
     "single_shot": retrieved,
     "search": searched,
 }
+RETRIEVING = ("single_shot", "search")
 
 
 def _rag_messages(question: str, evidence: str) -> list[Message]:
     return [Message(role="user", content=rag_prompt(question, evidence))]
-
-
-def _needed(retriever: Retriever | None) -> Retriever:
-    if retriever is None:
-        raise UsageError("this task retrieves passages", hint="--retriever bm25:DIR, or an http:// address")
-    return retriever
 
 
 def _limits(ask: Ask) -> Limits:

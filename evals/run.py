@@ -21,10 +21,13 @@ from lm_eval.evaluator import evaluate
 from verikit.errors import UsageError
 from verikit.evals.data import EmptySplit
 from verikit.evals.groups import group_figures
+from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, build, expand
 from verikit.evals.report import markdown
+from verikit.evals.rollouts import RETRIEVING
 from verikit.evals.run_folder import CONFIG, REPORT, RESULTS, samples_name
 from verikit.evals.samples import read_samples, sample_rows
+from verikit.evals.stored import Stored
 from verikit.evals.summary import summarize
 from verikit.scoring.folder import Folder
 from verikit.scoring.rows import encode
@@ -63,33 +66,69 @@ def run_tasks(
         folder.write_json(CONFIG, config)
         held = {} if restart else (folder.read_json(RESULTS) or {}).get("tasks", {})
         results: dict[str, Any] = {"model": model, "tasks": {}, "groups": {}, "empty": []}
-        for name in expand(names):
-            try:
-                task = build(name, settings)
-            except EmptySplit:
-                if name in names:
-                    raise
-                results["empty"].append(name)
-                continue
-            digest = fingerprint(model, task, settings)
+        tasks, results["empty"] = build_all(names, settings)
+        if results["empty"]:
+            note(f"no rows for {', '.join(results['empty'])}")
+        for task in tasks:
+            check_rollout(task, lm)
+        for task in tasks:
+            digest = fingerprint(identity(model, lm), task, settings)
             file = samples_name(task.task_name)
-            if held.get(task.task_name, {}).get("digest") == digest and (out / file).exists():
+            known = held.get(task.task_name, {})
+            # What failed is tried again: the cache holds the rest.
+            if known.get("digest") == digest and not known["unscored"] and (out / file).exists():
                 note(f"{task.task_name} is done")
-                results["tasks"][task.task_name] = held[task.task_name]
+                results["tasks"][task.task_name] = known
             else:
                 begun(task.task_name)
                 rows = list(sample_rows(run_task(task, lm, settings)))
                 folder.replace(file, b"".join(encode(row).encode("utf-8", "replace") + b"\n" for row in rows))
                 results["tasks"][task.task_name] = {"digest": digest, **summarize(task, read_samples(out / file))}
-            folder.write_json(RESULTS, results)
-        if results["empty"]:
-            note(f"no rows for {', '.join(results['empty'])}")
-        if not results["tasks"]:
-            raise EmptySplit(f"none of the tasks of {', '.join(names)} has any rows")
+            folder.write_json(RESULTS, results | {"tasks": held | results["tasks"]})
         results["groups"] = group_figures(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
         folder.write_json(RESULTS, results)
         folder.replace(REPORT, markdown(results).encode())
     return results
+
+
+def build_all(names: Sequence[str], settings: Settings) -> tuple[list[ConfigurableTask], list[str]]:
+    """Make all tasks before any is run, so that what is wrong with one costs nothing.
+
+    Returns:
+        The tasks, and the names of those groups' members that have no rows.
+
+    Raises:
+        UsageError: a task can't be made; one that was asked for by name, or all of a group, have no rows.
+    """
+    tasks, empty = [], []
+    for name in expand(names):
+        try:
+            tasks.append(build(name, settings))
+        except EmptySplit:
+            if name in names:
+                raise
+            empty.append(name)
+    if not tasks:
+        raise EmptySplit(f"none of the tasks of {', '.join(names)} has any rows")
+    return tasks, empty
+
+
+def check_rollout(task: ConfigurableTask, lm: LM) -> None:
+    """Refuse a task whose replies take steps that the model can't take.
+
+    Raises:
+        UsageError: it is one.
+    """
+    rollout = (task.get_config("generation_kwargs") or {}).get("rollout")
+    if not rollout or isinstance(lm, Stored):
+        return
+    if not isinstance(lm, EngineLM):
+        raise UsageError(
+            f"{task.task_name} takes several steps ({rollout}), which lm-eval's own models can't",
+            hint="--model hf:PATH, vllm:PATH, openai:…",
+        )
+    if rollout in RETRIEVING and lm.retriever is None:
+        raise UsageError(f"{task.task_name} retrieves passages", hint="--retriever bm25:DIR, or an http:// address")
 
 
 def run_task(task: ConfigurableTask, lm: LM, settings: Settings) -> list[dict[str, Any]]:
@@ -112,6 +151,16 @@ def run_task(task: ConfigurableTask, lm: LM, settings: Settings) -> list[dict[st
         raise UsageError(f"{task.task_name}: {error}") from None
     rows: list[dict[str, Any]] = results["samples"][task.task_name]
     return rows
+
+
+def identity(model: str, lm: LM) -> str:
+    """What decides a model's replies, as far as can be told: weights by their files, stored outputs by theirs."""
+    told = f"{model} {lm.engine.identity}" if isinstance(lm, EngineLM) else model
+    kind, _, path = model.partition(":")
+    if kind == "replay" and Path(path).exists():
+        stat = Path(path).stat()
+        told += f" {stat.st_size} {stat.st_mtime_ns}"
+    return told
 
 
 def fingerprint(model: str, task: ConfigurableTask, settings: Settings) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from verikit.errors import SchemaError
 from verikit.evals.replies import Failed, Noted, Turns
 from verikit.readers.parse import parse
+from verikit.readers.reader import placed
+from verikit.readers.source import opened
 
 Row = dict[str, Any]
 
@@ -17,7 +20,8 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """Turn lm-eval's samples into rows of a file.
 
     `resps` holds the replies there are: one that failed is no text of the model's, and is under `failed` with its
-    reason. The grades in `filtered_resps` are those of all repeats, in order.
+    reason. What verifiers need of a document beside its answer stands in the row itself. The grades in
+    `filtered_resps` are those of all repeats, in order.
     """
     for one in samples:
         row = dict(one)
@@ -25,6 +29,9 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
             f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(arguments)}
             for i, arguments in enumerate(one["arguments"])
         }
+        row["target"] = one["target"] or None
+        row |= {key: one["doc"][key] for key in ("options", "opponent") if key in one["doc"]}
+        row |= json.loads(one["doc"].get("tests") or "{}")
         replies = [reply for group in one["resps"] for reply in group]
         row["resps"] = [[reply for reply in group if not isinstance(reply, Failed)] for group in one["resps"]]
         if failed := [reply.reason for reply in replies if isinstance(reply, Failed)]:
@@ -40,12 +47,16 @@ def read_samples(path: Path) -> list[Row]:
     """Read a task's sample rows.
 
     Raises:
+        UsageError: it can't be read.
         SchemaError: a line is no row that a run wrote.
     """
     found = []
-    with open(path, "rb") as stream:
+    with opened(str(path)) as stream:
         for line, data in enumerate(stream, 1):
-            row = parse(data.strip())
+            try:
+                row = parse(data.strip())
+            except SchemaError as error:
+                raise placed(error, str(path), line) from None
             if not isinstance(row.get("doc"), dict) or "filter" not in row:
                 raise SchemaError("not a sample row of lm-eval", file=path, line=line)
             found.append(row)

@@ -43,7 +43,8 @@ def _graded(rows: Sequence[Row]) -> dict[str, Any]:
     names = [name for name in grades_of(rows[0])[0] if name not in NOTES]
     estimates = summary.estimates()
     metrics = {own: estimates["mean"]} if "mean" in estimates else {}
-    metrics |= dict(_means(rows, names[1:]))
+    told = dict.fromkeys(name for row in rows for name in row["metrics"])
+    metrics |= dict(_means(rows, [name for name in told if name != own and not name.startswith(AT_K)]))
     metrics |= {name: one for name, one in estimates.items() if name.startswith(AT_K)}
     lost = [grade[name] for grade in every for name in names if grade[name]["value"] is None]
     return {

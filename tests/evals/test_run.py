@@ -5,11 +5,10 @@ from click.testing import CliRunner
 
 pytest.importorskip("lm_eval")
 
-from tests.evals.scripted import MATH, ROWS, Scripted, write
+from tests.evals.scripted import MATH, ROWS, Scripted, down, write
 from verikit.cli import cli
 from verikit.engines import Recorder
 from verikit.errors import SchemaError, UsageError
-from verikit.evals.data import read_docs
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings
 from verikit.evals.models import opened_model, read_options
@@ -49,6 +48,18 @@ def test_the_command_runs_stored_outputs_and_score_reads_its_samples(tmp_path, m
     assert summary["candidates"] == 4
 
 
+@pytest.mark.parametrize(("task", "verifier"), [("humaneval", "code"), ("mmlu_pro_law", "choice"), ("bbeh", "answer")])
+def test_samples_are_scored_again_to_the_same_result(task, verifier, tmp_path):
+    rows = ROWS["mmlu_pro"][:1] if task.startswith("mmlu") else ROWS[task]
+    replies = {"humaneval": "```python\ndef add(a, b):\n    return a + b\n```", "mmlu_pro_law": "the answer is (B)"}
+    engine = Scripted(lambda request: replies.get(task, "The answer is: yes"))
+    data = write(tmp_path / "rows.jsonl", rows)
+    run_tasks([f"verikit_{task}"], "m", EngineLM(engine), Settings(data=data), tmp_path / "run")
+    samples = tmp_path / f"run/samples_verikit_{task}.jsonl"
+    done = invoke("score", samples, "-v", verifier, "--json", "-q", "-o", tmp_path / "scores")
+    assert json.loads(done.stdout)["metrics"]["mean"]["value"] == 1.0
+
+
 def test_a_stored_reward_ranks_the_repeats(tmp_path):
     data, stored = write(tmp_path / "rows.jsonl", MATH[:1]), write(tmp_path / "stored.jsonl", STORED[:1])
     settings = Settings(data=data, repeats=2, by="column('rm')")
@@ -64,8 +75,10 @@ def test_a_recording_of_requests_is_replayed(tmp_path):
     first = run_tasks(["verikit_math500"], "m", EngineLM(engine), Settings(data=data), tmp_path / "one")
     with opened_model(f"replay:{record}", {}, told=lambda done, of: None) as lm:
         second = run_tasks(["verikit_math500"], "m", lm, Settings(data=data), tmp_path / "two")
-    assert first == second
-    assert (tmp_path / "one/results.json").read_bytes() == (tmp_path / "two/results.json").read_bytes()
+    values = [run["tasks"]["verikit_math500"]["metrics"] for run in (first, second)]
+    assert values[0] == values[1]
+    samples = [(tmp_path / name / "samples_verikit_math500.jsonl").read_bytes() for name in ("one", "two")]
+    assert samples[0] == samples[1]
 
 
 def test_a_task_that_is_done_is_kept_under_the_same_settings_and_data_only(tmp_path):
@@ -82,7 +95,6 @@ def test_a_task_that_is_done_is_kept_under_the_same_settings_and_data_only(tmp_p
     assert len(engine.calls) == 2
     rows[0]["answer"] = "6"
     write(tmp_path / "rows.jsonl", rows)
-    read_docs.cache_clear()
     run()
     assert len(engine.calls) == 3
 
@@ -127,6 +139,23 @@ def test_a_prompt_that_cant_be_read_back_and_a_row_without_outputs_are_named(tmp
         "until": "Q:",
         "do_sample": True,
     }
+    assert read_options(('until=["Q:","A:"]',)) == {"until": ["Q:", "A:"]}
+
+
+def test_what_failed_is_asked_again_by_the_same_command(tmp_path):
+    data = write(tmp_path / "rows.jsonl", MATH)
+    up = []
+
+    def answer(request):
+        return "\\boxed{5}" if up or "half" in request.prompt else down(request)
+
+    def run():
+        engine = EngineLM(Scripted(answer))
+        return run_tasks(["verikit_math500"], "m", engine, Settings(data=data), tmp_path / "run")["tasks"]
+
+    assert run()["verikit_math500"]["unscored"] == {"acc": 2}
+    up.append(True)
+    assert run()["verikit_math500"]["unscored"] == {}
 
 
 def test_stored_rows_of_one_question_are_told_apart_by_their_ids(tmp_path):

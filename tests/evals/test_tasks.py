@@ -202,6 +202,24 @@ def test_the_second_turn_is_asked_with_the_first_reply(tmp_path):
     assert only(results)["metrics"]["rating"]["value"] == 0.5
 
 
+def test_two_turns_are_rated_one_by_one_on_the_judges_own_scale(tmp_path):
+    from verikit.judges import Pointwise
+
+    said = iter(["[[4]]", "[[9]]"])
+    RATING.judge = Pointwise(Scripted(lambda request: next(said)), turns="each")
+    judge = "tests.evals.test_tasks:RATING"
+    found = only(run(tmp_path, "mtbench", ROWS["mtbench"], Scripted(lambda request: "a line"), judge=judge))
+    assert found["metrics"]["score_of_10"]["value"] == 6.5
+    assert found["metrics"]["rating"]["value"] == pytest.approx((3 / 9 + 8 / 9) / 2)
+
+
+class RATING:
+    """A judge that a test sets."""
+
+    def __new__(cls):
+        return cls.judge
+
+
 class Passages:
     def __init__(self, fail=False):
         self.fail = fail
