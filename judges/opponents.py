@@ -6,8 +6,10 @@ changed since is not found rather than wrong. A miss is an error unless an engin
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -85,6 +87,7 @@ class Opponents:
         if self._path is not None:
             rows = [{"model": model, "key": key, "completion": text} for key, text in made.items()]
             with self._lock, open(self._path, "a+b") as stream:
+                fcntl.flock(stream, fcntl.LOCK_EX)
                 _cut_torn_line(stream)
                 stream.write(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
         self.add(model, made)
@@ -92,9 +95,12 @@ class Opponents:
 
 
 def _cut_torn_line(stream: IO[bytes]) -> None:
-    """Cut off what follows the last line's end."""
-    stream.seek(0)
-    stream.truncate(stream.read().rfind(b"\n") + 1)
+    """Cut off what follows the last line's end, if anything does."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - 1))
+    if stream.read() not in (b"", b"\n"):
+        stream.seek(0)
+        stream.truncate(stream.read().rfind(b"\n") + 1)
 
 
 def prompt_key(prompt: Prompt) -> str:

@@ -123,7 +123,7 @@ for module in pkgutil.walk_packages(verikit.__path__, "verikit."):
             ".trainers": "torch transformers",
             ".evals": "lm_eval datasets numpy",
             ".retrieval": "bm25s faiss numpy starlette",
-            ".serve": "starlette uvicorn prometheus_client",
+            ".serve": "httptools prometheus_client starlette uvicorn",
         }
         found = [missing.name in names.split() for part, names in extras.items() if part in module.name]
         assert any(found), (module.name, missing.name)

@@ -2,7 +2,8 @@
 
 Keeping a process alive for each of hundreds of paths would cost 70 MB and a second of start each, so a path's earlier
 code is run again before its next block, in a fresh session (some 10 ms). Code that breaks a limit leaves nothing
-behind; code that raises leaves what it did before it raised. Draws from unseeded random generators are drawn anew.
+behind, nor does code past the time of one block in all; code that raises leaves what it did before it raised. Draws
+from unseeded random generators are drawn anew.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from verikit.errors import SandboxError
 from verikit.judges.genprm.protocol import Messages
 from verikit.judges.shown import visible
 from verikit.sandbox import Limits, RunResult, Session
+from verikit.sandbox.local import SCIENCE
 from verikit.verifiers.fences import last
 
 MAX_CODE = 64_000
@@ -23,8 +25,8 @@ MAX_CODE = 64_000
 class Sessions(Interface):
     """What of a sandbox is used."""
 
-    def session(self, limits: Limits | None = None) -> Session:
-        """A namespace that persists."""
+    def session(self, limits: Limits | None = None, *, science: bool = True) -> Session:
+        """A namespace that persists; `science` has numpy and sympy loaded."""
         ...
 
 
@@ -45,6 +47,7 @@ class Notebook:
     def __init__(self, sandbox: Sessions | None, limits: Limits, messages: Messages, max_output: int) -> None:
         self._sandbox, self._limits, self._messages, self._max_output = sandbox, limits, messages, max_output
         self._earlier: list[str] = []
+        self._seconds = 0.0
 
     def run(self, text: str) -> Cell:
         """Run the last Python block of a text and return its output as the reviewer is to see it.
@@ -58,12 +61,14 @@ class Notebook:
         if len(code) + sum(map(len, self._earlier)) > MAX_CODE:
             return Cell(code[:MAX_CODE], self._messages.timeout, "too long")
         assert self._sandbox is not None, "only full reviews run code"
-        with self._sandbox.session(self._limits) as session:
+        science = any(name in source for source in (*self._earlier, code) for name in SCIENCE)
+        with self._sandbox.session(self._limits, science=science) as session:
             for earlier in self._earlier:
                 _sound(session.run(earlier))
             result = _sound(session.run(code))
-        if result.status in ("ok", "error"):
+        if result.status in ("ok", "error") and self._seconds + result.seconds <= self._limits.wall_s:
             self._earlier.append(code)
+            self._seconds += result.seconds
         return Cell(code, visible(self._shown(result), self._max_output), result.status)
 
     def _shown(self, result: RunResult) -> str:

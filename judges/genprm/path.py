@@ -24,6 +24,9 @@ from verikit.judges.genprm.review import How, Path, Solution, StepReview
 from verikit.judges.genprm.verdict import TOP_LOGPROBS, Verdict, read_verdict
 from verikit.types import Message
 
+CHARS_A_TOKEN = 4
+"""Where an engine gives neither ids nor tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -165,7 +168,8 @@ class _Turn:
         if not generation.outputs:
             raise EngineError("the engine gave no output")
         output = generation.outputs[0]
-        self._left -= len(output.ids) or len(output.tokens) or int(generation.usage.get("completion_tokens", 0))
+        # Not from the usage, which a cache leaves out: what is asked next must be the same in a run made again.
+        self._left -= len(output.ids) or len(output.tokens) or len(output.text) // CHARS_A_TOKEN
         return output
 
 

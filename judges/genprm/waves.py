@@ -45,7 +45,8 @@ def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None
     """Advance every path to its end; code runs on `threads` threads."""
     ready = {number: request for number, one in enumerate(walkers) if (request := one.advance(None)) is not None}
     busy: dict[Future[Request | None], int] = {}
-    with ThreadPoolExecutor(threads, thread_name_prefix="verikit-genprm") as pool:
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="verikit-genprm")
+    try:
         while ready or busy:
             if busy and len(ready) < READY_SHARE * (len(ready) + len(busy)):
                 wait(busy, return_when=FIRST_COMPLETED)
@@ -58,3 +59,5 @@ def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None
                 number = busy.pop(future)
                 if (request := future.result()) is not None:
                     ready[number] = request
+    finally:
+        pool.shutdown(cancel_futures=True)  # an interrupt waits for the code that runs, not for all that is queued

@@ -21,6 +21,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("encoder")
     tokenizer = tiny.tokenizer(template=False)
     tokenizer.pad_token = tokenizer.eos_token
+    tokenizer.model_max_length = 320
     torch.manual_seed(0)
     size = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = transformers.BertConfig(vocab_size=len(tokenizer), max_position_embeddings=320, **size)
@@ -47,10 +48,21 @@ def test_vectors_are_the_models_pooled_and_do_not_depend_on_the_batch(folder, po
     np.testing.assert_allclose(encoder.encode(["x"], "query")[0], by_hand(folder, "find: x", pooling), atol=1e-5)
 
 
+def test_half_precision_is_near_and_vectors_stay_float32(folder):
+    texts = ["the quick brown fox", "yes no maybe"]
+    full, half = (
+        make_encoder(EncoderSettings(path=str(folder), dtype=dtype)).encode(texts, "passage")
+        for dtype in ("float32", "bfloat16")
+    )
+    assert half.dtype == np.float32
+    assert ((full * half).sum(1) > 0.99).all()
+    assert (full != half).any()
+
+
 def test_long_texts_are_cut_and_not_refused(folder):
-    encoder = make_encoder(EncoderSettings(path=str(folder)))
-    vector = encoder.encode(["word " * 5000], "passage")
-    assert np.isfinite(vector).all()
+    for most in (300, 10_000):
+        encoder = make_encoder(EncoderSettings(path=str(folder), max_tokens=most))
+        assert np.isfinite(encoder.encode(["word " * 5000], "passage")).all()
 
 
 def test_pooling_is_what_the_models_own_files_say(folder, tmp_path):

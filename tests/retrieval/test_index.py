@@ -47,6 +47,11 @@ def test_bm25_finds_nothing_where_no_word_is_shared(built):
     assert len(BM25(built).retrieve(["w1"], 10_000)[0]) < 400
 
 
+def test_a_huge_query_costs_no_more_than_its_first_terms(built):
+    (hits,) = BM25(built).rank(["w1 " * 2_000_000 + "w2"], 3)
+    assert hits == BM25(built).rank(["w1 " * 2048], 3)[0]
+
+
 def test_equal_scores_are_ordered_by_row():
     assert top(np.array([1, 3, 3, 2, 3, 0], np.float32), 2) == [1, 2]
     assert top(np.array([1, 3, 3, 2, 3, 0], np.float32), 9) == [1, 2, 4, 3, 0, 5]
@@ -199,3 +204,10 @@ def test_two_steps_reach_what_only_the_first_passage_names(tmp_path):
     assert isinstance(two, TwoStep)
     assert [passage.title for passage in one.retrieve(["who directed the film"], 3)[0]] == ["film"]
     assert [passage.title for passage in two.retrieve(["who directed the film"], 3)[0]] == ["film", "alice"]
+
+
+def test_two_steps_find_the_same_first_passages_whatever_k_is(built):
+    two = TwoStep(BM25(built))
+    longest = two.rank(QUERIES, 50)
+    for k in (1, 2, 3, 10):
+        assert two.rank(QUERIES, k) == [hits[:k] for hits in longest]

@@ -3,6 +3,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 pytest.importorskip("bm25s")
 pytest.importorskip("faiss")
 
+from tests.conftest import ROOT
 from tests.retrieval.worlds import write_corpus
 from verikit.cli import cli
 from verikit.errors import MissingExtra, SchemaError, SpecError, UsageError
@@ -51,6 +53,9 @@ def test_recall_is_printed_for_questions_with_golds(index, tmp_path):
     questions.write_text("".join(json.dumps(row) + "\n" for row in rows))
     figures = json.loads(run("index", "search", f"bm25:{index}", "--questions", questions, "--json").stdout)
     assert figures["recall@1"] == figures["mrr"] == 1.0
+    (tmp_path / "none.json").write_text("[]")
+    with pytest.raises(UsageError, match="holds no questions"):
+        raise run("index", "search", f"bm25:{index}", "--questions", tmp_path / "none.json").exception
     questions.write_text('{"question": "x", "gold_titles": []}\n')
     with pytest.raises(SchemaError, match=r"questions.jsonl:1: field 'gold_titles'"):
         raise run("index", "search", f"bm25:{index}", "--questions", questions).exception
@@ -74,6 +79,23 @@ def test_a_missing_extra_is_named(index, monkeypatch):
     monkeypatch.delitem(sys.modules, "verikit.retrieval.bm25", raising=False)
     with pytest.raises(MissingExtra, match="'retrieval'"):
         load_retriever(f"bm25:{index}")
+
+
+def test_a_killed_build_goes_on_to_the_same_vectors(tmp_path):
+    corpus = write_corpus(tmp_path / "corpus.jsonl", count=3000)
+    vectors = tmp_path / "killed" / "dense" / "vectors.f32"
+    how = ["index", "build", corpus, "--no-bm25", "-q", "--encoder", "tests.retrieval.worlds:Slow", "-o"]
+    command = [sys.executable, "-m", "verikit", *map(str, how), str(tmp_path / "killed")]
+    with subprocess.Popen(command, cwd=ROOT) as build:
+        while not (vectors.exists() and vectors.stat().st_size):
+            assert build.poll() is None
+            time.sleep(0.02)
+        build.kill()
+    assert 0 < vectors.stat().st_size < 3000 * 32 * 4
+    for folder in ("killed", "whole"):
+        done = run(*how, tmp_path / folder)
+        assert done.exception is None, done.output
+    assert vectors.read_bytes() == (tmp_path / "whole" / "dense" / "vectors.f32").read_bytes()
 
 
 def test_a_served_index_answers_until_it_is_interrupted(index):

@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 import zlib
 
 import numpy as np
@@ -35,3 +36,12 @@ class Hashed:
                 draw = np.random.default_rng(zlib.crc32(word.encode()))
                 vectors[row] += draw.standard_normal(self.dimension, dtype=np.float32)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+class Slow(Hashed):
+    """Takes its time, so that a build can be killed amid it."""
+
+    def encode(self, texts, role):
+        if len(texts) > 1:
+            time.sleep(0.5)
+        return super().encode(texts, role)

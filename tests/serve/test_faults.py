@@ -218,6 +218,23 @@ def test_clients_that_trickle_are_dropped_and_others_served_meanwhile(serve):
         assert server.score("x").status_code == 200
 
 
+def test_a_client_that_does_not_read_its_replies_is_cut_off(serve):
+    with serve(before="import verikit.serve.patience as p; p.READING_S = 1.0") as server:
+        samples = [{"completion": "fail", "answer": "x"}] * 4000
+        whole = len(server.http.post("/score", json={"samples": samples}).content)
+        deaf = server.connect()
+        deaf.settimeout(3)
+        with suppress(TimeoutError, ConnectionError):
+            for _ in range(100):
+                deaf.sendall(post(json.dumps({"samples": samples}).encode()))
+        received = 0
+        with suppress(ConnectionError):
+            while piece := deaf.recv(2**20):
+                received += len(piece)
+        assert received < 100 * whole
+        assert server.recovers()
+
+
 def test_only_the_token_lets_a_request_in(serve):
     with serve(token="s3cret") as server:
         body = {"completion": "x", "answer": "x"}

@@ -13,7 +13,7 @@ import verikit
 from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ConfigError, EngineError
 from verikit.guards import with_timeout
-from verikit.trainers.problems import read_problems
+from verikit.readers.problems import read_problems
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
 from verikit.types import Group, Message, Prompt, Sample, Score
 from verikit.verifier import FunctionVerifier, Verifier, score_all, walk

@@ -102,28 +102,49 @@ def text_of(completion: Any) -> str:
 
 
 def as_mapping(message: Any) -> Mapping[str, Any]:
-    """A message as a mapping; objects with `role` and `content` become one."""
+    """A message as a mapping; objects with `role` and `content` become one.
+
+    Raises:
+        UsageError: it is neither.
+    """
     if isinstance(message, Mapping):
         return message
-    return {"role": getattr(message, "role", "assistant"), "content": getattr(message, "content", "")}
+    if not hasattr(message, "content"):
+        raise UsageError(f"a message has a role and a content, which a {type(message).__name__} has not")
+    return {"role": getattr(message, "role", "assistant"), "content": message.content}
 
 
 def _content(content: Any) -> str:
+    """The text of a message's content: itself, or that of its parts."""
     if isinstance(content, str) or content is None:
         return content or ""
-    texts = (part.get("text") if isinstance(part, Mapping) else getattr(part, "text", None) for part in content)
-    return "".join(str(text) for text in texts if text)
+    if not isinstance(content, Iterable):
+        raise UsageError(f"a message's content is a text or a list of parts, not a {type(content).__name__}")
+    return "".join(text for part in content if isinstance(text := _text_of_part(part), str))
+
+
+def _text_of_part(part: Any) -> Any:
+    if isinstance(part, Mapping):
+        return part.get("text")
+    return part if isinstance(part, str) else getattr(part, "text", None)
 
 
 def prompt_of(prompt: Any) -> Prompt:
-    """A prompt as a text or plain messages."""
+    """A prompt as a text or plain messages.
+
+    Raises:
+        UsageError: it is neither.
+    """
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
-    if all(isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn for turn in prompt):
-        return prompt  # type: ignore[no-any-return]  # as nearly all come, and made for each completion of a group
+    if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
+        raise UsageError(f"a prompt is a text or a list of messages, not a {type(prompt).__name__}")
+    turns = list(prompt)
+    if all(isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn for turn in turns):
+        return turns  # as nearly all come
     return [
         {"role": str(message.get("role", "user")), "content": _content(message.get("content"))}
-        for message in map(as_mapping, prompt)
+        for message in map(as_mapping, turns)
     ]
 
 

@@ -37,10 +37,12 @@ def index() -> None:
 @click.option("--encoder", metavar="MODEL", default="", help="Build a dense index too: a model of transformers.")
 @click.option("--factory", metavar="TEXT", default="Flat", show_default=True, help="faiss index over the vectors.")
 @click.option("--parameters", metavar="TEXT", default="", help="How that is searched: nprobe=32, efSearch=128.")
-@click.option("--pooling", type=click.Choice(["auto", "cls", "mean"]), default="auto", show_default=True)
+@click.option("--pooling", type=click.Choice(["auto", "cls", "mean"]), default="auto", help="auto: the model's own.")
 @click.option("--query-prefix", metavar="TEXT", default="", help="What the encoder wants before a query.")
 @click.option("--passage-prefix", metavar="TEXT", default="", help="The same before a passage.")
 @click.option("--max-tokens", type=click.IntRange(1), default=300, show_default=True, help="Longer passages are cut.")
+@click.option("--normalize/--no-normalize", default=True, help="Scale vectors to length 1 (the default).")
+@click.option("--dtype", type=click.Choice(["float32", "bfloat16", "float16"]), default="float32", help="Of the model.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def build(
     corpus: tuple[str, ...],
@@ -148,9 +150,11 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
 
     Raises:
         SchemaError: a row has no question or no golds.
-        UsageError: the retriever's passages have no titles.
+        UsageError: there are no questions, or the retriever's passages have no titles.
     """
     rows = list(read_rows(path, _question))
+    if not rows:
+        raise UsageError(f"{path} holds no questions")
     asked, golds = [question for question, _ in rows], [titles for _, titles in rows]
     found = retriever.retrieve(asked, KS[-1])
     if not any(one.title for passages in found for one in passages):

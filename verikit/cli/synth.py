@@ -7,11 +7,16 @@ import click
 from verikit.cli import LazyGroup
 
 MAKERS = {
+    "genprm": (
+        "verikit.judges.genprm.cli:genprm",
+        "Step labels and rationales for a generative process reward model.",
+    ),
     "absolute-zero": (
         "verikit.trainers.recipes.absolute_zero.synth:absolute_zero",
         "Programming problems that a model proposes and the sandbox verifies.",
     ),
     "spice": ("verikit.trainers.recipes.spice.synth:spice", "Questions that a model asks from documents."),
+    "opponents": ("verikit.trainers.recipes.elo_evolve.cli:opponents", "Answers of a pool of models to play against."),
 }
 
 

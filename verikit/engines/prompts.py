@@ -23,9 +23,9 @@ def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
         BadRequest: the template refuses the conversation, or the prompt is empty.
     """
     if request.kind == "ids":
-        ids = list(request.prompt_ids)
-        if bad := [token for token in ids if not 0 <= token < len(tokenizer)]:
-            raise BadRequest(f"token id {bad[0]} is not in the vocabulary of {len(tokenizer)}")
+        ids, size = list(request.prompt_ids), len(tokenizer)
+        if bad := [token for token in ids if not 0 <= token < size]:
+            raise BadRequest(f"token id {bad[0]} is not in the vocabulary of {size}")
     elif request.kind == "text":
         ids = list(tokenizer(request.prompt).input_ids)
     else:

@@ -21,6 +21,8 @@ from verikit.retrieval.index import Hit, Index
 from verikit.retrieval.store import TOLD, Passages
 
 FOLDER = "bm25"
+MOST_TERMS = 2048
+"""Terms of a query that count: a hostile one must not hold the server."""
 _WORD = re.compile(r"\w+")
 
 
@@ -49,7 +51,7 @@ class BM25(Index):
         return [self._rank(words(query), k) for query in queries]
 
     def _rank(self, terms: list[str], k: int) -> list[Hit]:
-        known = self._scores.get_tokens_ids(terms)
+        known = self._scores.get_tokens_ids(terms[:MOST_TERMS])
         if not known or k < 1:
             return []
         scores = self._scores.get_scores_from_ids(known)

@@ -39,12 +39,14 @@ class EncoderSettings(BaseModel):
     """`Represent this sentence for searching relevant passages: ` for BGE, `query: ` for E5."""
     passage_prefix: str = ""
     max_tokens: PositiveInt = 300
-    """Longer texts are cut (R1-Searcher's server)."""
+    """Longer texts are cut (R1-Searcher's server); shorter where the model's own limit is."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Of the model's weights and products; vectors are kept in float32."""
     normalize: bool = True
     """Scale vectors to length 1: inner products are then cosines."""
 
 
-def make_encoder(settings: EncoderSettings, *, device: str = "", batch: int = 64) -> Encoder:
+def make_encoder(settings: EncoderSettings, *, batch: int = 64) -> Encoder:
     """Load the encoder that settings describe.
 
     Raises:
@@ -53,7 +55,7 @@ def make_encoder(settings: EncoderSettings, *, device: str = "", batch: int = 64
     """
     module, colon, name = settings.path.partition(":")
     if not colon:
-        return Transformer(settings, device=device, batch=batch)
+        return Transformer(settings, batch=batch)
     try:
         return cast(Encoder, getattr(import_module(module), name)())
     except (ImportError, AttributeError) as error:
@@ -61,9 +63,9 @@ def make_encoder(settings: EncoderSettings, *, device: str = "", batch: int = 64
 
 
 class Transformer:
-    """An encoder of transformers."""
+    """An encoder of transformers, on CUDA where there is one."""
 
-    def __init__(self, settings: EncoderSettings, *, device: str = "", batch: int = 64) -> None:
+    def __init__(self, settings: EncoderSettings, *, batch: int = 64) -> None:
         try:
             import torch
             from transformers import AutoModel, AutoTokenizer
@@ -71,12 +73,13 @@ class Transformer:
             raise MissingExtra(f"the encoder {settings.path}", "hf") from None
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(settings.path)
-            model: Any = AutoModel.from_pretrained(settings.path)
+            model: Any = AutoModel.from_pretrained(settings.path, dtype=getattr(torch, settings.dtype))
         except (OSError, ValueError) as error:
             raise SpecError(f"can't load the encoder {settings.path}: {' '.join(str(error).split())[:300]}") from None
-        self._device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._model = model.to(self._device).eval()
         self._settings, self._batch = settings, batch
+        self._most = min(settings.max_tokens, self._tokenizer.model_max_length)
         self._pooling = _saved_pooling(settings.path) if settings.pooling == "auto" else settings.pooling
 
     def encode(self, texts: Sequence[str], role: Role) -> np.ndarray:
@@ -94,9 +97,9 @@ class Transformer:
     def _encode(self, texts: list[str]) -> np.ndarray:
         import torch
 
-        tokens = self._tokenizer(
-            texts, padding=True, truncation=True, max_length=self._settings.max_tokens, return_tensors="pt"
-        ).to(self._device)
+        tokens = self._tokenizer(texts, padding=True, truncation=True, max_length=self._most, return_tensors="pt").to(
+            self._device
+        )
         with torch.inference_mode():
             hidden = self._model(**tokens).last_hidden_state.float()
             if self._pooling == "cls":

@@ -27,7 +27,7 @@ from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.session import Session
 from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
 
-_SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
+SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
 
 
 class LocalSandbox:
@@ -205,7 +205,7 @@ class LocalSandbox:
 
 def tier(code: str) -> str:
     """What the server for this source loads before it forks; a name that only looks like an import does no harm."""
-    return source("science" if any(name in code for name in _SCIENCE) else "bare")
+    return source("science" if any(name in code for name in SCIENCE) else "bare")
 
 
 def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits, calls: int) -> RunResult:

@@ -65,9 +65,11 @@ def connect(jobs: str) -> tuple[Any, int]:
         address = os.environ.get("RAY_ADDRESS") if named else jobs
         options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}
         if address is None:
+            found = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
             options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+            options |= {"runtime_env": {"env_vars": found}}
         try:
-            ray.init(**options, runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}})
+            ray.init(**options)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UsageError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
     if named and named[1]:

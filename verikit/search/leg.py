@@ -119,9 +119,7 @@ class Legs:
             return []
         ids = prompt_ids(self._tokenizer, request)
         if len(ids) >= self._limits.total_tokens:
-            raise ContextOverflow(
-                f"the prompt's {len(ids)} tokens leave no room in a rollout's {self._limits.total_tokens}"
-            )
+            raise ContextOverflow(f"the prompt's {len(ids)} tokens leave no room: raise total_tokens")
         return ids
 
     def _hear(self, one: Rollout, generation: Generation, stop: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import UsageError
 from verikit.serve.protocols import NATIVE, PROTOCOLS, Protocol
 from verikit.serve.queue import Full, Queue, Ticket
 
@@ -173,7 +173,7 @@ async def _read(request: Request, limits: Limits) -> dict[str, Any]:
 def _submit(queue: Queue, protocol: Protocol, body: dict[str, Any]) -> Ticket:
     try:
         samples = protocol.read(body)
-    except SchemaError as error:
+    except UsageError as error:
         raise Refused(422, str(error), hint=error.hint) from None
     if len(samples) > queue.max_waiting:
         raise Refused(413, f"a request has at most {queue.max_waiting} samples", hint="send fewer at a time")

@@ -50,8 +50,8 @@ def _sample(row: Any, given: Mapping[str, Any]) -> Sample:
         return Sample(
             prompt_of(prompt), text_of(completion), gold_of(answer), "" if id is None else str(id), {**meta, **row}
         )
-    except (UsageError, AttributeError, TypeError) as error:
-        raise SchemaError(f"can't be read: {error}", field="completion") from None
+    except UsageError as error:
+        raise SchemaError(f"can't be read: {error}") from None
 
 
 def _native(body: Mapping[str, Any]) -> Samples:
@@ -74,13 +74,14 @@ def _native_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: floa
 
 
 def _openrlhf(body: Mapping[str, Any]) -> Samples:
-    queries, prompts = _need(body, "query", list), body.get("prompts") or []
-    labels = body.get("labels") or []
-    prompts = prompts or [""] * len(queries)
+    queries = _need(body, "query", list)
+    given = {key: _need(body, key, list) for key in ("prompts", "labels") if body.get(key)}
+    prompts, labels = given.get("prompts", [""] * len(queries)), given.get("labels", [])
+    for key, values in given.items():
+        if len(values) != len(queries):
+            raise SchemaError("must be as long as query", field=key)
     if not all(isinstance(text, str) for text in (*queries, *prompts)):
         raise SchemaError("must hold texts", field="query")
-    if len(prompts) != len(queries) or (labels and len(labels) != len(queries)):
-        raise SchemaError("must be as long as query", field="labels" if len(prompts) == len(queries) else "prompts")
     return openrlhf_samples(queries, prompts, labels)
 
 
@@ -112,7 +113,7 @@ def _nemo_gym(body: Mapping[str, Any]) -> Samples:
         raise SchemaError("must be an object", field=field)
     gold = next((body[key] for key in ("expected_answer", *GOLD_KEYS) if body.get(key) is not None), None)
     turns = [
-        item for item in response.get("output") or [] if isinstance(item, Mapping) and item.get("type") == "message"
+        item for item in _need(response, "output", list) if isinstance(item, Mapping) and item.get("type") == "message"
     ]
     meta = {key: value for key, value in body.items() if key not in ("responses_create_params", "response")}
     return [Sample(prompt_of(asked.get("input")), text_of(turns), gold_of(gold), meta=meta)]

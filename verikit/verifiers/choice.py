@@ -29,8 +29,9 @@ class Choice(Verifier):
     """1.0 if the option letter the completion settles on is the gold's.
 
     Looked for in this order: the last box, the last "answer is X" (or "Answer: X"), a last line that is nothing but a
-    letter, last words such as "is (X).", a completion of one short line that begins with "X." or "(X)". Nothing found is 0.0, never a guess. The
-    letters on offer are those of the sample's `options` (else A to `last`); the gold is a letter.
+    letter, last words such as "is (X).", a completion of one short line that begins with "X." or "(X)". Nothing found
+    is 0.0, never a guess. The letters on offer are those of the sample's `options` (else A to `last`); the gold is a
+    letter.
     """
 
     last: str = "J"

@@ -1,3 +1,4 @@
+import pickle
 import random
 
 import pytest
@@ -80,6 +81,8 @@ def test_a_saved_classifier_loads_by_its_spec(tmp_path):
     found = verikit.load(f"prm('{tmp_path}', aggregate='last')").score(SAMPLES)
     loaded = Classifier("m", aggregate="last", loaded=(made("TokenClassification"), tiny.tokenizer())).score(SAMPLES)
     assert [score.value for score in found] == pytest.approx([score.value for score in loaded], abs=1e-5)
+    other = pickle.loads(pickle.dumps(verikit.load(f"prm('{tmp_path}', aggregate='last')")))
+    assert [score.value for score in other.score(SAMPLES)] == [score.value for score in found]
     with pytest.raises(SpecError, match="can't load"):
         verikit.load(f"prm('{tmp_path}/none')").score_steps([], [])
 

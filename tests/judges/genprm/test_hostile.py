@@ -1,5 +1,7 @@
 """A policy that writes its steps to be judged right: none may forge a verdict, and none may hang the reviewer."""
 
+import time
+
 import pytest
 
 from tests.judges.genprm.reviewer import JUDGED, Reviewer, begun, careful, output
@@ -74,6 +76,16 @@ def test_endless_code_at_every_step_ends():
     score = GenPRM(Reviewer(rule), paths=2, code_s=0.2)("a\n\nb")
     assert score.status == "ok"
     assert score.usage["code_runs"] == 2 * 2 * 3
+
+
+def test_slow_code_at_every_step_is_not_run_over_and_over():
+    def rule(turn, paragraph, request):
+        return "{No}$\n" if turn.endswith("\\boxed") else "import time\ntime.sleep(0.15)"
+
+    start = time.monotonic()
+    score = GenPRM(Reviewer(rule), paths=1, code_s=0.3)("\n\n".join("abcdefgh"))
+    assert score.usage["code_runs"] == 8 * 3
+    assert time.monotonic() - start < 8 * 3 * (0.3 + 0.3 + 0.5)  # not 24 * 23 / 2 * 0.15 s
 
 
 @pytest.mark.parametrize(

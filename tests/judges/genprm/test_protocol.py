@@ -233,7 +233,7 @@ def test_G14_each_mode_has_its_own_prompt(mode, system, turn, stops):
 
 def test_code_is_not_run_where_that_is_not_asked_for():
     class Nothing:
-        def session(self, limits=None):
+        def session(self, limits=None, science=True):
             raise AssertionError("code was run")
 
     found, _ = review(
@@ -258,7 +258,7 @@ def test_a_sandbox_that_fails_is_not_the_candidates_fault():
     from verikit.errors import SandboxError
 
     class Broken:
-        def session(self, limits=None):
+        def session(self, limits=None, science=True):
             raise SandboxError("out of memory")
 
     score = GenPRM(Reviewer(CAREFUL), paths=1, sandbox=Broken())("a")

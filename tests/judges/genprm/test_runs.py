@@ -12,6 +12,7 @@ from tests.judges.genprm.reviewer import Reviewer, careful
 from verikit.cli import main
 from verikit.engines import Recorder
 from verikit.engines.types import Request
+from verikit.judges import ask
 from verikit.judges.genprm import GenPRM
 from verikit.types import Sample
 
@@ -39,6 +40,7 @@ def verikit(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("VERIKIT_CACHE", str(tmp_path / "cache.sqlite"))
 
     def run(*arguments):
+        ask._connected.cache_clear()  # connections to a server that is gone
         monkeypatch.setattr(sys, "argv", ["verikit", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
@@ -137,7 +139,7 @@ def test_a_run_whose_engine_and_process_die_ends_as_one_that_was_never_disturbed
     write(tmp_path / "rows.jsonl", 8)
     with Server(Served(), MODELS) as server:
         port, url = int(server.url.rpartition(":")[2].partition("/")[0]), server.url
-        spec = f"genprm(engine='openai:{url}#m', paths=2, options={{'retries': 0}})"
+        spec = f"genprm(engine='openai:{url}#m', paths=2, options={{'retries': 2}})"
         whole = spec.replace(", options", ", cache=False, options")
         assert verikit("score", "rows.jsonl", "-v", whole, "-o", "whole")[0] == 0
     wanted = rows_of(tmp_path / "whole")

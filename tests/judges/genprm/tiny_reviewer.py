@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -28,7 +29,7 @@ def solution(rng: random.Random, steps: int = 2) -> Solution:
     return Solution("sums", tuple(lines))
 
 
-def dialogue(one: Solution) -> list[dict[str, str]]:
+def dialogue(one: Solution) -> list[dict[str, Any]]:
     """A review of a solution as it should be."""
     protocol = load_protocol(PROTOCOL)
     messages = [dict(protocol.opening("full"))]
@@ -62,7 +63,7 @@ def tokenizer() -> transformers.PreTrainedTokenizerFast:
 
 
 @cache
-def model(*, steps: int = 2, rows: int = 12, updates: int = 120) -> transformers.LlamaForCausalLM:
+def model(*, steps: int = 2, rows: int = 12, updates: int = 120) -> Any:
     """Teach it whole dialogues of so many steps."""
     torch.manual_seed(0)
     encode = tokenizer()

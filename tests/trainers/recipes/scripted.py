@@ -3,14 +3,18 @@
 import random
 
 from verikit.engines.types import Generation, Output
+from verikit.errors import EngineError
 from verikit.trainers.recipe import Sampler
 
 
 class Scripted(Sampler):
-    """`reply(prompt, number)` gives the text of a request's output; every request is kept in `requests`."""
+    """`reply(prompt, number)` gives the text of a request's output; every request is kept in `requests`.
 
-    def __init__(self, reply):
-        self.reply, self.requests, self.name = reply, [], "scripted"
+    Every `failing`-th request fails, as an engine's may.
+    """
+
+    def __init__(self, reply, failing=0):
+        self.reply, self.requests, self.name, self.failing = reply, [], "scripted", failing
 
     @property
     def local(self):
@@ -36,6 +40,10 @@ class Scripted(Sampler):
         done = []
         for place, request in enumerate(requests):
             self.requests.append(request)
+            if self.failing and len(self.requests) % self.failing == 0:
+                lost = Generation(error=EngineError("down"), prompt_ids=tuple(request.prompt))
+                done.append((lost, then(place, lost)))
+                continue
             texts = [self.reply(self.decode(request.prompt), number) for number in range(request.n)]
             outputs = tuple(
                 Output(text, tuple(text.encode()), logprobs=(0.0,) * len(text.encode()), finish_reason="stop")

@@ -1,7 +1,9 @@
 """Absolute Zero: a test for each acceptance row, and a policy that tries to be rewarded for nothing."""
 
 import json
+import os
 import random
+import signal
 import time
 from collections import Counter
 from pathlib import Path
@@ -412,3 +414,28 @@ def test_an_unreadable_held_out_file_is_named(tmp_path):
     path.write_text('{"task": "deduction", "program": "p"}\n{"task": "guessing", "program": "p"}\n')
     with pytest.raises(SchemaError, match=":2: field 'task'"):
         read_held_out(path)
+
+
+def test_what_an_engine_loses_is_unscored_and_the_rest_goes_on():
+    recipe = made(batch=4)
+    rows = trained(recipe, Scripted(Honest(), failing=5))
+    assert rows
+    whole = trained(made(batch=4))
+    expected = {(one.role, one.task, one.completion): one.reward for one in whole if one.role == "solve"}
+    assert all(expected.get((one.role, one.task, one.completion), one.reward) == one.reward for one in rows)
+    assert all(one.reward is None or one.reward in (-1.0, -0.5, 0.0, 0.5, 1.0) for one in rows)
+
+
+def test_killed_sandbox_servers_are_never_the_policy_s_fault():
+    judge = environment()
+    said = [answer(f"```input\n{number}\n```") for number in range(4)]
+    for attempt in range(4):
+        problem = Problem("abduction", f"{ADD}  # {attempt}", "1", "2")
+        if attempt:
+            for server in [one for idle in judge.box._pool._idle.values() for one in idle]:
+                os.kill(server._process.pid, signal.SIGKILL)
+        found = [one.fault for one in judge.solutions(problem, said)]
+        assert all(
+            fault in (right, "error") for fault, right in zip(found, ["wrong", "", "wrong", "wrong"], strict=True)
+        )
+    assert found.count("error") < 4

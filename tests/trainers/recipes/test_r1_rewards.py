@@ -1,12 +1,15 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.judges.scripted import Scripted
 from verikit.errors import ConfigError, EngineError
 from verikit.retrieval import Passage
-from verikit.search import Piece, Rollout, Search, evidence
+from verikit.search import TAGS, Piece, Rollout, Search, evidence
+from verikit.search.rules import faults
 from verikit.trainers.recipes.r1_searcher.accuracy import Asked, judged, report, verdict
 from verikit.trainers.recipes.r1_searcher.difficulty import difficulty, graded, mixed
-from verikit.trainers.recipes.r1_searcher.rewards import faults, measure, stage_one, stage_two
+from verikit.trainers.recipes.r1_searcher.rewards import measure, stage_one, stage_two
 from verikit.types import Group
 
 QUERY = "<|begin_of_query|> stadium <|end_of_query|>"
@@ -202,3 +205,18 @@ def test_R14_a_set_of_questions_has_em_f1_cover_em_and_judged_accuracy():
     assert figures == pytest.approx(
         {"cover-em": 0.6, "em": 0.4, "f1": (1 + 2 / 3 + 0 + 1 + 0) / 5, "judged": 0.8, "unjudged": 0.0}
     )
+
+
+FRAGMENTS = [*TAGS, "(1)x", "\n", "\n\n", " ", "Kauffman Stadium", "None", "assistant", "思", '"', "&lt;"]
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=24), st.booleans())
+def test_no_text_raises_or_scores_beyond_its_bounds_and_none_that_writes_evidence_is_paid(parts, finished):
+    one = rollout("".join(parts), finished=finished)
+    for preset in ("paper", "repo-llama", "repo-qwen"):
+        assert -2.0 <= stage_two(one, ["Kauffman Stadium"], preset).value <= 1.0
+        assert -1.0 <= stage_one(one, ["Kauffman Stadium"], preset).value <= 2.0 or preset == "repo-qwen"
+    first, second = stage_one(one, ["Kauffman Stadium"]), stage_two(one, ["Kauffman Stadium"])
+    if not finished or any(tag in one.own for tag in TAGS[:4]):
+        assert (first.value, second.value <= -1.0) == (0.0, True)
+    assert first.parts["searched"] == 0.0

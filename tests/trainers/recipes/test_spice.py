@@ -410,3 +410,15 @@ def test_a_million_documents_open_fast_and_cost_eight_bytes_each(tmp_path):
 
 def test_a_corpus_may_be_a_plain_sequence():
     assert Corpus([["a", "b"], ["c"]])[2] == "c"
+
+
+def test_what_an_engine_loses_is_left_out_and_never_a_zero(tmp_path):
+    policy = Half()
+    rows = made(tmp_path, documents=6).collect(Scripted(policy, failing=4), 1)
+    assert Counter(one.role for one in rows)["challenger"] > 4
+    for one in rows:
+        if one.role == "reasoner":
+            assert one.reward == float("12" in one.completion)
+        else:
+            assert one.reward in (None, -0.1, 1.0)
+            assert (one.reward == -0.1) == ("no question" in one.completion)

@@ -13,6 +13,7 @@ from textwrap import indent
 from typing import Any
 
 from verikit.errors import SandboxError
+from verikit.guards import cached
 from verikit.sandbox import ISOLATION, Call, Limits, LocalSandbox, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
@@ -58,7 +59,7 @@ class Environment:
         """Take the options, and the tag that the prompts have already written (`""`: none)."""
         self.options, self.opening = options, opening
         self._format = Tags("think", "answer")
-        self._program = Program(preset=options.preset, wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._program = cached(Program(preset=options.preset, wall_s=options.wall_s, memory_mb=options.memory_mb))
         self._limits = Limits(wall_s=options.wall_s, memory_mb=options.memory_mb)
 
     @property

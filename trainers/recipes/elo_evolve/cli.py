@@ -9,8 +9,8 @@ import click
 from verikit.cli.score import parse_mapping
 from verikit.engines.load import load_engine
 from verikit.judges.opponents import Opponents
+from verikit.readers.problems import read_problems
 from verikit.terminal import Watch, printable
-from verikit.trainers.problems import read_problems
 
 AT_ONCE = 256
 """Prompts between two writes of the file."""

@@ -11,7 +11,6 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
@@ -19,23 +18,21 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 from verikit.engines.load import load_engine
 from verikit.engines.types import EnginePrompt, Request
 from verikit.errors import ConfigError
+from verikit.readers.problems import read_problems
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Retriever
-from verikit.search import Limits, Rollout, figures, search
+from verikit.search import Limits, Rollout, figures, search, search_messages, search_prompt
 from verikit.search.loop import Found
+from verikit.search.rules import Preset
 from verikit.text import accepted
-from verikit.trainers.problems import read_problems
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.r1_searcher.accuracy import Asked, report
 from verikit.trainers.recipes.r1_searcher.difficulty import mixed
-from verikit.trainers.recipes.r1_searcher.rewards import Measure, Preset, Reward, stage_one, stage_two
-from verikit.types import Group, Message
+from verikit.trainers.recipes.r1_searcher.rewards import Measure, Reward, stage_one, stage_two
+from verikit.types import Group
 
-PROMPTS = Path(__file__).parent / "prompts"
 UNKNOWN = "I don't know."
 """The answer of a rollout that was cut off in evaluation (repository)."""
-
-TOO_LONG = "the prompt leaves no room for an answer: raise options.total_tokens"
 
 
 class SearchOptions(BaseModel):
@@ -117,11 +114,8 @@ class R1Searcher(Recipe):
 
     def ask(self, question: Group) -> EnginePrompt:
         """Return the prompt of a question."""
-        if self.options.prompt == "base":
-            text = (PROMPTS / "base.txt").read_text("utf-8")
-            return text.replace("{question}", str(question.prompt))
-        system = (PROMPTS / "instruct.txt").read_text("utf-8")
-        return [Message(role="system", content=system), Message(role="user", content=str(question.prompt))]
+        ask = search_prompt if self.options.prompt == "base" else search_messages
+        return ask(str(question.prompt))
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Roll out the next questions and reward them by the stage that the step is in."""
@@ -145,8 +139,8 @@ class R1Searcher(Recipe):
         return made if self.options.mask_evidence else unmasked(sampler, made)
 
     def reward(self, one: Rollout, golds: Sequence[str], first: bool) -> Reward | None:
-        """Reward a rollout; None where a failure of ours left it unfinished, or its prompt left no room for it."""
-        if one.error is not None or not any(one.mask):
+        """Reward a rollout; None where a failure of ours left it unfinished."""
+        if one.error is not None:
             return None
         thinks = self.options.prompt == "base"
         if first:
@@ -235,7 +229,7 @@ class R1Searcher(Recipe):
 
     def _trajectory(self, number: int, question: Group, one: Rollout, reward: Reward | None) -> Trajectory:
         value, parts, answer = (
-            (None, {}, str(one.error or TOO_LONG)) if reward is None else (reward.value, reward.parts, reward.answer)
+            (None, {}, str(one.error)) if reward is None else (reward.value, reward.parts, reward.answer)
         )
         return Trajectory(
             one.ids,

@@ -18,6 +18,7 @@ from verikit.retrieval import Passage
 from verikit.search import TAGS, Limits, evidence, search
 from verikit.trainers.recipe import Sampler, Trajectory, Transcript
 from verikit.trainers.recipes.r1_searcher.recipe import R1Searcher, SearchOptions
+from verikit.trainers.recipes.tiny_model import make_llama
 from verikit.types import Group
 
 
@@ -59,26 +60,8 @@ class R1SearcherWorld(R1Searcher):
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
         """Make a Llama of two layers with a tokenizer of words."""
-        import torch
-        from transformers import LlamaConfig, LlamaForCausalLM
-
         tokenizer = make_tokenizer(options.entities, options.relations)
-        config = LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=64,
-            intermediate_size=192,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            max_position_embeddings=128,
-            tie_word_embeddings=True,
-            initializer_range=0.08,  # transformers' 0.02 is too small for a width of 64
-            bos_token_id=None,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.eos_token_id,
-        )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return LlamaForCausalLM(config), tokenizer
+        return make_llama(tokenizer, seed, positions=128), tokenizer
 
     def make_retriever(self) -> Facts:
         """Return the facts as passages."""

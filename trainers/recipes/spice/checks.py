@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from verikit.text import boxes
 from verikit.trainers.recipes.spice.formats import LETTERS, Invalid, Question
-from verikit.trainers.recipes.spice.options import Check
+from verikit.trainers.recipes.spice.options import Check, SpiceOptions
 from verikit.types import Score
 from verikit.verifiers.answer import Math
 from verikit.verifiers.choice import chosen_letter
-
-if TYPE_CHECKING:
-    from verikit.trainers.recipes.spice.options import SpiceOptions
 
 _REFERENCE = re.compile(
     r"\b(?:the|this|that|above|given|provided) (?:text|document|passage|article|excerpt|paragraph|author|context)s?\b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from verikit.errors import SchemaError
-from verikit.trainers.problems import read_problems
+from verikit.readers.problems import read_problems
 from verikit.trainers.recipes.spice.formats import Question
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from verikit.engines.types import EnginePrompt, Generation, Request
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
 from verikit.trainers.recipes.spice.checks import Equality, check
-from verikit.trainers.recipes.spice.corpus import open_corpus, segment
+from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import Invalid, Kind, Question, parse_free_form, parse_kind, parse_mcq
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.problems import read_held_out
@@ -42,12 +42,14 @@ class Spice(Recipe):
         self._figures: dict[str, float] = {}
         self._judging: list[float] = []
 
-    def load_corpus(self) -> Sequence[str] | Any:
-        """Open the documents.
+    def load_corpus(self) -> Sequence[str] | Corpus:
+        """Open the documents; where none is shown, there is an empty one.
 
         Raises:
             ConfigError: there are none.
         """
+        if not self.options.use_documents:
+            return [""]
         return open_corpus(self.options.corpus, self.options.text_key, self.setting.folder)
 
     def load_held_out(self) -> list[Question]:
@@ -230,46 +232,34 @@ class Spice(Recipe):
         """Make both roles' trajectories."""
         result = []
         for number, group in enumerate(groups if self.options.train_challenger else ()):
+            prompt = sampler.decode(group[0].generation.prompt_ids) if group else ""
             for one in group:
                 rate = asked[id(one)].rate if one.question is not None else None
                 reward = None if rate is None else challenger_reward(rate, self.options.reward)
                 if one.question is None:
                     reward = self.options.penalty
-                weight = self.options.challenger_weight
                 shown = one.reason if one.question is None else f"{one.question.answer}; {rate} right"
-                result.append(
-                    self._trajectory(sampler, one.generation, one.number, reward, number, "challenger", shown, weight)
-                )
+                weight = self.options.challenger_weight
+                others = {"role": "challenger", "weight": weight, "prompt": prompt, "answer": shown}
+                result.append(self._trajectory(one.generation, one.number, reward, number, **others))
         for number, question in enumerate(chosen):
             for place, score in enumerate(question.scores if question else ()):
                 assert question is not None
                 shown = (score.answer if score.scored else score.reason) or ""
-                result.append(
-                    self._trajectory(sampler, question.generation, place, score.value, number, "reasoner", shown, 1.0)
-                )
+                others = {"role": "reasoner", "prompt": self.prompts.reason(question.question), "answer": shown}
+                result.append(self._trajectory(question.generation, place, score.value, number, **others))
         return result
 
     def _trajectory(
-        self,
-        sampler: Sampler,
-        generation: Generation,
-        place: int,
-        reward: float | None,
-        group: int,
-        role: str,
-        shown: str,
-        weight: float,
+        self, generation: Generation, place: int, reward: float | None, group: int, **others: Any
     ) -> Trajectory:
         output, transcript = generation.outputs[place], Transcript(generation.prompt_ids)
         transcript.sampled(output)
         return transcript.trajectory(
             reward,
             group,
-            role=role,
             finished=output.finish_reason != "length",
             temperature=self.options.temperature,
-            weight=weight,
-            prompt=sampler.decode(generation.prompt_ids),
             completion=output.text,
-            answer=shown,
+            **others,
         )

@@ -50,7 +50,7 @@ class SpiceTinyOptions(SpiceOptions):
     known: int = Field(default=10, ge=0)
     """Entities whose value the warm-up tells rightly, `known_share` of the time."""
     known_share: float = Field(default=0.45, ge=0, le=1)
-    facts: list[float] = Field(default=[0.05, 0.2, 0.75], min_length=3, max_length=3)
+    facts: list[float] = Field(default=[0.15, 0.25, 0.6], min_length=3, max_length=3)
     """Shares of demonstrated questions about one, two and three entities."""
     demonstrations: PositiveInt = 64
     """Demonstrations a step of the warm-up."""
@@ -142,7 +142,7 @@ class SpiceTiny(Spice):
     def gate(self, sampler: Sampler) -> float:
         """Return the Challenger's share of valid questions."""
         draw = random.Random(f"{self.setting.seed} gate")
-        challenges = [Challenge(text, self._kind(draw), []) for text in self.corpus]
+        challenges = [Challenge(self.corpus[place], self._kind(draw), []) for place in range(len(self.corpus))]
         self.challenge(sampler, challenges)
         attempts = [attempt for one in challenges for attempt in one.attempts]
         return sum(one.question is not None for one in attempts) / len(attempts)

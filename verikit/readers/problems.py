@@ -1,4 +1,4 @@
-"""Problems to train on: JSON lines with a prompt and its answer."""
+"""Problems without candidates, to sample from: JSON lines with a prompt and its answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_problems(path: Path, mapping: Mapping[str, str]) -> list[Group]:
         SchemaError: a row is no object, or has no prompt.
     """
     if unknown := set(mapping) - set(FIELDS):
-        raise ConfigError(f"options.map: no field {min(unknown)!r}", hint=f"fields are {', '.join(FIELDS)}")
+        raise ConfigError(f"map: no field {min(unknown)!r}", hint=f"fields are {', '.join(FIELDS)}")
     try:
         problems = list(_problems(path, mapping))
     except (OSError, UnicodeDecodeError) as error:
@@ -58,7 +58,7 @@ def _problem(line: str, mapping: Mapping[str, str], path: Path, number: int) -> 
             taken[field] = row.pop(key)
     prompt, answer = taken.get("prompt"), taken.get("answer")
     if not isinstance(prompt, (str, list)) or not prompt:
-        hint = f"it has {', '.join(map(repr, row))}; name the key with options.map"
+        hint = f"it has {', '.join(map(repr, row))}; name the key with map: prompt=…"
         raise SchemaError("no prompt", file=path, line=number, field="prompt", hint=hint)
     if isinstance(answer, (int, float)):
         answer = str(answer)

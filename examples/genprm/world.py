@@ -1,0 +1,127 @@
+"""A world for a tiny GenPRM: chains of two-digit operations, solved by a policy that slips, reviewed by code that runs.
+
+A problem is a start and four operations, `47*23+15-88*31`; each step is v' = (v op a) % 89 + 10, always two digits, and
+writes `47*23=65`. A slip is a wrong operand (copied wrongly, computed rightly) or a wrong result. Nearly half of the
+problems hold one mistake that the policy likes to make, which breaks majority voting. A step is wrong from the first
+slip on.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+STEPS = 4
+COPY, RESULT = "copy", "result"
+WORDS = ("<eos>", "<u>", "<a>", "<analyze>", "</analyze>", "\n```python\n", "\n```\n", "print((", ")%89+10)",
+         "<output>", "</output>", "\\boxed", "{", "}", "Yes", "No", "[", "]", ";", "=", "D", "n", "t", "e", "y", "x",
+         "*", "+", "-", *"0123456789")  # fmt: skip
+TEMPLATE = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}<a>{{ m.content }}"
+    "{% elif m.role == 'user' %}<u>{{ m.content }}{% else %}{{ m.content }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<a>{% endif %}"
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A start, its operations, and the mistake that many solutions of it share."""
+
+    start: int
+    operations: tuple[tuple[str, int], ...]
+    shared: tuple[int, str, int] | None
+    """Step, kind and wrong value."""
+
+    @property
+    def text(self) -> str:
+        return str(self.start) + "".join(f"{op}{a}" for op, a in self.operations)
+
+    @property
+    def answer(self) -> str:
+        value = self.start
+        for op, a in self.operations:
+            value = result(value, op, a)
+        return str(value)
+
+
+def result(value: int, op: str, a: int) -> int:
+    """One operation."""
+    return {"*": value * a, "+": value + a, "-": value - a}[op] % 89 + 10
+
+
+def problem(draw: random.Random) -> Problem:
+    """Draw a problem: 70 % of the operations multiply; 45 % of the problems hold a shared mistake."""
+    operations = tuple((draw.choices("*+-", (70, 15, 15))[0], draw.randrange(11, 100)) for _ in range(STEPS))
+    shared = None
+    if draw.random() < 0.45:
+        shared = (draw.randrange(STEPS), draw.choice((COPY, RESULT)), draw.randrange(10, 99))
+    return Problem(draw.randrange(10, 99), operations, shared)
+
+
+def solution(asked: Problem, draw: random.Random, slip: float, copying: float = 0.5) -> tuple[list[str], list[str]]:
+    """Solve a problem as a policy that slips; returns the steps, and what is wrong in each ("" where nothing is)."""
+    value, steps, wrong = asked.start, [], []
+    for place, (op, a) in enumerate(asked.operations):
+        kind, written, claimed = "", a, None
+        if asked.shared and asked.shared[0] == place and draw.random() < 0.55:
+            kind, other = asked.shared[1], asked.shared[2]
+        elif draw.random() < slip:
+            kind, other = (COPY if draw.random() < copying else RESULT), draw.randrange(10, 99)
+        if kind == COPY:
+            written = other if other != a else a % 88 + 11
+        new = result(value, op, written)
+        if kind == RESULT:
+            claimed = other if other != new else (new - 9) % 89 + 10
+        steps.append(f"{value}{op}{written}={claimed or new}")
+        wrong.append(kind)
+        value = claimed or new
+    return steps, wrong
+
+
+def labels(wrong: list[str]) -> list[bool]:
+    """Whether each step is right: none is from the first slip on."""
+    return [not any(wrong[: place + 1]) for place in range(len(wrong))]
+
+
+def review(asked: Problem, steps: list[str], wrong: list[str]) -> list[dict[str, str]]:
+    """A teacher's review as a conversation in the protocol of tiny.toml; its code prints what it is said to print."""
+    messages = []
+    for place, (step, label) in enumerate(zip(steps, labels(wrong), strict=True)):
+        left, _, claimed = step.partition("=")
+        op, a = asked.operations[place]
+        copied = left[3:]
+        same = "".join(f"{x}{y}{'y' if x == y else 'x'}" for x, y in zip(str(a), copied, strict=True))
+        printed = result(int(left[:2]), op, int(copied))
+        agree = "".join(f"{x}{y}{'y' if x == y else 'x'}" for x, y in zip(str(printed), claimed, strict=True))
+        text = (
+            f"<analyze>{same}</analyze>\n```python\nprint(({left})%89+10)\n```\n[{printed}]{agree}"
+            f"<output>\\boxed{{{'Yes' if label else 'No'}}}</output>"
+        )
+        asking = f"{asked.text};{step}" if place == 0 else step
+        messages += [{"role": "user", "content": asking}, {"role": "assistant", "content": text}]
+    return messages
+
+
+def make_model(folder: Path, seed: int) -> None:
+    """Write an untrained Llama of 100,000 parameters, and its tokenizer of single characters and whole tags."""
+    import torch
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    raw: Any = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="n"))
+    longest = sorted(WORDS, key=len, reverse=True)
+    pattern = "|".join("".join(f"\\{c}" if not c.isalnum() and c != "\n" else c for c in word) for word in longest)
+    raw.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "isolated")
+    raw.decoder = decoders.Fuse()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<eos>", pad_token="<eos>")
+    tokenizer.chat_template = TEMPLATE
+    config = LlamaConfig(
+        vocab_size=len(WORDS), hidden_size=64, intermediate_size=192, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=512, tie_word_embeddings=True, initializer_range=0.08, bos_token_id=None,
+        eos_token_id=0, pad_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -1,0 +1,147 @@
+"""`verikit synth genprm`."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.cli.score import parse_mapping
+from verikit.engines.load import load_engine
+from verikit.errors import SchemaError, UsageError
+from verikit.judges.genprm.synth.labels import PAPERS, Variant
+from verikit.judges.genprm.synth.pipeline import REPORT, TRAIN, Synthesis, synthesise
+from verikit.judges.genprm.synth.sampling import Asking
+from verikit.judges.genprm.synth.solutions import Balance
+from verikit.judges.genprm.verifier import GenPRM
+from verikit.readers.problems import read_problems
+from verikit.spec import load
+from verikit.terminal import Watch
+from verikit.types import Group
+
+THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
+
+
+@click.command()
+@click.argument("problems", type=click.Path(path_type=Path))
+@click.option("--policy", required=True, metavar="ENGINE", help="Writes the solutions.")
+@click.option("--completer", metavar="ENGINE", help="Completes begun solutions; default the policy.")
+@click.option("--reviewer", required=True, metavar="ENGINE", help="Writes the rationales, led by the protocol.")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where it all goes.")
+@click.option("-v", "--verifier", "spec", default="answer", show_default=True, help="Says which solutions are right.")
+@click.option("--protocol", default="released", show_default=True, help="The protocol's name or TOML file.")
+@click.option("--paths", type=click.IntRange(2), default=16, show_default=True, help="Solutions kept of a problem.")
+@click.option("--attempts", type=click.IntRange(2), default=2048, show_default=True, help="Most drawn of a problem.")
+@click.option("--draws", type=click.IntRange(1), default=64, show_default=True, help="Solutions drawn at a time.")
+@click.option(
+    "--completions",
+    default=",".join(map(str, PAPERS)),
+    show_default=True,
+    help="Completions of a step for problems seldom, sometimes and mostly solved.",
+)
+@click.option("--variant", type=click.Choice(list(THRESHOLDS)), default="ratio", show_default=True, help="Of labels.")
+@click.option("--threshold", metavar="X", help="Default 0.8 for ratio, -0.3 for difference.")
+@click.option("--drafts", type=click.IntRange(1), default=4, show_default=True, help="Rationales drawn of a solution.")
+@click.option("--chat/--text", default=True, show_default=True, help="Ask by chat template, or continue plain text.")
+@click.option("--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Of solutions.")
+@click.option("--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Of solutions.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
+@click.option("--limit", type=click.IntRange(1), help="Only the first so many problems.")
+@click.option("--batch", type=click.IntRange(1), default=64, show_default=True, help="Problems to a call.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def genprm(
+    problems: Path,
+    policy: str,
+    completer: str | None,
+    reviewer: str,
+    out: Path,
+    spec: str,
+    protocol: str,
+    completions: str,
+    variant: Variant,
+    threshold: str | None,
+    mapping: dict[str, str],
+    limit: int | None,
+    quiet: bool,
+    **settings: Any,
+) -> None:
+    """Make training data for a generative process reward model from PROBLEMS with answers.
+
+    Solutions in balance, step labels by completing each step many times (relative progress), rationales with code that
+    is run, and of those the ones whose verdicts are the labels. OUT/train.jsonl is for `verikit train sft`,
+    OUT/steps.jsonl for the recipe `step-labels`. An interrupted synthesis goes on by the same command.
+    """
+    groups = _problems(problems, mapping, limit)
+    counts = _counts(completions)
+    least = _fraction(threshold or THRESHOLDS[variant])
+    asking = Asking(
+        chat=settings["chat"],
+        max_tokens=settings["max_tokens"],
+        temperature=settings["temperature"],
+        seed=settings["seed"],
+    )
+    engine = load_engine(policy)
+    parts = Synthesis(
+        verifier=load(spec),
+        policy=engine,
+        completer=engine if completer in (None, policy) else load_engine(completer),
+        reviewer=GenPRM(reviewer, settings["drafts"], protocol=protocol, seed=settings["seed"]),
+        asking=asking,
+        balance=Balance(settings["paths"], settings["attempts"], settings["draws"]),
+        completions=counts,
+        variant=variant,
+        threshold=least,
+        batch=settings["batch"],
+    )
+    decides = {
+        key: settings[key] for key in ("paths", "attempts", "draws", "chat", "temperature", "max_tokens", "seed")
+    }
+    config = {
+        "problems": str(problems), "count": len(groups), "verifier": parts.verifier.fingerprint,
+        "policy": parts.policy.identity, "completer": parts.completer.identity, "reviewer": repr(parts.reviewer),
+        "completions": list(counts), "variant": variant, "threshold": str(least), **decides,
+    }  # fmt: skip
+    place = {"stage": "starting", "done": 0, "total": 0}
+
+    def progress(stage: str, done: int, total: int) -> None:
+        place.update(stage=stage, done=done, total=total)
+
+    with Watch(quiet=quiet) as watch:
+        watch.start(lambda seconds: f"{place['stage']} {place['done']}/{place['total']} · {seconds:.0f} s")
+        report = synthesise(groups, out, parts, config, progress)
+    click.echo(json.dumps(report, indent=2))
+    click.echo(f"{report['rationales']['kept']} rationales in {out / TRAIN}; counts in {out / REPORT}", err=True)
+
+
+def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Group]:
+    """Read problems.
+
+    Raises:
+        SchemaError: one has no prompt, or no answer.
+        ConfigError: the file can't be read, or is empty.
+    """
+    found = read_problems(path, mapping)[:limit]
+    for problem in found:
+        if problem.answer is None:
+            hint = "steps are labelled by it: --map answer=…"
+            raise SchemaError(f"problem {problem.id} has no answer", file=path, hint=hint)
+    return found
+
+
+def _counts(text: str) -> tuple[int, int, int]:
+    parts = text.split(",")
+    if len(parts) != 3 or not all(part.strip().isdigit() and int(part) > 0 for part in parts):
+        raise UsageError(f"--completions takes three numbers, as 128,64,32, not {text!r}")
+    seldom, sometimes, mostly = map(int, parts)
+    return seldom, sometimes, mostly
+
+
+def _fraction(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"--threshold takes a number, not {text!r}") from None

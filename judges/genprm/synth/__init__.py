@@ -1,0 +1,1 @@
+"""Training data for a GenPRM, made from problems with answers."""

@@ -1,0 +1,96 @@
+"""Second stage: what each step of a solution is worth, by completing it many times from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from verikit.engines.types import Engine
+from verikit.judges.genprm.synth.labels import completions_for
+from verikit.judges.genprm.synth.sampling import Asking
+from verikit.types import Sample
+from verikit.verifier import Verifier, score_all
+
+
+def estimate_values(
+    rows: Sequence[dict[str, Any]],
+    engine: Engine,
+    verifier: Verifier,
+    asking: Asking,
+    completions: tuple[int, int, int] | None = None,
+) -> list[list[dict[str, Any]]]:
+    """Estimate the value after every step of every path of every row.
+
+    Step by step, all paths that go on in one call; a path stops at a step from where nothing is right, since what is
+    lost stays lost. The last step's value is whether the solution is right.
+
+    Args:
+        rows: Of the first stage.
+        engine: Completes begun solutions.
+        verifier: Says which completions are right; those it can't score count neither way.
+        asking: How it is asked.
+        completions: K for problems that are seldom, sometimes and mostly solved; None is the paper's.
+
+    Returns:
+        For each row its paths, each with `values`: (right, counted) for every step. A step of which nothing was counted
+        (the engine or the verifier failed) has (0, 0), and so have those after it: that path has no labels.
+    """
+    paths = [
+        {**path, "id": f"{row['id']}/{number}", "problem": row["id"], "prompt": row["prompt"], "answer": row["answer"],
+         "pass_at_1": [row["right"], row["tried"]], "values": [], "unscored": 0}
+        for row in rows
+        for number, path in enumerate(row["paths"])
+    ]  # fmt: skip
+    live = paths
+    depth = 0
+    while live:
+        ending = [path for path in live if len(path["steps"]) == depth + 1]
+        for path in ending:
+            path["values"].append([int(path["right"]), 1])
+        going = [path for path in live if len(path["steps"]) > depth + 1]
+        _complete(going, depth + 1, engine, verifier, asking, completions)
+        live = [path for path in going if path["values"][-1][0] > 0]
+        for path in going:
+            right, counted = path["values"][-1]
+            if not right:
+                path["values"] += [[0, min(counted, 1)]] * (len(path["steps"]) - depth - 1)
+        depth += 1
+    found: dict[str, list[dict[str, Any]]] = {row["id"]: [] for row in rows}
+    for path in paths:
+        found[path["problem"]].append(path)
+    return [found[row["id"]] for row in rows]
+
+
+def _complete(
+    paths: Sequence[dict[str, Any]],
+    depth: int,
+    engine: Engine,
+    verifier: Verifier,
+    asking: Asking,
+    completions: tuple[int, int, int] | None,
+) -> None:
+    requests = [
+        asking.request(
+            path["prompt"],
+            asking.begun(path["steps"][:depth]),
+            completions_for(Fraction(*path["pass_at_1"]), completions),
+            "completion",
+            path["id"],
+            depth,
+        )
+        for path in paths
+    ]
+    samples, of = [], []
+    for path, generation in zip(paths, engine.generate(requests) if requests else [], strict=True):
+        path["values"].append([0, 0])
+        for output in generation.outputs:
+            text = asking.begun(path["steps"][:depth]) + output.text
+            samples.append(Sample(path["prompt"], text, path["answer"], path["problem"]))
+            of.append(path)
+    for path, score in zip(of, score_all(verifier, samples), strict=True):
+        if score.value is None:
+            path["unscored"] += 1
+        else:
+            path["values"][-1][0] += score.value >= 0.5
+            path["values"][-1][1] += 1

@@ -1,0 +1,73 @@
+"""Third stage: a reviewer's rationale for each labelled solution, kept where its verdicts are the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from verikit.judges.genprm.protocol import Mode, Protocol
+from verikit.judges.genprm.review import Path, Review, Solution
+from verikit.judges.genprm.synth.labels import agrees
+from verikit.judges.genprm.verifier import GenPRM
+from verikit.types import Message, Sample, Score
+
+
+def write_rationales(paths: Sequence[dict[str, Any]], reviewer: GenPRM) -> list[dict[str, Any]]:
+    """Review labelled solutions and say which are kept.
+
+    A solution is kept if the majority of drafts (the reviewer's paths) agrees with every label, and one draft does by
+    itself: that one is its rationale. A step without a verdict agrees with nothing.
+
+    Args:
+        paths: With `prompt`, `steps` and `labels`.
+        reviewer: Any model led through the protocol, its code run.
+
+    Returns:
+        A row a path: `kept`, why not, the reviewer's `verdicts` a draft, and the conversation of one that is kept.
+    """
+    read = [reviewer.solution(Sample(path["prompt"], meta={"steps": path["steps"]})) for path in paths]
+    reviews = iter(reviewer.review([one for one in read if isinstance(one, Solution)]))
+    return [
+        {"id": path["id"], "labels": path["labels"], "verdicts": [], "kept": False, "why": "unreadable"}
+        if isinstance(one, Score)
+        else _row(path, next(reviews), reviewer.file, reviewer.mode)
+        for path, one in zip(paths, read, strict=True)
+    ]
+
+
+def _row(path: dict[str, Any], review: Review, protocol: Protocol, mode: Mode) -> dict[str, Any]:
+    labels = [bool(label) for label in path["labels"]]
+    verdicts = [_verdicts(draft, len(labels)) for draft in review.paths]
+    row = {"id": path["id"], "labels": [int(label) for label in labels], "verdicts": verdicts, "kept": False}
+    if review.error is not None:
+        return row | {"why": "failed", "error": str(review.error)}
+    voted = [_majority([draft[step] for draft in verdicts]) for step in range(len(labels))]
+    if None in voted:
+        return row | {"why": "no verdict"}
+    if not agrees(labels, voted):
+        return row | {"why": "disagreed"}
+    agreeing = [draft for draft, said in zip(review.paths, verdicts, strict=True) if agrees(labels, said)]
+    if not agreeing:
+        return row | {"why": "no single draft agreed"}
+    return row | {"kept": True, "messages": conversation(review.solution, agreeing[0], protocol, mode)}
+
+
+def _verdicts(draft: Path, steps: int) -> list[bool | None]:
+    said = [step.label for step in draft.steps]
+    return said + [None] * (steps - len(said))
+
+
+def _majority(said: Sequence[bool | None]) -> bool | None:
+    """What more than half of those say that say anything; None at a tie."""
+    yes, no = sum(one is True for one in said), sum(one is False for one in said)
+    return None if yes == no else yes > no
+
+
+def conversation(solution: Solution, draft: Path, protocol: Protocol, mode: Mode) -> list[Message]:
+    """The review as training reads it: one user turn a step, the reviewer's turn with code and its output."""
+    messages = [protocol.opening(mode)]
+    for index, step in enumerate(draft.steps):
+        messages += [
+            protocol.asking(solution.problem, solution.steps, index), Message(role="assistant", content=step.text)
+        ]  # fmt: skip
+    return messages

@@ -1,0 +1,157 @@
+"""The tiny worlds: what they demonstrate is right, a resumed run is the run, and (slow) they learn."""
+
+import json
+import random
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.trainers.conftest import same, train
+from verikit.trainers.config import find_recipe, load_config
+from verikit.trainers.recipe import Setting
+from verikit.trainers.recipes.absolute_zero import tiny as zero
+from verikit.trainers.recipes.spice import tiny as spice
+from verikit.trainers.recipes.spice.formats import Kind
+from verikit.trainers.run import read_log
+
+SHORT = {
+    "absolute-zero-tiny": {
+        "options.batch": 2, "options.seed_factor": 1, "options.seed_tries": 1, "options.estimates": 2,
+        "options.rollouts": 1, "options.held_out_size": 1,
+    },
+    "spice-tiny": {"options.documents": 2, "options.attempts": 2, "options.group": 2, "options.held_out_size": 4},
+}  # fmt: skip
+
+
+def made(name, **options):
+    config = load_config(name, [f"options.{key}={json.dumps(value)}" for key, value in options.items()])
+    kind = find_recipe(config.recipe)
+    given = kind.Options.model_validate(config.options)
+    _, tokenizer = kind.make_model(given, 0)
+    return kind(given, Setting(tokenizer, 0, Path()))
+
+
+def short(name, **changes):
+    common = {"warmup.steps": 3, "warmup.gate": 0, "run.steps": 3, "run.save_every": 1, "run.evaluate_every": 0}
+    wanted = common | SHORT[name] | {key.replace("__", "."): value for key, value in changes.items()}
+    return load_config(name, [f"{key}={json.dumps(value)}" for key, value in wanted.items()])
+
+
+def figures(folder):
+    return [
+        {key: value for key, value in row.items() if "second" not in key and key != "memory_mb"}
+        for row in read_log(folder / "metrics.jsonl")
+    ]
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_resumed_run_is_the_run_that_was_never_interrupted(tmp_path, name):
+    whole = train(tmp_path / "whole", short(name))
+    train(tmp_path / "parts", short(name, run__steps=2))
+    parts = train(tmp_path / "parts", short(name), resume=True)
+    assert same(whole, parts)
+    a, b = ([row for row in figures(tmp_path / part) if row["step"] == 3] for part in ("whole", "parts"))
+    assert a == b
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_every_demonstration_is_made_of_known_tokens(name):
+    for options in ({}, {"formats": "alternate"}) if name == "spice-tiny" else ({},):
+        recipe = made(name, **options)
+        for step in (1, 900):
+            for one in recipe.demonstrations(step):
+                assert 0 not in one.ids[:-1]
+                assert recipe.setting.tokenizer.decode(one.ids[:-1]).endswith(one.completion)
+
+
+def test_absolute_zero_s_demonstrations_are_right_unless_spoilt():
+    recipe, draw = made("absolute-zero-tiny"), random.Random(0)
+    for task in recipe.options.tasks:
+        for length in (1, 2, 3):
+            program = zero.random_program(draw, length)
+            problem = recipe._random_problem(task, program, draw)
+            said = [zero.solve(problem, program, draw, spoilt=spoilt) for spoilt in (False, True)]
+            right, wrong = recipe.environment.solutions(problem, said)
+            assert right.fault == ""
+            if task != "abduction":  # a multiplication by 0 takes any input
+                assert wrong.fault == "wrong"
+            proposed = recipe.environment.proposal(task, zero.propose(problem, program), problem.program).problem
+            assert proposed == problem
+
+
+def test_absolute_zero_keeps_held_out_programs_out_of_everything():
+    recipe = made("absolute-zero-tiny")
+    apart = {one.program for one in recipe.held_out}
+    draw = random.Random(1)
+    assert all(recipe.admit(one, draw) is None for one in recipe.held_out)
+    # An induction's answer is the one form every function of this world has, so functions are not held out there.
+    rows = [one for step in range(20) for one in recipe.demonstrations(step) if not one.prompt.startswith("induce")]
+    shown = "".join(one.prompt + one.completion for one in rows)
+    assert not any(program in shown for program in apart)
+
+
+def test_absolute_zero_s_random_rival_keeps_the_length():
+    recipe, draw = made("absolute-zero-tiny", source="random"), random.Random(2)
+    for task in recipe.options.tasks:
+        own = recipe._random_problem(task, zero.random_program(draw, 3), draw)
+        other = recipe.admit(own, draw)
+        assert recipe.stratum(other) == recipe.stratum(own)
+        assert other.program != own.program
+
+
+@pytest.mark.parametrize("formats", ["free_form", "mcq"])
+def test_spice_s_demonstrations_are_valid_and_right(formats):
+    recipe, draw = made("spice-tiny", formats=formats), random.Random(0)
+    for places, document in zip(recipe._documents, recipe.corpus, strict=True):
+        facts = [(spice.ENTITIES[one], recipe.values[one]) for one in places]
+        kind = recipe._kind(draw)
+        question = recipe.parse(kind, spice.challenge(facts[:3], kind.answer_type, draw), document)
+        assert recipe.score(question, spice.solution(facts[:3], question)).value == 1.0
+        other = [(entity, value + 1) for entity, value in facts[:3]]
+        with pytest.raises(ValueError, match="quotes"):
+            recipe.parse(kind, spice.challenge(other, kind.answer_type, draw), document)
+
+
+def test_spice_s_held_out_questions_share_no_document():
+    recipe = made("spice-tiny")
+    together = {pair for document in recipe._documents for pair in combinations(sorted(document), 2)}
+    for question in recipe.held_out:
+        places = sorted(spice.ENTITIES.index(f" {name}") for name in question.text.split())
+        assert not together & set(combinations(places, 2))
+    assert Counter(recipe.stratum(one) for one in recipe.held_out) == {"2_facts": 100, "3_facts": 100}
+
+
+def test_spice_s_challenger_can_t_claim_what_its_quotes_don_t_say():
+    recipe, draw = made("spice-tiny"), random.Random(0)
+    document = recipe.corpus[0]
+    facts = [(spice.ENTITIES[one], recipe.values[one]) for one in recipe._documents[0]]
+    good = spice.challenge(facts[:2], "Integer", draw)
+    answer = sum(value for _, value in facts[:2]) % spice.MODULUS
+    kind = Kind("free_form", "Integer")
+    recipe.parse(kind, good, document)
+    for bad in (
+        good.replace(f'"answer":{answer}', f'"answer":{(answer + 1) % 6}'),
+        good.replace(f'"question":"{facts[0][0]}', f'"question":"{facts[2][0]}'),
+        good.replace(f'"question":"{facts[0][0]}{facts[1][0]}', f'"question":"{facts[0][0]}{facts[0][0]}'),
+    ):
+        with pytest.raises(ValueError, match=r"quotes|twice"):
+            recipe.parse(kind, bad, document)
+
+
+@pytest.mark.slow
+def test_absolute_zero_learns_every_task(tmp_path):
+    config = load_config("absolute-zero-tiny", ["run.steps=20", "run.evaluate_every=20"])
+    train(tmp_path / "run", config)
+    rows = [row for row in read_log(tmp_path / "run" / "metrics.jsonl") if "held-out/accuracy" in row]
+    for task in ("deduction", "abduction", "induction"):
+        assert rows[-1][f"held-out/{task}"] >= rows[0][f"held-out/{task}"] + 0.15
+
+
+@pytest.mark.slow
+def test_spice_learns_what_it_is_never_asked(tmp_path):
+    config = load_config("spice-tiny", ["run.steps=100", "run.evaluate_every=100"])
+    train(tmp_path / "run", config)
+    rows = [row for row in read_log(tmp_path / "run" / "metrics.jsonl") if "held-out/accuracy" in row]
+    assert rows[-1]["held-out/accuracy"] >= rows[0]["held-out/accuracy"] + 0.15
