@@ -16,8 +16,8 @@ from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.types import Message, Sample, Score
 
 Kind = Literal["token", "sequence", "tag"]
-"""`token`: a token classifier read at each step's last token (TRL's PRMTrainer). `sequence`: a sequence classifier asked
-about each prefix. `tag`: a causal model's next token behind each step (Math-Shepherd)."""
+"""`token`: a token classifier read at each step's last token (TRL's PRMTrainer). `sequence`: a sequence classifier
+asked about each prefix. `tag`: a causal model's next token behind each step (Math-Shepherd)."""
 _CLASSES: dict[Kind, str] = {
     "token": "AutoModelForTokenClassification",
     "sequence": "AutoModelForSequenceClassification",
