@@ -44,7 +44,7 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("--retriever", metavar="SPEC", help="Where the tasks that search find passages: bm25:DIR, http://…")
 @click.option("--by", metavar="SPEC", help="A verifier that ranks the repeats, for BoN.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of sampled replies and few-shot examples.")
-@click.option("-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Default runs/eval-MODEL.")
+@click.option("-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Default runs/eval-MODEL-TASKS.")
 @click.option("--resume/--restart", default=True, help="Keep tasks that are done (default), or do all anew.")
 @click.option("--cache/--no-cache", default=True, help="Keep generations and look there first (default).")
 @click.option(
@@ -80,8 +80,8 @@ def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
 
 
 def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
-    from verikit.evals.loading import Settings
-    from verikit.evals.models import model_name, opened_model, read_options
+    from verikit.evals.loading import Settings, expand
+    from verikit.evals.models import default_folder, opened_model, read_options
     from verikit.evals.report import show
     from verikit.evals.run import run_tasks
 
@@ -91,7 +91,8 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
         generation=read_options(options["gen"]),
         **{key: options[key] for key in ("repeats", "fewshot", "limit", "chat", "system", "seed", "judge", "by")},
     )
-    out = options["out"] or Path("runs") / f"eval-{model_name(spec)}"
+    expand(names)  # before a model is loaded for tasks that there are not
+    out = options["out"] or Path("runs") / default_folder(spec, names)
     state = {"task": "loading", "done": 0, "of": 0}
     with Watch(quiet=options["quiet"]) as watch:
         watch.start(lambda seconds: _line(state, seconds))

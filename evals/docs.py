@@ -37,7 +37,7 @@ def math_doc(row: Row) -> Doc:
     if (gold := _first(row, GOLD)) is not None:
         doc["answer"] = [_gsm8k(text) for text in _texts(gold)]
     else:
-        doc["answer"] = boxes(str(_need(row, ("solution", *GOLD))))[-1:]
+        doc["answer"] = boxes(str(_need(row, ("answer", "solution"))))[-1:]
     shown = row.get("solution") or row.get("answer")
     doc["solution"] = shown if isinstance(shown, str) else f"The answer is {' '.join(doc['answer'])}."
     return doc

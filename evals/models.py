@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -104,8 +104,10 @@ def _pairs(text: str) -> list[str]:
     return [pair for pair in text.split(",") if pair]
 
 
-def model_name(spec: str) -> str:
-    """A short name for a folder and a table."""
+def default_folder(spec: str, tasks: Sequence[str]) -> str:
+    """The name of a run's folder, from its model and its tasks."""
     kind, _, rest = spec.partition(":")
     path = rest or kind
-    return (path.rpartition("#")[2] if "#" in path else Path(path).stem or path)[:80] or kind
+    model = path.rpartition("#")[2] if "#" in path else Path(path).name.removesuffix(".jsonl")
+    names = [Path(task).stem.removeprefix("verikit_") for task in tasks]
+    return "-".join(("eval", Path(model or kind).name, *names))[:120]

@@ -1,19 +1,23 @@
-"""An eval run's folder, for the HTML report: each task's metrics, its estimates over k, its categories, every reply."""
+"""An eval run's folder, for the HTML report: metrics of tasks and groups, estimates over k, categories, every reply."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from verikit.evals.report import remarks
+from verikit.evals.run_folder import CONFIG, read_results, samples_name, units
+from verikit.evals.samples import grades_of, is_graded, read_samples
 from verikit.report.curves import estimate, forest, histogram, over_k
-from verikit.report.items import lengths, spread, verdict_of
-from verikit.report.kinds import read_json, read_lines
-from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Figure, Item, Options, Run, Table, Text
+from verikit.report.items import lengths, shortened, shown, spread, verdict_of
+from verikit.report.kinds import read_json
+from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Figure, Item, Options, Run, Table
 
 Row = Mapping[str, Any]
 RANKING = {"by": RANKED_BY}
-CONFIG, RESULTS = "config.json", "results.json"
 
 
 def collect(run: Path, options: Options) -> Run:
@@ -22,38 +26,34 @@ def collect(run: Path, options: Options) -> Run:
     Raises:
         UsageError: it is not finished or damaged.
     """
-    results, config = read_json(run, RESULTS), read_json(run, CONFIG)
+    results, config = read_results(run), read_json(run, CONFIG)
     tasks: Mapping[str, Row] = results["tasks"]
+    all_units: Mapping[str, Row] = {name: results["groups"].get(name) or tasks[name] for name in units(results)}
     page = Run(run.name, "eval", results["model"], settings=config)
     replies = sum(task["replies"] for task in tasks.values())
-    page.facts = [("model", results["model"]), ("tasks", ", ".join(tasks)), ("replies", f"{replies:,}")]
-    page.notices = [text for name, task in tasks.items() for text in _notices(name, task)]
-    page.figures = [
-        estimate(f"{name}: {metric}", task["metrics"][metric])
-        for name, task in tasks.items()
-        for metric in dict.fromkeys((task["own"], *_largest(task["metrics"])))
-        if metric in task["metrics"]
-    ]
+    page.facts = [("model", results["model"]), ("tasks", ", ".join(all_units)), ("replies", f"{replies:,}")]
+    page.notices = [f"{name}: {line.strip()}" for name, task in tasks.items() for line in remarks(task)]
+    page.figures = [figure for name, unit in all_units.items() for figure in _figures(name, unit)]
     every = spread(replies, options.samples)
-    for name in tasks:
-        rows = list(read_lines(run / f"samples_{name.replace('/', '_')}.jsonl"))
+    for name, task in tasks.items():
+        rows = read_samples(run / samples_name(name))
         kept = [row for row in rows if row["filter"] == rows[0]["filter"]]
         for row in kept[::every]:
-            page.items += _items(name, tasks[name]["own"], row)
+            page.items += _items(name, task["own"], row)
     if every > 1:
         page.notices.append(f"the samples below are those of every {every}th question; all figures are of all of them")
-    page.charts = list(_charts(tasks, page.items))
-    page.tables = list(_tables(tasks))
+    page.charts = list(_charts(all_units, results["groups"], tasks, page.items))
+    page.tables = list(_tables({**tasks, **results["groups"]}))
     return page
 
 
-def _notices(name: str, task: Row) -> Iterator[str]:
-    for metric, count in task["unscored"].items():
-        yield f"{name}: {count:,} of {task['replies']:,} replies have no {metric}"
-    for reason, count in task["reasons"].items():
-        yield f"{name}: {count:,} unscored: {reason}"
-    if task["unparsed"]:
-        yield f"{name}: no answer found in {task['unparsed']:,} of {task['replies']:,} replies; they count as wrong"
+def _figures(name: str, unit: Row) -> Iterator[Figure]:
+    """The metric that a task or group is told by, and its estimates at the largest k."""
+    metrics = unit["metrics"]
+    own = unit["own"] if unit["own"] in metrics else next(iter(metrics), "")
+    for metric in dict.fromkeys((own, *_largest(metrics))):
+        if metric in metrics:
+            yield estimate(f"{name}: {metric}", metrics[metric])
 
 
 def _largest(metrics: Row) -> list[str]:
@@ -66,59 +66,56 @@ def _largest(metrics: Row) -> list[str]:
     return [f"{kind}@{k}" for kind, k in found.items()]
 
 
-def _charts(tasks: Mapping[str, Row], items: Sequence[Item]) -> Iterator[Chart]:
-    if len(tasks) > 1:
-        own = [estimate(name, task["metrics"][task["own"]]) for name, task in tasks.items() if task["metrics"]]
-        yield from forest("tasks", "Tasks", "value", own)
+def _charts(
+    all_units: Mapping[str, Row], groups: Mapping[str, Row], tasks: Mapping[str, Row], items: Sequence[Item]
+) -> Iterator[Chart]:
+    if len(all_units) > 1:
+        yield from forest("tasks", "Tasks", "value", _told(all_units))
+    for name, group in groups.items():
+        yield from forest(f"{name}/members", name, "value", _told({one: tasks[one] for one in group["members"]}))
     for name, task in tasks.items():
-        one = {f"{kind}@1": task["metrics"][task["own"]] for kind in _kinds(task)} if task["metrics"] else {}
-        if chart := over_k({**one, **task["metrics"]}, key=f"{name}/over_k", title=f"{name}: over k replies"):
+        metrics, own = task["metrics"], task["own"]
+        kinds = {metric.partition("@")[0] for metric in metrics if "@" in metric}
+        at_one = {f"{kind}@1": metrics[own] for kind in kinds if own in metrics}
+        if chart := over_k({**at_one, **metrics}, key=f"{name}/over_k", title=f"{name}: over k replies"):
             yield chart
-        if task["categories"]:
-            yield from forest(
-                f"{name}/categories", f"{name}: {task['own']} by category", task["own"], _categories(task)
-            )
+        categories = [estimate(category, row) for category, row in task["categories"].items()]
+        yield from forest(f"{name}/categories", f"{name}: {own} by category", own, categories)
     if chart := histogram("lengths", "Length", "characters", "replies", lengths(items)):
         yield chart
 
 
-def _kinds(task: Row) -> set[str]:
-    return {name.partition("@")[0] for name in task["metrics"] if "@" in name}
+def _told(units: Mapping[str, Row]) -> Iterator[Figure]:
+    """The figure that each task or group is told by."""
+    for name, unit in units.items():
+        yield from (replace(figure, label=name) for figure in islice(_figures(name, unit), 1))
 
 
-def _categories(task: Row) -> list[Figure]:
-    return [estimate(name, row) for name, row in task["categories"].items()]
-
-
-def _tables(tasks: Mapping[str, Row]) -> Iterator[Table]:
+def _tables(units: Mapping[str, Row]) -> Iterator[Table]:
     rows = [
-        (name, task["fewshot"], metric, estimate("", row), row["n"])
-        for name, task in tasks.items()
-        for metric, row in task["metrics"].items()
+        (name, unit.get("fewshot"), metric, estimate("", row), row["n"])
+        for name, unit in units.items()
+        for metric, row in unit["metrics"].items()
     ]
     yield Table("Metrics", ("task", "shots", "metric", "value and 95 % interval", "questions"), rows)
 
 
 def _items(task: str, own: str, row: Row) -> Iterator[Item]:
-    """The replies to one question."""
-    grades = row["filtered_resps"][0] if row["filtered_resps"] else []
-    if not (isinstance(grades, list) and grades and isinstance(grades[0], dict)):
-        grades = [{own: _plain(row.get(own))}]
+    """The replies to one question; one that failed has no text."""
+    grades = grades_of(row) if is_graded(row) else [{own: _plain(row.get(own))}]
     replies = iter([reply for group in row["resps"] for reply in group])
     lost = set(row.get("failed", ()))
     for number, grade in enumerate(grades):
-        scores = {RANKING.get(name, name): score for name, score in grade.items() if isinstance(score, dict)}
+        scores = {RANKING.get(name, name): shortened(score) for name, score in grade.items() if isinstance(score, dict)}
         first = scores[own]
         failed = first["value"] is None and first.get("reason") in lost
         said = "" if failed else _text(next(replies, ""))
         found = {verdict_of(score["value"]) for name, score in scores.items() if name != RANKED_BY}
         tags = [verdict_of(first["value"])] + [DISAGREE] * (found >= {RIGHT, WRONG})
         verdict = first["status"] if first["value"] is None else tags[0]
-        texts = [Text("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), Text("Reply", said)]
-        id = f"{task} {row['doc'].get('id', row['doc_id'])}"
-        item = Item(
-            id, f"#{number}" if len(grades) > 1 else "", tags, first["value"], verdict, len(said), texts, scores
-        )
+        texts = [shown("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), shown("Reply", said)]
+        id, label = f"{task} {row['doc'].get('id', row['doc_id'])}", f"#{number}" if len(grades) > 1 else ""
+        item = Item(id, label, tags, first["value"], verdict, len(said), texts, scores)
         facts = {"target": row.get("target"), "category": row["doc"].get("category")}
         item.facts = [(name, _text(value)) for name, value in facts.items() if value not in (None, "", [])]
         yield item

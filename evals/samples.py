@@ -76,10 +76,11 @@ def own_metric(row: Mapping[str, Any]) -> str:
 
 def value_of(row: Mapping[str, Any]) -> float | None:
     """A row's value of its task's own metric: the mean over the repeats that have one."""
-    value = row.get(own_metric(row) if _is_graded(row) else next(iter(row["metrics"]), ""))
-    return float(value) if isinstance(value, (int, float)) and not (row.get("failed") and not _is_graded(row)) else None
+    value = row.get(own_metric(row) if is_graded(row) else next(iter(row["metrics"]), ""))
+    return float(value) if isinstance(value, (int, float)) and not (row.get("failed") and not is_graded(row)) else None
 
 
-def _is_graded(row: Mapping[str, Any]) -> bool:
+def is_graded(row: Mapping[str, Any]) -> bool:
+    """Whether verikit graded the row's replies, rather than lm-eval alone."""
     first = row["filtered_resps"][0] if row["filtered_resps"] else None
     return isinstance(first, list) and bool(first) and isinstance(first[0], Mapping)

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from verikit.errors import ConfigError
 from verikit.evals.compare import as_json, differences, markdown_differences, verdict
-from verikit.evals.loading import Settings
+from verikit.evals.loading import Settings, expand
 from verikit.evals.models import opened_model
 from verikit.evals.report import interval, markdown_table, percent
 from verikit.evals.run import Note, run_tasks
@@ -96,6 +96,7 @@ def run_suite(
     Raises:
         UsageError: a model or a task can't be run; what was done before it stays.
     """
+    expand(suite.tasks)
     results: dict[str, Any] = {}
     for entry in suite.models:
         own = {key: value for key in ("chat", "system") if (value := getattr(entry, key)) is not None}

@@ -9,6 +9,7 @@ pointwise.py    a rating, or True or False against a reference
 pairwise.py     which of two answers is better, in both orders
 jury.py         several judges side by side
 tournament.py   best-of-N by comparing candidates
+page.py         a run's folder, for the HTML report
 rates/          win rates, length control, ratings, agreement; needs no engine
 match/          `verikit judge`
 """

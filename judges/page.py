@@ -14,9 +14,9 @@ from verikit.judges.match.run import CONFIG, SUMMARY, VERDICTS
 from verikit.judges.match.show import BIAS, warnings
 from verikit.judges.prompt import as_text
 from verikit.report.curves import estimate, forest, share
-from verikit.report.items import spread
+from verikit.report.items import shown, spread
 from verikit.report.kinds import read_json
-from verikit.report.model import UNSCORED, Chart, Figure, Item, Options, Run, Series, Table, Text
+from verikit.report.model import UNSCORED, Chart, Figure, Item, Options, Run, Series, Table
 from verikit.scoring.rows import read_rows
 from verikit.stats import mean_interval
 
@@ -167,12 +167,12 @@ def _item(row: Row, bout: Bout | None) -> Item:
     names = {"a": row["a"], "b": row["b"]}
     texts = []
     if bout is not None:
-        texts = [Text("Prompt", as_text(bout.pair.prompt)), Text(f"Answer of {bout.a}", bout.pair.first)]
-        texts.append(Text(f"Answer of {bout.b}", bout.pair.second))
+        texts = [shown("Prompt", as_text(bout.pair.prompt)), shown(f"Answer of {bout.a}", bout.pair.first)]
+        texts.append(shown(f"Answer of {bout.b}", bout.pair.second))
         if bout.pair.reference:
-            texts.append(Text("Reference", bout.pair.reference))
+            texts.append(shown("Reference", bout.pair.reference))
     for one in row["orders"]:
-        texts.append(Text(f"Judge, {names[one['first']]} shown first", one["reply"] or one.get("error", "")))
+        texts.append(shown(f"Judge, {names[one['first']]} shown first", one["reply"] or one.get("error", "")))
     between = f"{row['a']} \u2013 {row['b']}"
     item = Item(row["id"], between, tags, row["preference"], verdict, sum(row["lengths"]), texts)
     item.facts = [("verdict", row["reason"])] if row["reason"] else []

@@ -9,9 +9,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from verikit.report.items import disagree, spread, verdict_of
+from verikit.report.items import disagree, shown, spread, verdict_of
 from verikit.report.kinds import read_json, read_lines
-from verikit.report.model import DISAGREE, Chart, Figure, Item, Number, Options, Run, Series, Text
+from verikit.report.model import DISAGREE, Chart, Figure, Item, Number, Options, Run, Series
 from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES
 from verikit.trainers.view import HELD_OUT
 
@@ -136,7 +136,7 @@ def _item(row: Row, number: int) -> Item:
     parts = {name: {"value": value, "status": "ok"} for name, value in row["parts"].items() if _is_number(value)}
     score = {"value": reward, "status": "unscored" if reward is None else "ok", "parts": parts}
     tags = [verdict_of(reward)] + [DISAGREE] * disagree(score) + ["unfinished"] * (not row["finished"])
-    texts = [Text("Prompt", row["prompt"]), Text("Completion", row["completion"])]
+    texts = [shown("Prompt", row["prompt"]), shown("Completion", row["completion"])]
     scores = {"reward": score}
     item = Item(f"step {row['step']}", f"#{number}", tags, reward, tags[0], len(row["completion"]), texts, scores)
     item.facts = [(name, str(row[name])) for name in ("role", "task", "answer") if row[name]]

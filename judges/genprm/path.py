@@ -97,10 +97,10 @@ class _Turn:
         protocol, run = self._protocol, self._plan.mode == "full"
         self._text += protocol.code
         stops = (protocol.code_end, protocol.judgement_end) if run else (protocol.judgement_end,)
-        for _ in range(protocol.limits.calls):
+        for call in range(protocol.limits.calls):
             if self._left <= 0:
                 break
-            output = yield from self._go_on(*stops)
+            output = yield from self._go_on(*stops, judging=call > 0 or not run)
             self._text += output.text
             if protocol.judgement_tag in output.text and not self._in_code(analysis):
                 verdict = read_verdict(protocol, "", output)
@@ -145,15 +145,17 @@ class _Turn:
         return neutral(self._protocol, output).replace("```", "'''")
 
     def _go_on(self, *stops: str, limit: int = 0, judging: bool = True) -> Generator[Request | RunCode, Any, Output]:
-        """Continue the turn; `limit` replaces what is left of the tokens, `judging` is where a verdict may come.
+        """Continue the turn; `limit` replaces what is left of the tokens.
+
+        Log-probabilities are dear: they are asked for where a verdict is to be expected (`judging`); where one comes
+        unexpected, the same is asked again with them.
 
         Raises:
             EngineError: the engine gave nothing.
         """
         self._draw.update(b"+")
-        prompt = [*self._messages, Message(role="assistant", content=self._text)]
         request = Request(
-            prompt,
+            [*self._messages, Message(role="assistant", content=self._text)],
             max_tokens=limit or self._left,
             temperature=self._plan.temperature,
             top_p=self._plan.top_p,
@@ -161,16 +163,21 @@ class _Turn:
             seed=None if self._plan.temperature == 0 else int.from_bytes(self._draw.digest(), "big") >> 1,
             logprobs=TOP_LOGPROBS if judging else None,
         )
+        output = yield from self._ask(request)
+        if not judging and self._protocol.judgement_tag in output.text:
+            output = yield from self._ask(replace(request, logprobs=TOP_LOGPROBS))
+        # Not from the usage, which a cache leaves out: what is asked next must be the same in a run made again.
+        self._left -= len(output.ids) or len(output.tokens) or len(output.text) // CHARS_A_TOKEN
+        return output
+
+    def _ask(self, request: Request) -> Generator[Request | RunCode, Any, Output]:
         generation: Generation = yield request
         self._usage = added(self._usage, {name: generation.usage[name] for name in COUNTED if name in generation.usage})
         if generation.error is not None:
             raise generation.error
         if not generation.outputs:
             raise EngineError("the engine gave no output")
-        output = generation.outputs[0]
-        # Not from the usage, which a cache leaves out: what is asked next must be the same in a run made again.
-        self._left -= len(output.ids) or len(output.tokens) or len(output.text) // CHARS_A_TOKEN
-        return output
+        return generation.outputs[0]
 
 
 def neutral(protocol: Protocol, text: str) -> str:

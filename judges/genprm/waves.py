@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import EngineError, SandboxError
-from verikit.judges.genprm.notebook import Notebook
+from verikit.judges.genprm.notebook import Cell, Notebook
 from verikit.judges.genprm.path import RunCode, Walk
 from verikit.judges.genprm.review import Path
 
@@ -27,37 +27,52 @@ class Walker:
     path: Path
     notebook: Notebook
 
-    def advance(self, generation: Generation | None) -> Request | None:
-        """Go on with what the engine gave (None: begin) up to the next request; None where the path has ended."""
+    def advance(self, given: Generation | Cell | None) -> Request | RunCode | None:
+        """Go on with what was given (None: begin); return what is wanted next, None where the path has ended."""
         try:
-            event = self.walk.send(generation)
-            while isinstance(event, RunCode):
-                event = self.walk.send(self.notebook.run(event.text))
-            return event
+            return self.walk.send(given)
         except StopIteration:
             return None
-        except (EngineError, SandboxError) as error:
+        except EngineError as error:
+            self.path.error = error
+            return None
+
+    def run(self, code: RunCode) -> Cell | None:
+        """Run code; None where the sandbox failed, which ends the path."""
+        try:
+            return self.notebook.run(code.text)
+        except SandboxError as error:
             self.path.error = error
             return None
 
 
 def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None:
     """Advance every path to its end; code runs on `threads` threads."""
-    ready = {number: request for number, one in enumerate(walkers) if (request := one.advance(None)) is not None}
-    busy: dict[Future[Request | None], int] = {}
     pool = ThreadPoolExecutor(threads, thread_name_prefix="verikit-genprm")
+    ready: dict[int, Request] = {}
+    busy: dict[Future[Cell | None], int] = {}
+
+    def go_on(number: int, given: Generation | Cell | None) -> None:
+        wanted = walkers[number].advance(given)
+        if isinstance(wanted, RunCode):
+            busy[pool.submit(walkers[number].run, wanted)] = number
+        elif wanted is not None:
+            ready[number] = wanted
+
     try:
+        for number in range(len(walkers)):
+            go_on(number, None)
         while ready or busy:
             if busy and len(ready) < READY_SHARE * (len(ready) + len(busy)):
                 wait(busy, return_when=FIRST_COMPLETED)
             else:
-                wave, ready = sorted(ready.items(), key=lambda pair: pair[0]), {}  # paths of a solution side by side
-                for place, generation in engine.stream([request for _, request in wave]):
-                    number = wave[place][0]
-                    busy[pool.submit(walkers[number].advance, generation)] = number
+                wave = sorted(ready)  # paths of a solution side by side
+                requests = [ready.pop(number) for number in wave]
+                for place, generation in engine.stream(requests):
+                    go_on(wave[place], generation)
             for future in [future for future in busy if future.done()]:
                 number = busy.pop(future)
-                if (request := future.result()) is not None:
-                    ready[number] = request
+                if (cell := future.result()) is not None:
+                    go_on(number, cell)
     finally:
         pool.shutdown(cancel_futures=True)  # an interrupt waits for the code that runs, not for all that is queued

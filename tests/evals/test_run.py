@@ -38,11 +38,11 @@ def test_the_command_runs_stored_outputs_and_score_reads_its_samples(tmp_path, m
     assert "only" not in done.output
     assert "2 of 6 replies have no acc" in done.output
     assert "holds no output for this question" in done.output
-    results = json.loads((tmp_path / "runs/eval-stored/results.json").read_text())["tasks"]["verikit_math500"]
+    results = json.loads((tmp_path / "runs/eval-stored-math500/results.json").read_text())["tasks"]["verikit_math500"]
     assert results["metrics"]["acc"]["value"] == 0.5
     assert results["metrics"]["acc"]["n"] == 2
-    assert "| verikit_math500 | acc (mean@2) | 50.00 |" in (tmp_path / "runs/eval-stored/report.md").read_text()
-    scored = invoke("score", "runs/eval-stored/samples_verikit_math500.jsonl", "--json", "-q", "--k", "2")
+    assert "| verikit_math500 | acc (mean@2) | 50.00 |" in (tmp_path / "runs/eval-stored-math500/report.md").read_text()
+    scored = invoke("score", "runs/eval-stored-math500/samples_verikit_math500.jsonl", "--json", "-q", "--k", "2")
     summary = json.loads(scored.stdout)
     assert summary["metrics"]["mean"]["value"] == 0.5
     assert summary["candidates"] == 4

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from tests.report.conftest import EXAMPLES, write
+from tests.report.conftest import EXAMPLES, HOSTILE, training_run, write
 from verikit.report import report
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -69,10 +69,6 @@ def run(verikit, tmp_path):
     return tmp_path / "run"
 
 
-def listed(page):
-    return page.eval_on_selector_all(".row", "rows => rows.map(row => row.querySelector('.who').textContent)")
-
-
 def count(page):
     return page.text_content(".count")
 
@@ -116,9 +112,167 @@ def test_the_samples_are_worked_by_keys_alone(opened, run):
     page.keyboard.type("ex03j")
     assert page.input_value("input[type=search]") == "ex03j", "keys are letters while one writes"
     page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.className") == "list"
+    page.focus(".chip.wrong")
+    page.keyboard.press("Space")
+    assert page.evaluate("document.activeElement.dataset.tag") == "wrong", "the focus stays on the filter"
+    page.focus(".plot svg")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "k 2" in page.text_content(".tip:not([hidden])")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+
+
+def test_the_address_leads_back_to_the_sample(opened, run):
+    page = opened(run)
+    page.click(".row >> nth=5")
+    assert page.url.endswith("#sample-5")
+    page.click(".chip.wrong")
+    page.evaluate("location.hash = '#sample-95'")
+    expect(page.locator(".detail h3")).to_have_text("ex12#7")
+    page.reload()
+    expect(page.locator(".detail h3")).to_have_text("ex12#7")
+    assert page.evaluate("scrollY") > 0
+    page.evaluate("location.hash = '#sample-1e9'")
+    expect(page.locator(".detail h3")).to_have_text("ex12#7")
+
+
+def test_other_candidates_of_a_prompt_are_one_press_away_also_past_a_filter(opened, run):
+    page = opened(run)
+    page.click(".chip.wrong")
+    page.click(".sibling.right >> nth=0")
+    assert page.text_content(".detail .verdict").startswith("right")
+    assert count(page) == "96 samples"
+
+
+def test_charts_have_named_axes_numbers_and_series_to_switch_off(opened, run):
+    page = opened(run)
+    figure = page.locator("figure", has_text="Over k candidates")
+    assert figure.locator("text.name").all_text_contents() == ["k", "right (%)"]
+    assert figure.locator("path.line").count() == 4
+    figure.locator(".legend button").first.click()
+    assert figure.locator("path.line").count() == 3
+    figure.locator("summary").click()
+    expect(figure.locator("tbody tr")).to_have_count(4)
+
+
+COLOUR = "name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(opened, run, scheme):
+    page = opened(run, scheme=scheme)
+    names = [("--ink", 7), ("--soft", 4.5), ("--accent", 4.5), ("--right", 4.5), ("--wrong", 4.5), ("--unscored", 4.5)]
+    for ground in ("--ground", "--panel"):
+        for name, least in names:
+            assert contrast(*(page.evaluate(COLOUR, one) for one in (name, ground))) >= least, (name, ground, scheme)
+
+
+def contrast(one, other):
+    """WCAG's contrast ratio of two colours."""
+
+    def light(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_a_narrow_screen_needs_no_sideways_scrolling(opened, run, width):
+    page = opened(run, width=width, height=800)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    page.wait_for_timeout(50)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.click(".row >> nth=3")
+    expect(page.locator(".detail h3")).to_be_in_viewport()
+
+
+def test_runs_of_every_kind_share_a_page_without_a_complaint(opened, run, verikit, tmp_path):
+    spec = f"pairwise('replay:{EXAMPLES}/judge/judge.jsonl')"
+    files = (EXAMPLES / "judge/ours.jsonl", EXAMPLES / "judge/theirs.jsonl")
+    verikit("judge", *files, "-j", spec, "-o", "judged", "-q", "--fail-over", "50%")
+    verikit("score", EXAMPLES / "candidates.jsonl", "-v", "exact", "-o", "exact", "-q")
+    page = opened(run, tmp_path / "exact", tmp_path / "judged", training_run(tmp_path / "trained"))
+    for _ in range(2):  # folded charts have folded tables
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        page.wait_for_timeout(100)
+    assert page.locator("section.run").count() == 5
+    assert page.locator("figure.chart").count() == page.locator("figure.chart .plot > svg").count() > 15
+    page.select_option(".controls select >> nth=0", label="judged")
+    assert count(page) == "8 of 203 samples"
+    assert [chip.split()[0] for chip in page.locator(".chip").all_text_contents()][:3] == ["First", "Tie", "Second"]
+    page.select_option(".controls select >> nth=0", label="all runs")
+    page.click(".chip.differs")
+    assert page.locator(".siblings .line").count() == 2, "a line of candidates for each run"
+
+
+def test_step_scores_of_two_verifiers_stand_beside_the_paragraphs(opened, verikit, tmp_path):
+    (tmp_path / "prm.py").write_text(
+        "from verikit import Sample, Score, verifier\n"
+        "def steps(values):\n    return Score(min(values), steps=tuple(Score(one) for one in values))\n"
+        "@verifier\ndef kind(sample: Sample):\n    return steps(sample.meta['kind'])\n"
+        "@verifier\ndef harsh(sample: Sample):\n    return steps(sample.meta['harsh'])\n"
+    )
+    (tmp_path / "v.toml").write_text('[verifiers]\nboth = "mean(a, b)"\na = "prm.py:kind"\nb = "prm.py:harsh"\n')
+    text = {"text": "First.\n\nSecond.\n\nThird.", "kind": [0.9, 0.8, 0.7], "harsh": [0.9, 0.3, 0.2]}
+    write(tmp_path / "in.jsonl", [{"id": "a", "prompt": "?", "completions": [text]}])
+    assert verikit("score", "in.jsonl", "-v", "v.toml#both", "-o", "prm", "-q") == 0
+    page = opened(tmp_path / "prm")
+    lines = page.locator(".steps li")
+    assert lines.count() == 3
+    assert lines.locator(".said p").all_text_contents() == ["First.", "Second.", "Third."]
+    assert lines.nth(1).locator(".gauge").all_text_contents() == ["0.8kind", "0.3harshfirst below 0.5"]
+    assert page.locator(".steps li.first").count() == 1
+    assert page.text_content(".chip.disagree").startswith("Verifiers disagree")
+
+
+def test_hostile_texts_are_shown_and_do_nothing(opened, verikit, tmp_path):
+    huge = "</script><script>window.pwned = 9</script>" * 25_000
+    rows = [
+        {"id": text[:60], "prompt": text, "completions": [text, f"{text} second"], "answer": text[:100] or "x"}
+        for text in [*HOSTILE, huge]
+    ]
+    write(tmp_path / "in.jsonl", rows)
+    verikit("score", "in.jsonl", "-v", "mean(exact, length(max=50))", "-o", "run", "-q")
+    assert len(huge) > 1_000_000
+    page = opened(tmp_path / "run")
+    for number in range(2 * len(rows)):
+        shown = page.text_content(".detail pre >> nth=1")
+        text = rows[number // 2]["completions"][number % 2].replace("\ud800", "\ufffd")
+        assert shown == text or (len(text) > 20_000 and shown.startswith(text[:10_000]) and "left out" in shown)
+        page.keyboard.press("j")
     assert page.evaluate("window.pwned ?? null") is None
     found = page.evaluate("[...document.querySelectorAll('script,iframe,img,base')].map(one => one.tagName)")
     assert found == ["SCRIPT", "SCRIPT"]
+
+
+def test_what_hides_or_turns_text_around_is_seen(opened, verikit, tmp_path):
+    text = "\u202egnorw\u202c is \u200bright\U000e0041 \u0645\u200c\u06cc"
+    write(tmp_path / "in.jsonl", [{"id": "a\u202eb", "prompt": "?", "completions": [text], "answer": "x"}])
+    verikit("score", "in.jsonl", "-v", "exact", "-o", "run", "-q")
+    page = opened(tmp_path / "run")
+    found = page.locator(".detail pre >> nth=1")
+    assert found.text_content() == text, "what is copied is what was scored"
+    codes = found.locator(".code").evaluate_all("all => all.map(one => one.dataset.code)")
+    assert codes == ["U+202E", "U+202C", "U+200B", "U+E0041"], "joiners, which some scripts need, are left alone"
+    places = page.evaluate(PLACES)
+    assert places == sorted(places), "nothing is turned around"
+    assert page.text_content(".detail h3 bdi") == page.text_content(".row bdi") == "a\ufffdb"
+
+
+PLACES = """() => {
+  const text = document.querySelectorAll('.detail pre')[1].childNodes[2];
+  return [...text.data].map((_, i) => {
+    const range = new Range();
+    range.setStart(text, i);
+    range.setEnd(text, i + 1);
+    return range.getBoundingClientRect().left;
+  });
+}"""
 
 
 class Listener(BaseHTTPRequestHandler):

@@ -45,7 +45,7 @@ def test_the_difference_is_paired_by_prompt_and_its_interval_is_over_prompts(two
     for one, other in zip(first, second, strict=True):
         by_prompt.setdefault(one["id"], []).append(other["value"] - one["value"])
     expected = mean_interval(fmean(some) for some in by_prompt.values())
-    (row,) = table(shown(*two)["together"][0], "Less loose, paired by prompt")["rows"]
+    (row,) = table(shown(*two)["together"][0], "Difference from loose, paired by prompt")["rows"]
     assert (row[0], row[2]) == ("tight", 12)
     assert row[1]["value"] == pytest.approx(expected.value)
     assert (row[1]["low"], row[1]["high"]) == (pytest.approx(expected.low), pytest.approx(expected.high))

@@ -3,8 +3,11 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 
+from tests.conftest import ROOT
 from tests.report.conftest import chart, shown, table, texts, write
+from verikit.cli import cli
 
 
 def estimate(value):
@@ -37,7 +40,9 @@ def run(tmp_path):
     task = {"docs": 2, "fewshot": 5, "own": "acc", "repeats": 2, "replies": 4, "metrics": metrics}
     task |= {"unscored": {"acc": 1}, "unparsed": 1, "reasons": {"gone": 1}}
     task |= {"categories": {"algebra": estimate(0.4), "geometry": estimate(0.6)}}
-    (folder / "results.json").write_text(json.dumps({"model": "replay:x", "tasks": {"a/math": task}}))
+    groups = {"a": {"members": ["a/math"], "whole": False, "own": "acc", "metrics": {"acc": estimate(0.5)}}}
+    results = {"model": "replay:x", "tasks": {"a/math": task}, "groups": groups}
+    (folder / "results.json").write_text(json.dumps(results))
     (folder / "config.json").write_text(json.dumps({"model": "replay:x", "tasks": ["a/math"], "settings": {}}))
     f1 = {"f1": {"value": 0.9, "status": "ok"}}
     rows = [
@@ -63,7 +68,7 @@ def test_metrics_curves_and_categories_are_those_of_the_results(run):
         ("maj@k", [[1, 0.5], [2, 0.5]]),
     ]
     assert [one["name"] for one in chart(page, "a/math/categories")["series"]] == ["algebra", "geometry"]
-    assert [row[2] for row in table(page, "Metrics")["rows"]] == ["acc", "pass@2", "maj@2"]
+    assert [row[2] for row in table(page, "Metrics")["rows"]] == ["acc", "pass@2", "maj@2", "acc"]
     assert "a/math: 1 of 4 replies have no acc" in page["notices"]
 
 
@@ -84,3 +89,22 @@ def test_a_task_that_verikit_did_not_grade_shows_its_own_metric(run):
     rows = [question(0, ["four"], ["four"], acc=1.0), question(1, ["six"], ["six"], acc=0.0)]
     write(run / "samples_a_math.jsonl", rows)
     assert [item["tags"] for item in shown(run)["runs"][0]["items"]] == [["right"], ["wrong"]]
+
+
+def test_a_real_suite_is_one_page_with_its_groups_and_what_its_models_differ_in(tmp_path, monkeypatch):
+    pytest.importorskip("lm_eval")
+    monkeypatch.chdir(ROOT)
+    assert CliRunner().invoke(cli, ["eval", "examples/eval/suite.toml", "-q", "-o", str(tmp_path)]).exit_code == 0
+    data = shown(tmp_path)
+    large, small = data["runs"]
+    results = json.loads((tmp_path / "large/results.json").read_bytes())
+    group = results["groups"]["verikit_mmlu_pro"]["metrics"]["acc"]
+    assert {one["label"]: one["value"] for one in large["figures"]}["verikit_mmlu_pro: acc"] == group["value"]
+    assert [one["name"] for one in chart(large, "verikit_mmlu_pro/members")["series"]] == [
+        f"verikit_mmlu_pro_{name}" for name in ("biology", "law", "physics")
+    ]
+    assert len(large["items"]) == sum(task["replies"] for task in results["tasks"].values())
+    assert all(texts(data, item)["Reply"] for item in large["items"])
+    (row,) = [row for row in table(data["together"][0], "Figures")["rows"] if row[0] == "verikit_math500: acc"]
+    assert [one["value"] for one in row[1:]] == [0.95, 0.5]
+    assert any("differs" in item["tags"] for item in small["items"])

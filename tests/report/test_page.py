@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import math
 import re
 from html.parser import HTMLParser
 
@@ -10,7 +11,7 @@ import pytest
 from tests.hostile_texts import HOSTILE as UNITS
 from tests.report.conftest import HOSTILE, island
 from verikit.report import items
-from verikit.report.items import cut, fit
+from verikit.report.items import cut, fit, shortened
 from verikit.report.model import Item, Run, Text
 from verikit.report.page import render
 
@@ -75,14 +76,20 @@ def test_a_long_text_keeps_its_beginning_and_its_end_and_says_what_is_missing():
     text = cut(Text("Candidate", "a" * 1000 + "z" * 1000), 400)
     assert (text.head, text.tail, text.omitted) == ("a" * 300, "z" * 100, 1600)
     assert cut(Text("Candidate", "a" * 400), 400) == Text("Candidate", "a" * 400)
+    again = cut(text, 40)
+    assert (again.head, again.tail, again.omitted) == ("a" * 30, "z" * 10, 1960)
 
 
-def test_an_extracted_answer_that_is_a_whole_text_is_not_held_again():
+def test_a_number_that_is_none_becomes_null():
+    settings = {"limit": math.inf, "other": [math.nan, 1.5]}
+    made = render("x", [Run("run", "score", "", settings=settings)], [])
+    assert island(made)["runs"][0]["settings"] == {"limit": None, "other": [None, 1.5]}
+
+
+def test_an_extracted_answer_that_is_a_whole_text_is_cut():
     score = {"value": 1.0, "status": "ok", "answer": "x" * 9000, "parts": {"a": {"value": 1.0, "answer": "y" * 9000}}}
     score["steps"] = [{"value": 1.0, "answer": "z" * 9000}, {"value": 0.0, "answer": None}]
-    run = Run("run", "score", "", items=[Item("a", "", ["right"], 1.0, "right", 9, scores={"score": score})])
-    fit([run])
-    held = run.items[0].scores["score"]
+    held = shortened(score)
     assert held["answer"] == "x" * 300 + "…"
     assert held["parts"]["a"]["answer"] == "y" * 300 + "…"
     assert [len(step["answer"] or "") for step in held["steps"]] == [2001, 0]

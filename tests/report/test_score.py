@@ -172,10 +172,13 @@ def test_an_unfinished_or_damaged_run_is_refused_by_name(weighted, broken):
         report([weighted])
 
 
-def test_a_damaged_row_is_refused_by_name(weighted):
+@pytest.mark.parametrize(
+    "row", ['{"line": 1}', '{"line": 1, "id": "x", "index": 99, "value": 1.0, "status": "ok"}', "[]"]
+)
+def test_a_damaged_row_is_refused_by_name(weighted, row):
     lines = (weighted / "scores.jsonl").read_text().splitlines()
-    (weighted / "scores.jsonl").write_text("\n".join([*lines[:5], '{"line": 1, "id": "x", "index": 99}']))
-    with pytest.raises(UsageError, match="damaged"):
+    (weighted / "scores.jsonl").write_text("\n".join([*lines[:5], row]))
+    with pytest.raises(UsageError, match=r"damaged|not a row"):
         report([weighted])
 
 

@@ -56,9 +56,12 @@ def test_a_run_that_has_only_begun_is_shown(trained):
     assert "no step has been logged yet" in run["notices"]
 
 
-def test_a_damaged_log_is_refused_with_its_line(trained):
+def test_a_line_that_is_just_being_written_is_left_out_and_a_damaged_one_refused_by_number(trained):
     with open(trained / "metrics.jsonl", "a") as stream:
         stream.write('{"step": 4')
+    assert chart(shown(trained)["runs"][0], "1-train/reward")["series"][0]["points"][-1] == [3, 0.75]
+    with open(trained / "metrics.jsonl", "a") as stream:
+        stream.write("\n")
     with pytest.raises(UsageError, match=r"metrics\.jsonl:9"):
         report([trained])
 

@@ -15,6 +15,7 @@ const high = (row) => row.item.value ?? -Infinity;
 
 function browser(data) {
   const rows = data.runs.flatMap((run, place) => run.items.map((item) => ({ run: place, item })));
+  rows.forEach((row, number) => { row.number = number; });
   const state = { run: "", tags: new Set(), query: "", sort: "in order", shown: rows, at: 0 };
   const text = (row, place) => data.strings[row.item.texts[place]?.[1]] ?? "";
 
@@ -37,6 +38,7 @@ function browser(data) {
     const row = state.shown[place];
     detail.replaceChildren(...(row ? sample(data, rows, row, state.query, open) : [el("p", { class: "empty" }, "Nothing to show.")]));
     detail.scrollTop = 0;
+    if (moved) history.replaceState(null, "", `#sample-${row.number}`);
     if (moved && narrow.matches) detail.scrollIntoView({ block: "start" });
   });
   const detail = el("article", { class: "detail", "aria-label": "Sample", tabindex: "0" });
@@ -48,7 +50,7 @@ function browser(data) {
       reset();
       place = state.shown.indexOf(row);
     }
-    list.go(place);
+    list.go(place, true);
   }
 
   function reset() {
@@ -77,7 +79,7 @@ function browser(data) {
     const focused = document.activeElement?.dataset?.tag;
     chips.replaceChildren(...Object.entries(data.filters).filter(([tag]) => held.has(tag) || state.tags.has(tag)).map(([tag, [name, told]]) =>
       el("button", { type: "button", class: `chip ${tag}`, "data-tag": tag, title: told, "aria-pressed": String(state.tags.has(tag)), onclick: () => toggle(tag) },
-        name, el("span", { class: "n" }, plain.format(held.get(tag) ?? 0)))));
+        `${name} `, el("span", { class: "n" }, plain.format(held.get(tag) ?? 0)))));
     if (focused) chips.querySelector(`[data-tag="${focused}"]`)?.focus();
   }
 
@@ -115,7 +117,18 @@ function browser(data) {
   const controls = el("div", { class: "controls" }, search, data.runs.length > 1 ? runs : null, sort);
   section.append(chips, controls, el("div", { class: "panes" }, list.node, detail));
   update();
+  linked();
+  addEventListener("hashchange", linked);
   return section;
+
+  // The address names the sample that was chosen last, so that it can be sent to someone with the page.
+  function linked() {
+    const row = rows[/^#sample-(\d+)$/.exec(location.hash)?.[1]];
+    if (row) requestAnimationFrame(() => {
+      section.scrollIntoView({ behavior: "instant" });
+      open(row);
+    });
+  }
 }
 
 function holds(strings, item, needle) {
@@ -189,13 +202,13 @@ function virtual(render, chosen) {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -rows.length, End: rows.length };
     if (!(event.key in steps)) return;
     event.preventDefault();
-    go(at + steps[event.key]);
+    go(at + steps[event.key], true);
   });
 
   return {
     node,
     go,
-    move: (step) => go(at + step),
+    move: (step) => go(at + step, true),
     fill(some) {
       rows = some;
       held.clear();
@@ -217,7 +230,7 @@ function listRow({ item }, preview) {
   const reason = Object.values(item.scores)[0]?.reason ?? "";
   return el("div", { class: `row ${verdictOf(item)}` },
     el("span", { class: "mark", title: item.verdict }, MARKS[verdictOf(item)] ?? "\u00b7"),
-    el("span", { class: "who" }, el("bdi", {}, item.id), el("span", { class: "label" }, item.label)),
+    el("span", { class: "who" }, el("bdi", {}, plainly(item.id)), el("span", { class: "label" }, item.label)),
     el("span", { class: "value" }, item.value === null ? item.verdict : digits(item.value)),
-    el("bdi", { class: "preview" }, (preview || reason).slice(0, 160)));
+    el("bdi", { class: "preview" }, plainly((preview || reason).slice(0, 160))));
 }

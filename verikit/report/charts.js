@@ -3,7 +3,7 @@
 
 const COLOURS = 6;
 const DOTS = 30; // points up to which each is a dot
-const CHARACTER = 7; // pixels, about
+const CHARACTER = 7.4; // pixels, about
 const VERDICTS = new Set(["right", "wrong"]); // series with a colour of their own
 const MARGIN = { top: 10, right: 14, bottom: 38, left: 52 };
 
@@ -197,7 +197,7 @@ function forest(chart, width) {
   const row = 30;
   const wide = width > 400;
   const longest = Math.max(...chart.series.map((one) => one.name.length));
-  const left = wide ? Math.min(Math.round(width * 0.45), 20 + Math.round(longest * CHARACTER)) : 12;
+  const left = wide ? Math.min(Math.round(width * 0.45), 24 + Math.round(longest * CHARACTER)) : 12;
   const most = Math.floor((wide ? left - 16 : width - 24) / CHARACTER);
   const line = wide ? row : 46;
   const height = 14 + chart.series.length * line + MARGIN.bottom;
@@ -216,7 +216,7 @@ function forest(chart, width) {
   chart.series.forEach((one, i) => {
     const [value, from, to] = one.points[0];
     const y = 10 + i * line + (wide ? row / 2 : 32);
-    const name = svg("text", wide ? { class: "row", x: left - 14, y: y + 4, "text-anchor": "end" } : { class: "row", x: left, y: y - 13 });
+    const name = svg("text", wide ? { class: "entry", x: left - 14, y: y + 4, "text-anchor": "end" } : { class: "entry", x: left, y: y - 13 });
     name.append(middle(one.name, most), svg("title", {}, one.name));
     const group = svg("g", { class: "series c0" });
     if (from !== null && from !== undefined)

@@ -14,8 +14,8 @@ from verikit.report.page import render
 from verikit.stats import mean_interval
 from verikit.verifier import unique_names
 
-PAIRED = ("score", "eval")
-"""Kinds whose runs can be of the same prompts."""
+PAIRED = "score"
+"""The kind whose runs are compared prompt by prompt here; `verikit compare` does it for eval runs, task by task."""
 
 
 def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
@@ -24,8 +24,9 @@ def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
     Raises:
         UsageError: a folder is no finished run, or the data is not what it was made from.
     """
-    runs = [collect(run, options or Options()) for path in paths for run in runs_in(path)]
-    for run, name in zip(runs, unique_names(run.name for run in runs), strict=True):
+    folders = [folder for path in paths for folder in runs_in(path)]
+    runs = [collect(folder, options or Options()) for folder in folders]
+    for run, name in zip(runs, unique_names(folder.resolve().name for folder in folders), strict=True):
         run.name = name
     mark_differences(runs)
     fit(runs)
@@ -59,12 +60,12 @@ def _differences(runs: Sequence[Run]) -> Table:
     rows: list[Sequence[Cell]] = []
     for run, means in zip(runs[1:], others, strict=True):
         shared = [means[id] - first[id] for id in means if id in first]
-        if run.kind in PAIRED and len(shared) > 1:
+        if run.kind == PAIRED and len(shared) > 1:
             found = mean_interval(shared)
             percent = all(-1 <= value <= 1 for value in shared)
             rows.append((run.name, Figure("", found.value, found.low, found.high, percent), len(shared)))
     note = "of a prompt's mean score, over the samples in this page; the interval is over prompts"
-    return Table(f"Less {runs[0].name}, paired by prompt", ("", "mean difference", "prompts"), rows, note)
+    return Table(f"Difference from {runs[0].name}, paired by prompt", ("", "mean difference", "prompts"), rows, note)
 
 
 def _means(run: Run) -> dict[str, float]:
@@ -87,7 +88,8 @@ def _settings(runs: Sequence[Run]) -> Table:
 def _flat(settings: Any, prefix: str = "") -> dict[str, str]:
     """Settings by dotted name, as text."""
     if not isinstance(settings, dict) or not settings:
-        return {prefix: "" if settings is None else str(settings)} if prefix else {}
+        told = ", ".join(map(str, settings)) if isinstance(settings, list) else str(settings)
+        return {prefix: "" if settings is None else told} if prefix else {}
     found: dict[str, str] = {}
     for name, value in settings.items():
         found |= _flat(value, f"{prefix}.{name}" if prefix else str(name))

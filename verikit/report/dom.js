@@ -20,6 +20,27 @@ function filled(node, attributes, children) {
   return node;
 }
 
+// Characters that are not seen, or turn the order of others around: a reader must see what was scored.
+
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+// In one line: each as a replacement character.
+function plainly(text) {
+  return text.replace(HIDDEN, "\ufffd");
+}
+
+// In a text: the character stays, kept from what is around it, under its code.
+function visible(text) {
+  const parts = [];
+  let from = 0;
+  for (const found of text.matchAll(HIDDEN)) {
+    const code = `U+${found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    parts.push(text.slice(from, found.index), el("span", { class: "code", "data-code": code }, found[0]));
+    from = found.index + found[0].length;
+  }
+  return [...parts, text.slice(from)];
+}
+
 // Numbers.
 
 const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });

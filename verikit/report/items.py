@@ -63,13 +63,19 @@ def spread(count: int, wanted: int) -> int:
     return max(1, -(-count // wanted))
 
 
+def shown(title: str, text: str) -> Text:
+    """A text as the page holds it at most."""
+    return cut(Text(title, text), LONGEST)
+
+
 def cut(text: Text, limit: int) -> Text:
-    """A text of at most so many characters: its beginning and its end."""
-    if len(text.head) <= limit:
+    """A text, cut before or not, of at most so many characters: its beginning and its end."""
+    whole = text.head + text.tail
+    if len(whole) <= limit:
         return text
     tail = limit // TAIL
-    head, end = text.head[: limit - tail], text.head[len(text.head) - tail :]
-    return replace(text, head=head, tail=end, omitted=len(text.head) - limit)
+    omitted = text.omitted + len(whole) - limit
+    return replace(text, head=whole[: limit - tail], tail=whole[len(whole) - tail :], omitted=omitted)
 
 
 def shortened(row: Row, most: int = EXTRACTED) -> dict[str, Any]:
@@ -87,13 +93,12 @@ def shortened(row: Row, most: int = EXTRACTED) -> dict[str, Any]:
 def fit(runs: Iterable[Run]) -> None:
     """Cut all texts so that the page stays within its budget; the same prompt counts once."""
     items = [item for run in runs for item in run.items]
-    lengths = [len(head) for head in {text.head for item in items for text in item.texts}]
+    lengths = {text.head: len(text.head) + len(text.tail) for item in items for text in item.texts}.values()
     limit = LONGEST
     while limit > SHORTEST and sum(min(length, limit) for length in lengths) > BUDGET:
         limit //= 2
     for item in items:
         item.texts = [cut(text, limit) for text in item.texts]
-        item.scores = {name: shortened(score) for name, score in item.scores.items()}
 
 
 def mark_differences(runs: Iterable[Run]) -> None:

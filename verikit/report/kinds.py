@@ -57,7 +57,9 @@ def collect(run: Path, options: Options) -> Run:
     collector: Collector = getattr(import_module(module), attribute)
     try:
         return collector(run, options)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except OSError as error:
+        raise UsageError(f"{error.filename or run}: {error.strerror}") from error
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
 
 
@@ -83,7 +85,7 @@ def read_json(run: Path, name: str) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a log; none if there is no such file.
+    """The rows of a log; none if there is no such file. A last line that is just being written is left for later.
 
     Raises:
         UsageError: a line is no JSON object.
@@ -92,6 +94,8 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         return
     with open(path, "rb") as stream:
         for number, data in enumerate(stream, 1):
+            if not data.endswith(b"\n"):
+                return
             try:
                 row = json.loads(data)
             except ValueError as error:

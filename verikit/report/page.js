@@ -11,7 +11,7 @@ function cell(value) {
     const range = interval(value.low, value.high, value.percent);
     return number(value.value, value.percent) + (range ? ` [${range}]` : "");
   }
-  return value;
+  return plainly(value);
 }
 
 function grid(table) {
@@ -31,7 +31,7 @@ function tableSection(table) {
 }
 
 function pairs(rows) {
-  return el("dl", { class: "facts" }, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  return el("dl", { class: "facts" }, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, plainly(value)))));
 }
 
 function headline(figures) {
@@ -45,7 +45,7 @@ function headline(figures) {
 }
 
 function notices(texts) {
-  const list = (some) => el("ul", {}, ...some.map((text) => el("li", {}, text)));
+  const list = (some) => el("ul", {}, ...some.map((text) => el("li", {}, plainly(text))));
   const rest = texts.slice(NOTICES);
   const more = rest.length ? el("details", {}, el("summary", {}, `${rest.length} more`), list(rest)) : null;
   return el("aside", { class: "notices", "aria-label": "Notices" }, list(texts.slice(0, NOTICES)), more);

@@ -41,11 +41,20 @@ def render(title: str, runs: Sequence[Run], together: Sequence[Mapping[str, Any]
         "POLICY": policy,
         "TITLE": html.escape(title),
         "STYLE": style,
-        "DATA": json.dumps(content, default=_slots, separators=(",", ":"), allow_nan=False).translate(_ESCAPED),
+        "DATA": _json(content).translate(_ESCAPED),
         "SCRIPT": script,
     }
     pieces = _asset("page.html").split("%%")
     return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces)).encode("utf-8", "replace")
+
+
+def _json(content: Any) -> str:
+    """JSON that browsers read; a number that is none, which only a foreign log or setting holds, becomes null."""
+    try:
+        return json.dumps(content, default=_slots, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        finite = json.loads(json.dumps(content, default=_slots), parse_constant=lambda name: None)
+        return json.dumps(finite, separators=(",", ":"))
 
 
 class _Strings:

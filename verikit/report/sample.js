@@ -8,7 +8,7 @@ function sample(data, rows, row, query, open) {
   const { item } = row;
   const run = data.runs[row.run];
   const head = el("header", {},
-    el("h3", {}, el("bdi", {}, item.id), el("span", { class: "label" }, item.label)),
+    el("h3", {}, el("bdi", {}, plainly(item.id)), el("span", { class: "label" }, item.label)),
     el("span", { class: `verdict ${verdictOf(item)}` }, item.verdict + (item.value === null || item.verdict === String(item.value) ? "" : ` \u00b7 ${digits(item.value)}`)));
   const others = rows.filter((other) => other.item.id === item.id && data.runs[other.run].kind === run.kind);
   const facts = [...item.facts];
@@ -47,17 +47,17 @@ function textSection(title, head, tail, omitted, query) {
 }
 
 function marked(text, query) {
-  if (!query) return [text];
+  if (!query) return visible(text);
   const parts = [];
   const lower = text.toLowerCase();
   const needle = query.toLowerCase();
-  if (lower.length !== text.length) return [text];
+  if (lower.length !== text.length) return visible(text);
   let from = 0;
   for (let at = lower.indexOf(needle); at >= 0 && parts.length < 2000; at = lower.indexOf(needle, from)) {
-    parts.push(text.slice(from, at), el("mark", {}, text.slice(at, at + needle.length)));
+    parts.push(...visible(text.slice(from, at)), el("mark", {}, ...visible(text.slice(at, at + needle.length))));
     from = at + needle.length;
   }
-  return [...parts, text.slice(from)];
+  return [...parts, ...visible(text.slice(from))];
 }
 
 function scoreTable(scores) {
@@ -79,8 +79,8 @@ function scoreRows(name, score, depth) {
   const row = el("tr", {},
     el("th", { scope: "row", class: `depth-${Math.min(depth, 4)}` }, name),
     el("td", { class: `number ${state}` }, score.value === null ? score.status : digits(score.value)),
-    el("td", { class: "extracted" }, el("bdi", {}, score.answer ?? "")),
-    el("td", {}, el("bdi", {}, score.reason ?? "")));
+    el("td", { class: "extracted" }, el("bdi", {}, ...visible(score.answer ?? ""))),
+    el("td", {}, el("bdi", {}, ...visible(score.reason ?? ""))));
   return [row, ...Object.entries(score.parts ?? {}).flatMap(([inner, part]) => scoreRows(inner, part, depth + 1))];
 }
 
@@ -106,7 +106,7 @@ function stepList(size, sets, said) {
   const rows = Array.from({ length: size }, (_, i) => el("li", { class: firsts.includes(i) ? "first" : null },
     el("span", { class: "place" }, String(i + 1)),
     el("div", { class: "meters" }, ...sets.map(([name, some], set) => meter(sets.length > 1 ? name : "", some[i], i === firsts[set]))),
-    el("div", { class: "said" }, said[i] ? el("p", { dir: "auto" }, said[i]) : null, ...sets.flatMap(([name, some]) => remarks(sets.length > 1 ? `${name}: ` : "", some[i], said[i])))));
+    el("div", { class: "said" }, said[i] ? el("p", { dir: "auto" }, ...visible(said[i])) : null, ...sets.flatMap(([name, some]) => remarks(sets.length > 1 ? `${name}: ` : "", some[i], said[i])))));
   const title = sets.length > 1 ? many(size, "step") : `${many(size, "step")}, scored by ${sets[0][0]}`;
   return el("section", { class: "steps" }, el("h4", {}, title), el("ol", {}, ...rows));
 }
@@ -122,7 +122,7 @@ function meter(name, step, first) {
 
 function remarks(name, step, said) {
   return [
-    step.answer && step.answer !== said ? el("p", { dir: "auto" }, step.answer) : null,
-    step.reason ? el("p", { class: "note", dir: "auto" }, name + step.reason) : null,
+    step.answer && step.answer !== said ? el("p", { dir: "auto" }, ...visible(step.answer)) : null,
+    step.reason ? el("p", { class: "note", dir: "auto" }, ...visible(name + step.reason)) : null,
   ];
 }

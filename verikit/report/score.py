@@ -12,9 +12,9 @@ from typing import Any
 from verikit.errors import UsageError
 from verikit.readers import Reader
 from verikit.report.curves import estimate, histogram, over_k
-from verikit.report.items import conversation, disagree, lengths, spread, verdict_of
+from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
-from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Figure, Item, Options, Run, Table, Text
+from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Figure, Item, Options, Run, Table
 from verikit.report.seen import Seen
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
@@ -50,11 +50,11 @@ def collect(run: Path, options: Options) -> Run:
     selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
     asked = _groups(source, plan)
     for number, (line, rows) in enumerate(groupby(read_rows(run / SCORES), key=itemgetter("line"))):
-        scores = list(rows)
-        seen.add(scores)
+        candidates = list(rows)
+        seen.add(candidates)
         if number % every == 0:
             group = next((group for at, group in asked if at == line), None)
-            page.items += _items(scores, group, selected.get(line))
+            page.items += _items(candidates, group, selected.get(line))
     if every > 1:
         page.notices.append(
             f"the samples below are those of every {every}th prompt, {len(page.items):,} of "
@@ -130,19 +130,19 @@ def _bad_rows(run: Path) -> Iterator[Table]:
         yield Table("Rows that could not be read", ("line", "field", "problem"), rows[:BAD_ROWS], note)
 
 
-def _items(scores: Sequence[Row], group: Group | None, selected: int | None) -> Iterator[Item]:
-    for row in scores:
-        score = {key: value for key, value in row.items() if key not in ("id", "line", "index", "by")}
+def _items(rows: Sequence[Row], group: Group | None, selected: int | None) -> Iterator[Item]:
+    for row in rows:
+        score = shortened({key: value for key, value in row.items() if key not in ("id", "line", "index", "by")})
         tags = [verdict_of(row["value"])]
         tags += [DISAGREE] * disagree(row) + [SELECTED] * (row["index"] == selected)
-        shown = {"score": score} | ({RANKED_BY: row["by"]} if "by" in row else {})
+        scores = {"score": score} | ({RANKED_BY: shortened(row["by"])} if "by" in row else {})
         verdict = row["status"] if row["value"] is None else tags[0]
-        label = f"#{row['index']}" if len(scores) > 1 else ""
-        item = Item(row["id"], label, tags, row["value"], verdict, 0, scores=shown)
+        label = f"#{row['index']}" if len(rows) > 1 else ""
+        item = Item(row["id"], label, tags, row["value"], verdict, 0, scores=scores)
         if group is not None:
             completion = group.completions[row["index"]]
             item.length = len(completion)
-            item.texts = [Text("Prompt", conversation(group.prompt)), Text("Candidate", completion)]
+            item.texts = [shown("Prompt", conversation(group.prompt)), shown("Candidate", completion)]
             if gold := accepted(group.answer):
                 item.facts = [("gold answer", " or ".join(gold))]
         yield item

@@ -18,6 +18,9 @@ Row = Mapping[str, Any]
 VERIFIERS = 8
 """Verifiers that are compared with each other, at most."""
 REASONS = 10
+LONGEST_REASON = 200
+DISTINCT = 10_000
+"""Different reasons that are counted."""
 
 
 class Seen:
@@ -45,11 +48,15 @@ class Seen:
                 if "steps" in part:
                     self.steps.setdefault(name, StepMeans()).add(part["steps"], right)
             if not right:
-                self._reasons.update(_why(row))
+                self._reasons.update(reason for reason in _why(row) if self._is_counted(reason))
         if len(known) > 1:
             self.prompts["prompts"].append(sum(row["value"] >= PASS_MARK for row in known) / len(known))
         for row in rows:
             self._compare(row)
+
+    def _is_counted(self, reason: str) -> bool:
+        """Whether a reason is; a run in which each has its own must not fill the memory with them."""
+        return len(self._reasons) < DISTINCT or reason in self._reasons
 
     def _compare(self, row: Row) -> None:
         found = dict(leaves(row))
@@ -60,8 +67,8 @@ class Seen:
             else:
                 mean.add(part["value"])
                 right.add(part["value"] >= PASS_MARK)
-        scored = [(name, part["value"] >= PASS_MARK) for name, part in found.items() if part["value"] is not None]
-        for (a, first), (b, second) in combinations(scored[:VERIFIERS], 2):
+        known = [(name, part["value"] >= PASS_MARK) for name, part in found.items() if part["value"] is not None]
+        for (a, first), (b, second) in combinations(known[:VERIFIERS], 2):
             self._pairs.setdefault((a, b), Counter())[first, second] += 1
 
     def tables(self) -> Iterator[Table]:
@@ -89,7 +96,7 @@ def _why(row: Row) -> Iterator[str]:
     wrong = [(name, part) for name, part in leaves(row) if part["value"] is not None and part["value"] < PASS_MARK]
     for name, part in wrong or [("", row)]:
         if reason := part.get("reason", ""):
-            yield f"{name}: {reason}" if name else reason
+            yield (f"{name}: {reason}" if name else reason)[:LONGEST_REASON]
 
 
 def _part(name: str, mean: Mean, right: Mean, unscored: Counter[str]) -> tuple[str | int, ...]:

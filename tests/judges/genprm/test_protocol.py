@@ -43,7 +43,7 @@ def test_G5_analysis_code_output_and_judgement_follow_the_protocol_to_the_letter
     ]
     assert [request.stop for request in engine.requests[:3]] == [("</analyze>\n",)] + [("\n```\n", "</output>\n")] * 2
     assert {(one.temperature, one.top_p) for one in engine.requests} == {(0.6, 0.95)}
-    assert [one.logprobs for one in engine.requests] == [None, 20, 20] * 2  # an analysis holds no verdict
+    assert [one.logprobs for one in engine.requests] == [None, None, 20] * 2  # where a verdict is to be expected
     assert len({request.seed for request in engine.requests}) == 6
 
 
@@ -92,6 +92,18 @@ def test_G5_a_judgement_cut_at_the_limit_counts_if_it_is_whole():
         return output(JUDGED, finish="length") if "[Code Output]" in turn else CAREFUL(turn, paragraph, request)
 
     assert review(rule)[0].paths[0].steps[0].how == "verified"
+
+
+def test_G5_a_judgement_without_code_is_asked_for_again_with_log_probabilities():
+    def rule(turn, paragraph, request):
+        if turn.endswith("```python\n"):
+            return output("```\n" + JUDGED, tokens=None if request.logprobs else [])
+        return CAREFUL(turn, paragraph, request)
+
+    found, engine = review(rule)
+    assert [request.logprobs for request in engine.requests] == [None, None, 20]
+    assert engine.requests[1].seed == engine.requests[2].seed
+    assert found.paths[0].steps[0].reward == pytest.approx(2 / 3)
 
 
 def test_G5_a_judgement_inside_code_is_code():
