@@ -25,7 +25,7 @@ from verikit.verifier import describe
 MAX_TOKENS = 2048
 """Tokens of a reply where the task names no number."""
 LENGTHS = ("max_gen_toks", "max_tokens", "max_new_tokens")
-KNOWN = {"until", *LENGTHS, "temperature", "top_p", "do_sample", "seed", "rollout", "k", "searches"}
+KNOWN = {"until", *LENGTHS, "temperature", "top_p", "do_sample", "seed", "rollout", "k", "searches", "by_turns"}
 Told = Callable[[int, int], None]
 """Is told how many of how many requests are done."""
 

@@ -31,7 +31,8 @@ class Ask:
     request: Request
     """How to sample it; a conversation where the run asks in conversations."""
     settings: Mapping[str, Any]
-    """The task's other generation settings: `k` and `searches` bound a search."""
+    """The task's other generation settings: `k` and `searches` bound a search; `by_turns` shows evidence as the user's
+    next message, for chat servers that can't go on within the assistant's."""
 
 
 def turns(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
@@ -82,7 +83,8 @@ def searched(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[
         search_messages(ask.doc["question"]) if ask.request.kind == "chat" else search_prompt(ask.doc["question"])
         for ask in asks
     ]
-    rollouts = search(engine, retriever, prompts, limits=_limits(asks[0]), seeds=_seeds(asks))
+    by_turns = asks[0].request.kind == "chat" and bool(asks[0].settings.get("by_turns"))
+    rollouts = search(engine, retriever, prompts, limits=_limits(asks[0]), seeds=_seeds(asks), turns=by_turns)
     return list(map(_reply, rollouts))
 
 

@@ -8,7 +8,7 @@ pytest.importorskip("lm_eval")
 from lm_eval.tasks import TaskManager
 
 from tests.evals.scripted import MATH, ROWS, Scripted, down, write
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import EngineError, SchemaError, UsageError
 from verikit.evals import TASKS
 from verikit.evals.data import EmptySplit
 from verikit.evals.lm import EngineLM
@@ -252,6 +252,22 @@ def test_multi_hop_questions_run_closed_book_with_one_retrieval_and_searching(tm
     assert found["unscored"]["em_r1_searcher"] == 2
     with pytest.raises(UsageError, match="retrieves passages"):
         run(tmp_path, "hotpotqa_search", [{**row[0], "_id": "other"}], Scripted(answer))
+
+
+def test_a_server_that_only_answers_users_can_search_by_turns(tmp_path):
+    def answer(request):
+        if request.continues:
+            return EngineError("only vLLM continues a turn of the assistant's")
+        if "Foxes" in request.prompt[-1]["content"]:
+            return "<answer>brown fox</answer>"
+        return "<|begin_of_query|> dog "
+
+    for gen, value in (({}, None), ({"by_turns": True}, 1.0)):
+        folder = tmp_path / str(bool(gen))
+        folder.mkdir()
+        settings = {"retriever": Passages(), "chat": True, "generation": gen}
+        found = only(run(folder, "hotpotqa_search", ROWS["hotpotqa"], Scripted(answer), **settings))
+        assert found["metrics"].get("em_r1_searcher", {}).get("value") == value
 
 
 def test_a_name_that_is_none_is_refused_with_the_names_near_it():
