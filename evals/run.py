@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ from verikit.evals.summary import summarize
 from verikit.scoring.folder import Folder
 from verikit.scoring.rows import encode
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 Note = Callable[[str], None]
 
 
@@ -165,7 +167,8 @@ def identity(model: str, lm: LM) -> str:
 
 def fingerprint(model: str, task: ConfigurableTask, settings: Settings) -> str:
     """16 hex digits of all that decides a task's results, its documents included."""
-    content = hashlib.sha256(encode([model, settings.model_dump(), task.dump_config()]).encode("utf-8", "replace"))
+    told = _ADDRESS.sub("", encode([model, settings.model_dump(), task.dump_config()]))
+    content = hashlib.sha256(told.encode("utf-8", "replace"))
     for doc in task.eval_docs:
         content.update(encode(doc).encode("utf-8", "replace"))
     return content.hexdigest()[:16]

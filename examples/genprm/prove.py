@@ -110,7 +110,8 @@ class Case:
         if kind == "first":
             return answers[0]
         if kind in ("majority", "weighted"):
-            select = (Majority if kind == "majority" else Weighted)(Answer().equal)
+            equal = Answer().equal
+            select = Majority(equal) if kind == "majority" else Weighted(equal, weights="raw")
             return answers[select.select(group, given)[0]]
         return answers[max(range(len(given)), key=lambda at: given[at].value or 0.0)]
 

@@ -16,8 +16,8 @@ from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.types import Message, Sample, Score
 
 Kind = Literal["token", "sequence", "tag"]
-"""`token`: a token classifier read at each step's last token (TRL's PRMTrainer, Qwen2.5-Math-PRM). `sequence`: a
-sequence classifier asked about each prefix. `tag`: a causal model's next token behind each step (Math-Shepherd)."""
+"""`token`: a token classifier read at each step's last token (TRL's PRMTrainer). `sequence`: a sequence classifier
+asked about each prefix. `tag`: a causal model's next token behind each step (Math-Shepherd)."""
 _CLASSES: dict[Kind, str] = {
     "token": "AutoModelForTokenClassification",
     "sequence": "AutoModelForSequenceClassification",
@@ -149,7 +149,7 @@ def _load(path: str, kind: Kind, device: str) -> tuple[Any, Any]:
 
     Raises:
         MissingExtra: torch or transformers is not installed.
-        SpecError: there is no such model.
+        SpecError: there is no such model, or it is of another kind.
     """
     try:
         import torch
@@ -158,7 +158,12 @@ def _load(path: str, kind: Kind, device: str) -> tuple[Any, Any]:
         raise MissingExtra(f"prm({path!r})", "hf") from None
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path)
-        model = getattr(transformers, _CLASSES[kind]).from_pretrained(path)
+        model, loading = getattr(transformers, _CLASSES[kind]).from_pretrained(path, output_loading_info=True)
     except (OSError, ValueError) as error:
         raise SpecError(f"can't load {path}: {' '.join(str(error).split())[:300]}") from None
+    if missing := sorted(loading["missing_keys"]):
+        raise SpecError(
+            f"{path} has no weights for {missing[0]}: it is no {kind} classifier of transformers",
+            hint="a head that was never trained would give random rewards; is it another kind?",
+        )
     return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval(), tokenizer

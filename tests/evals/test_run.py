@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -140,6 +142,20 @@ def test_a_prompt_that_cant_be_read_back_and_a_row_without_outputs_are_named(tmp
         "do_sample": True,
     }
     assert read_options(('until=["Q:","A:"]',)) == {"until": ["Q:", "A:"]}
+
+
+def test_another_process_knows_a_done_task_by_the_same_fingerprint(tmp_path):
+    tasks = ("hotpotqa", "processbench_math", "alpaca")
+    data = {f"verikit_{task}": write(tmp_path / f"{task}.jsonl", ROWS[task]) for task in tasks}
+    code = (
+        "from verikit.evals.loading import Settings, build; from verikit.evals.run import fingerprint\n"
+        f"settings = Settings(data={data!r}, judge='exact')\n"
+        f"print([fingerprint('m', build(name, settings), settings) for name in {list(data)!r}])"
+    )
+    python = [sys.executable, "-c", code]
+    found = [subprocess.run(python, check=True, capture_output=True, text=True).stdout for _ in range(2)]
+    assert found[0] == found[1]
+    assert len(set(found[0].split())) == len(tasks)
 
 
 def test_what_failed_is_asked_again_by_the_same_command(tmp_path):

@@ -87,6 +87,14 @@ def test_a_saved_classifier_loads_by_its_spec(tmp_path):
         verikit.load(f"prm('{tmp_path}/none')").score_steps([], [])
 
 
+def test_a_model_without_a_trained_head_is_refused(tmp_path):
+    made("CausalLM").save_pretrained(tmp_path)
+    tiny.tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(SpecError, match="no token classifier"):
+        Classifier(str(tmp_path)).score(SAMPLES[:1])
+    assert Classifier(str(tmp_path), "tag", right="+").score(SAMPLES[:1])[0].status == "ok"
+
+
 @pytest.mark.parametrize("options", [{"kind": "regression"}, {"right": "+"}, {"kind": "tag"}])
 def test_options_that_mean_nothing_are_refused(options):
     with pytest.raises(ConfigError):
