@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,13 @@ def command(*arguments: object) -> list[str]:
 
 def start(folder: Path, *arguments: object) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
-    # A session of its own, as a terminal's foreground job: an interrupt goes to the workers too.
+    # A session of its own, as a terminal's foreground job: an interrupt goes to the workers too. A background job of a
+    # shell has interrupts ignored, and would hand that on.
+    heeding = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     return subprocess.Popen(
-        command(*arguments), cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True
-    )
+        command(*arguments), cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True,
+        preexec_fn=heeding,
+    )  # fmt: skip
 
 
 def until(true: Callable[[], object], what: str) -> None:
