@@ -57,7 +57,7 @@ def wheel_of(sdist, folder):
     with tarfile.open(sdist) as archive:
         names = archive.getnames()
         assert len(names) == len(set(names))
-        archive.extractall(folder / "source", filter="data")
+        archive.extractall(folder / "source", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     [tree] = (folder / "source").iterdir()
     assert (tree / "LICENSE").is_file()
     [wheel] = build(tree, folder / "rebuilt", "--wheel")

@@ -14,10 +14,10 @@ from verikit.errors import SchemaError
 CHUNK = 2**16
 Items = Iterator[tuple[int, bytes | SchemaError]]
 
-_STRING = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_STRING = rb'[^"\\]*(?:\\.[^"\\]*)*'
 _REST_OF_STRING = re.compile(_STRING, re.DOTALL)
-_BETWEEN_ITEMS = re.compile(rb'(?:[^"\[\]{},]++|"%b")*+' % _STRING, re.DOTALL)  # whole strings included
-_WITHIN_ITEM = re.compile(rb'(?:[^"\[\]{}]++|"%b")*+' % _STRING, re.DOTALL)
+_BETWEEN_ITEMS = re.compile(rb'(?:[^"\[\]{},]+|"%b")*' % _STRING, re.DOTALL)  # whole strings included
+_WITHIN_ITEM = re.compile(rb'(?:[^"\[\]{}]+|"%b")*' % _STRING, re.DOTALL)
 
 
 def items(read: Callable[[int], bytes], cap: int) -> Items:
