@@ -140,7 +140,8 @@ def _items(rows: Sequence[Row], group: Group | None, selected: int | None) -> It
         label = f"#{row['index']}" if len(rows) > 1 else ""
         item = Item(row["id"], label, tags, row["value"], verdict, 0, scores=scores)
         if group is not None:
-            completion = group.completions[row["index"]]
+            index: int = row["index"]
+            completion = group.completions[index]
             item.length = len(completion)
             item.texts = [shown("Prompt", conversation(group.prompt)), shown("Candidate", completion)]
             if gold := accepted(group.answer):

@@ -161,10 +161,12 @@ class Sampler:
     def _uniforms(self) -> Tensor:
         """Return this step's random numbers (rows, 1); made for many steps at once."""
         place = self._step % AHEAD
-        if place == 0 or self._ahead is None:
+        ahead = self._ahead
+        if place == 0 or ahead is None:
             first = self._step - place
-            self._ahead = uniforms(self._keys[:, None], torch.arange(first, first + AHEAD, device=self._keys.device))
-        return self._ahead[:, place, None]
+            ahead = uniforms(self._keys[:, None], torch.arange(first, first + AHEAD, device=self._keys.device))
+            self._ahead = ahead
+        return ahead[:, place, None]
 
     def _keep(self, tokens: list[int], chosen: list[float], logprobs: Tensor) -> None:
         tops = logprobs.topk(min(self._top_k, logprobs.shape[-1])) if self._top_k else None
