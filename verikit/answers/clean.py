@@ -108,6 +108,8 @@ def same_but_spacing(a: str, b: str) -> bool:
     """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
     if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
         return False
+    if a.isalnum() and b.isalnum():
+        return a == b  # nothing there but letters and digits
     if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
         return False
     squeezed = _SPACING.sub("", a.replace("dfrac", "frac"))

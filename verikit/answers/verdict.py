@@ -69,6 +69,8 @@ class Gold(NamedTuple):
     tree: Node | None = None
     letter: str = ""
     problem: str = ""
+    numeral: bool = False
+    """Whether it is a number in digits, which has no second reading."""
 
 
 class Reading(NamedTuple):
@@ -105,6 +107,8 @@ def _gold(gold: str) -> Gold:
     text = gold.strip()
     if not text:
         return Gold(gold, "text", problem="the gold is empty")
+    if _NUMERAL.fullmatch(text):
+        return Gold(text, "math", read(text).tree, numeral=True)
     if len(text) > MAX_CHARS:
         return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):
@@ -278,6 +282,12 @@ def _judge(
         return Verdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
+    if gold.numeral and form not in _UNMARKED and _NUMERAL.fullmatch(text):
+        answer = read(text).tree
+        assert gold.tree is not None
+        assert answer is not None
+        match = compare(gold.tree, answer, policy)
+        return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, gold.tree, answer)
     if choices.several_letters(gold.text) and choices.several_letters(gold.text) == choices.several_letters(text):
         return Verdict("equal", "same option letters", "letters", text, form, gold.text)
     if gold.tree is None:
@@ -292,7 +302,7 @@ def _judge(
             note = note or reading.problem
             continue
         match = _trees(gold, piece, reading.tree, policy, tail)
-        if match and form in ("whole text", "last line") and _quoted(found.text, question):
+        if match and form in _UNMARKED and _quoted(found.text, question):
             match = different("quoted from the question")
         return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
     match = different("")
@@ -302,6 +312,8 @@ def _judge(
     return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
 
 
+_NUMERAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
+_UNMARKED = ("whole text", "last line")
 _FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 _EDGES = re.compile(r"^[\s*]+|[\s*]+$")
 _DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")

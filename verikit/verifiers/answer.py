@@ -121,9 +121,7 @@ class Answer(Verifier):
         return self._score(verdict, time.perf_counter() - start)
 
     def _score(self, verdict: Verdict, seconds: float) -> Score:
-        reason = f"{verdict.outcome}: {verdict.rule}"
-        if places := ", ".join(part for part in (verdict.stage, verdict.form) if part):
-            reason += f" ({places})"
+        reason = _reason(verdict.outcome, verdict.rule, verdict.stage, verdict.form)
         if verdict.outcome == "bad gold":
             return Score.error(reason, answer=verdict.extracted, seconds=seconds)
         if verdict.outcome == "undecided" and self.undecided == "abstain":
@@ -162,6 +160,12 @@ class Math(Answer):
         if golds and not kept:
             return Score.abstained("the gold is no mathematics")
         return super()._one(replace(sample, answer=kept))
+
+
+@lru_cache(maxsize=512)
+def _reason(outcome: str, rule: str, stage: str, form: str) -> str:
+    places = ", ".join(part for part in (stage, form) if part)
+    return f"{outcome}: {rule} ({places})" if places else f"{outcome}: {rule}"
 
 
 def _golds(sample: Sample) -> list[str]:
