@@ -10,9 +10,11 @@ from verikit.cli import COMMANDS, cli, doctor
 from verikit.errors import SpecError, VerikitError
 from verikit.registry import registered
 
+VERIKIT = [sys.executable, "-m", "verikit"]
+
 
 def run(*args):
-    return subprocess.run([sys.executable, "-m", "verikit", *args], capture_output=True, text=True, check=False)
+    return subprocess.run([*VERIKIT, *args], capture_output=True, text=True, check=False)
 
 
 def test_help_lists_every_command_of_the_table():
@@ -118,3 +120,20 @@ def test_doctor_gives_the_line_that_adds_what_is_missing(monkeypatch):
     assert (found[""]["missing"], found[""]["fix"]) == (["sympy"], "pip install verikit")
     text = CliRunner().invoke(cli, ["doctor"]).output
     assert "missing pyarrow: pip install 'verikit[parquet]'" in text
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["explain", "--completion", "5", "--answer", "5"]])
+def test_a_full_disk_behind_stdout_is_an_error_of_one_line(arguments):
+    with open("/dev/full", "w") as nowhere:
+        done = subprocess.run([*VERIKIT, *arguments], stdout=nowhere, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "can't write the results out: No space left" in done.stderr
+
+
+def test_a_closed_stdout_or_stdin_is_no_crash():
+    silent = subprocess.run(["sh", "-c", '"$@" >&-', "", *VERIKIT, "list"], stderr=subprocess.PIPE)
+    assert (silent.returncode, silent.stderr) == (0, b"")
+    command = [*VERIKIT, "score", "-", "-o", "-"]
+    closed = subprocess.run(["sh", "-c", '"$@" <&-', "", *command], capture_output=True, text=True)
+    assert closed.returncode == 2
+    assert "stdin is closed" in closed.stderr

@@ -30,7 +30,11 @@ the machine.
 
 from __future__ import annotations
 
+from errno import EDQUOT, EFBIG, ENOSPC
 from os import PathLike
+
+DISK_FULL = (ENOSPC, EDQUOT, EFBIG)
+"""The `errno` of an OSError that says so."""
 
 
 class VerikitError(Exception):

@@ -37,6 +37,8 @@ _OTHER = {
 def opened(path: str) -> Iterator[io.BufferedReader]:
     """Open a file, or stdin for `"-"` (which stays open), as a stream that can be peeked into."""
     if path == "-":
+        if sys.stdin is None:
+            raise UsageError("stdin is closed", hint="give a file, or pipe one in")
         stdin = sys.stdin.buffer
         yield stdin if isinstance(stdin, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stdin))
         return
