@@ -137,3 +137,21 @@ def test_a_closed_stdout_or_stdin_is_no_crash():
     closed = subprocess.run(["sh", "-c", '"$@" <&-', "", *command], capture_output=True, text=True)
     assert closed.returncode == 2
     assert "stdin is closed" in closed.stderr
+
+
+def test_doctor_names_each_row_of_a_file_that_cant_be_used_by_line_and_field(tmp_path):
+    rows = [
+        '{"prompt": "?", "completions": ["5"], "answer": "5"}',
+        '{"prompt": "?", "completions": [{"text": null}], "answer": "5"}',
+        '{"id": "x", "prompt": "?", "completions": ["5"], "answer": null}',
+        '{"prompt": "?", "completions": ["5"]',
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    done = run("doctor", "--data", str(tmp_path / "rows.jsonl"))
+    second, third, fourth, last = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert second.startswith("line 2: field 'completions[0]': no text in it: an object with the keys 'text' (text goes")
+    assert third.startswith("id x: ")
+    assert fourth.startswith("line 4: not JSON")
+    assert last == "1 rows are good, 3 are not (read as verikit)"
+    assert "()" not in done.stdout

@@ -45,6 +45,11 @@ class VerikitError(Exception):
         self.hint = hint
 
 
+def with_hint(problem: str, hint: str) -> str:
+    """A problem and what to do about it, on one line."""
+    return f"{problem} ({hint})" if hint else problem
+
+
 class UsageError(VerikitError):
     """The caller must change something: a flag, a file, a value."""
 

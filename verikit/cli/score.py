@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from verikit.errors import SchemaError
+from verikit.errors import SchemaError, with_hint
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import read_rows
@@ -163,7 +163,7 @@ def _tell_bad_rows(file: str, errors: Path, count: int) -> None:
     """Print the first rows that could not be read, as file:line: field: problem."""
     for row in islice(read_rows(errors), SHOWN):
         error = SchemaError(row["error"], file=file, line=row["line"], field=row["field"])
-        click.echo(printable(f"{error} ({row['hint']})" if row["hint"] else str(error)), err=True)
+        click.echo(printable(with_hint(str(error), row["hint"])), err=True)
     if count > SHOWN:
         click.echo(f"and {count - SHOWN:,} more bad rows, in {errors.name}", err=True)
 
