@@ -58,7 +58,7 @@ class Verifier(ABC):
     @property
     def fingerprint(self) -> str:
         """16 hex digits that change when anything that decides the scores changes."""
-        return hashlib.sha256(_ADDRESS.sub("", repr(self)).encode()).hexdigest()[:16]
+        return hashlib.sha256(_ADDRESS.sub("", repr(self)).encode(errors="replace")).hexdigest()[:16]
 
     def __repr__(self) -> str:
         """Class and public attributes; a subclass with private ones that matter says more."""
