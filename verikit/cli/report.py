@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from verikit.errors import UsageError, VerikitError
 from verikit.report import SAMPLES, Options
 from verikit.report import report as page
-from verikit.report.kinds import read_json
+from verikit.report.kinds import Unfinished, read_json, runs_in
 from verikit.scoring.show import show
 
 
@@ -38,7 +40,7 @@ def report(runs: tuple[Path, ...], html: Path | None, data: tuple[str, ...], sam
     if html is not None:
         _write(html, page(runs, Options(data, samples)))
         return
-    found = {str(run): (read_json(run, "summary.json"), read_json(run, "config.json")) for run in runs}
+    found = dict(_summaries(runs))
     if as_json:
         click.echo(json.dumps({name: summary for name, (summary, _) in found.items()}, indent=2, ensure_ascii=False))
         return
@@ -47,6 +49,18 @@ def report(runs: tuple[Path, ...], html: Path | None, data: tuple[str, ...], sam
             raise UsageError(f"{name} is no score run", hint="--html OUT.html shows every kind, --json its figures")
         click.secho(name, dim=True)
         click.echo("\n".join(show(summary, config)))
+
+
+def _summaries(paths: Sequence[Path]) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Summary and configuration of each run, by its folder; in a folder of runs, unfinished ones are named instead."""
+    for path in paths:
+        for run in runs_in(path):
+            try:
+                yield str(run), (read_json(run, "summary.json"), read_json(run, "config.json"))
+            except Unfinished as error:
+                if run == path:
+                    raise
+                click.echo(error, err=True)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -14,6 +14,10 @@ from verikit.report.model import Options, Run
 Collector = Callable[[Path, Options], Run]
 
 
+class Unfinished(UsageError):
+    """A run that goes on, or was interrupted."""
+
+
 class Kind(NamedTuple):
     """One kind of run."""
 
@@ -67,15 +71,16 @@ def read_json(run: Path, name: str) -> Any:
     """A JSON file of a run's folder.
 
     Raises:
-        UsageError: there is no such file, or it can't be read; says whether the run is unfinished.
+        Unfinished: there is no such file yet.
+        UsageError: it can't be read, or the folder is no run's.
     """
     try:
         return json.loads((run / name).read_bytes())
     except FileNotFoundError:
-        unfinished = (run / "config.json").exists()
-        problem = "the run is not finished" if unfinished else "no run's folder"
-        hint = "run the same `verikit score` again: it goes on where it stopped" if unfinished else "give -o's folder"
-        raise UsageError(f"{run}: {problem}", hint=hint) from None
+        if (run / "config.json").exists():
+            hint = "run the same `verikit score` again: it goes on where it stopped"
+            raise Unfinished(f"{run}: the run is not finished", hint=hint) from None
+        raise UsageError(f"{run}: no run's folder", hint="give -o's folder") from None
     except NotADirectoryError:
         raise UsageError(f"{run} is a file", hint="give a run's folder: score's -o") from None
     except OSError as error:
