@@ -337,8 +337,10 @@ def test_a_call_that_does_not_fit_is_told_in_words_of_options(spec, problem, hin
     ("spec", "problem", "hint"),
     [
         ("exact(", r"'\(' was never closed at character 6$", "0.9"),
-        ("rewards.toml", "is a file", "rewards.toml#NAME"),
-        ("style.py", "is a file", "style.py:NAME"),
+        ("rewards.toml", "does not name what rewards.toml holds", "rewards.toml#NAME"),
+        ("rewards.toml#a b", "does not name", "rewards.toml#NAME"),
+        ("style.py", "does not name", "style.py:NAME"),
+        ("style.py:a-b", "does not name", "style.py:NAME"),
         ("exact - boxed", r"only names, calls, literals, \* and \+", "a + -1*b"),
         ("tags()", "needs the names of its tags", "tags('think'"),
         ("answer(policy='lax')", "policy: strictness must be one of strict, lenient", ""),

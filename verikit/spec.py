@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
+_FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
 _MAX_LENGTH = 10_000
 _BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
 _IMPORTING = threading.RLock()
@@ -65,9 +66,9 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str]) -> Any:
         return _from_toml(Path(match["file"]), match["name"], kind)
     if match := _OBJECT.fullmatch(text):
         return _from_python(match["module"], match["attr"])
-    if text.endswith((".py", ".toml")):
-        part = ":NAME" if text.endswith(".py") else "#NAME"
-        raise SpecError(f"{text!r} is a file; which of what it holds?", hint=f"{text}{part}")
+    if match := _FILE.match(text):
+        file, part = match[0], ":NAME" if match[1] == "py" else "#NAME"
+        raise SpecError(f"{text!r} does not name what {file} holds", hint=f"{file}{part}")
     try:
         with _WARNINGS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of patterns such as regex('\d+'), which are right here
@@ -113,9 +114,8 @@ class _Reader:
                 return {
                     k.value: self.value(v) for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant)
                 }
-        raise self._refuse(
-            node, "only names, calls, literals, * and + are allowed", "a - b is a + -1*b; `verikit list`"
-        )
+        hint = "a - b is written a + -1*b" if isinstance(node, ast.BinOp) else "`verikit list`"
+        raise self._refuse(node, "only names, calls, literals, * and + are allowed in a spec", hint)
 
     def _named(self, node: ast.expr, name: str) -> Any:
         if name in self.scope:
