@@ -123,6 +123,20 @@ def test_a_folder_of_runs_is_shown_without_those_that_are_not_finished(two, veri
         assert "finished" in capsys.readouterr().err
 
 
+def test_the_terminal_shows_the_score_runs_of_a_folder_and_names_the_others(two, verikit, tmp_path, capsys):
+    other = tmp_path / "tasks"
+    other.mkdir()
+    (other / "results.json").write_text("{}")
+    (other / "config.json").write_text("{}")
+    capsys.readouterr()
+    assert verikit("report", tmp_path) == 0
+    told = capsys.readouterr()
+    assert told.out.count("12 prompts, 96 candidates") == 2
+    assert "tasks is a run of `verikit eval` (--html" in told.err
+    assert verikit("report", other) == 2
+    assert "is a run of `verikit eval`" in capsys.readouterr().err
+
+
 def test_the_python_of_the_docs_runs(verikit, tmp_path):
     verikit("score", CANDIDATES, "-v", "answer", "-q")
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/report.md").read_text("utf-8"), re.DOTALL)

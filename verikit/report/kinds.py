@@ -38,12 +38,13 @@ KINDS = (
 
 def runs_in(path: Path) -> list[Path]:
     """The folder itself, or the runs in it if it is none: `runs/`, or a suite of several models."""
-    if _kind(path) is None and path.is_dir():
-        return sorted(folder for folder in path.iterdir() if _kind(folder) is not None) or [path]
+    if kind_of(path) is None and path.is_dir():
+        return sorted(folder for folder in path.iterdir() if kind_of(folder) is not None) or [path]
     return [path]
 
 
-def _kind(run: Path) -> Kind | None:
+def kind_of(run: Path) -> Kind | None:
+    """Which kind of run a folder is; None if it is none."""
     return next((kind for kind in KINDS if (run / kind.file).exists()), None)
 
 
@@ -53,7 +54,7 @@ def collect(run: Path, options: Options) -> Run:
     Raises:
         UsageError: it is no run's folder, not finished, or damaged.
     """
-    kind = _kind(run)
+    kind = kind_of(run)
     if kind is None:
         read_json(run, "summary.json")
         raise UsageError(f"{run} is no run of a known kind", hint=f"one of {', '.join(kind.name for kind in KINDS)}")
