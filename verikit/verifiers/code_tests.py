@@ -32,6 +32,8 @@ class Called:
     tolerance: float = 0.0
     """Of `close`, absolute."""
     text: str = ""
+    wrapped: bool = False
+    """Whether the one item of an expected list will do too: APPS wraps what must come out, but not always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,10 @@ def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
         if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
             raise ValueError("tests as an object need lists `inputs` and `outputs` of one length")
         function = tests.get("fn_name")
-        pairs = [{"input": i, "output": o} for i, o in zip(inputs, outputs, strict=True)]
-        if function:
-            pairs = [{"fn": function, "args": p["input"], "expected": p["output"]} for p in pairs]
-        return _any_form(pairs, meta, lift)
+        pairs = list(zip(inputs, outputs, strict=True))
+        if function and pairs:
+            return [_functional(str(function), given, expected, wrapped=True) for given, expected in pairs]
+        return _any_form([{"input": given, "output": expected} for given, expected in pairs], meta, lift)
     if not isinstance(tests, Sequence) or not tests:
         raise ValueError("tests are a list of asserts or of objects, and not empty")
     if all(isinstance(test, str) for test in tests):
@@ -131,12 +133,22 @@ def _object(test: Any, meta: Mapping[str, Any]) -> Case:
     if "input" in test and "output" in test:
         function = _function_name(meta)
         if function and test.get("testtype", "functional") == "functional":
-            args = [json.loads(line) for line in str(test["input"]).split("\n") if line.strip()]
-            return Called((function, args, {}), json.loads(str(test["output"])), "json", text=function)
+            return _functional(function, str(test["input"]), str(test["output"]))
         return Piped(_text(test["input"]), _text(test["output"]))
     raise ValueError(
         f"a test has `fn` and `expected`, `call` and `expected`, or `input` and `output`, not {sorted(test)}"
     )
+
+
+def _functional(function: str, given: Any, expected: Any, *, wrapped: bool = False) -> Called:
+    """A call with its arguments in a list, or in a text with one to a line as JSON."""
+    if isinstance(given, str):
+        given = [json.loads(line) for line in given.split("\n") if line.strip()]
+        expected = json.loads(expected) if isinstance(expected, str) else expected
+    if not isinstance(given, list):
+        raise ValueError(f"the arguments of {function} are a list or lines of JSON, not {type(given).__name__}")
+    one = wrapped and isinstance(expected, list) and len(expected) == 1
+    return Called((function, given, {}), expected, "json", text=function, wrapped=one)
 
 
 def _text(value: Any) -> str:
