@@ -198,6 +198,14 @@ def test_parallel_lists_hold_arguments_as_lines_or_lists_and_results_wrapped_or_
     assert score("def put(a, b): return b", tests=tests).value == 0
 
 
+def test_tests_in_the_gold_answer_are_read_where_the_row_has_no_others() -> None:
+    gold = json.dumps({"inputs": ["1\n", "5\n"], "outputs": ["2\n", "6\n"]})
+    assert Code()("print(int(input()) + 1)", gold).value == 1
+    assert Code()("print(2)", gold).value == 0
+    assert Code()("print(2)", gold, tests=[{"input": "", "output": "2"}]).value == 1
+    assert Code()("print(2)", '{"inputs": [').status == "error"
+
+
 def test_a_completion_that_goes_on_with_the_prompt_is_joined_to_it() -> None:
     assert score("    return x * x\n", prompt="def f(x):\n", **FORMS["HumanEval"]).value == 1
 

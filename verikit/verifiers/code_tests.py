@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from verikit.sandbox import Call
+from verikit.types import Answer
 
 Equality = Literal["python", "exact", "json"]
 """`python`: as `==` says. `exact`: of the same types all the way down. `json`: as `==`, tuples being lists."""
@@ -65,8 +66,10 @@ class Together:
 Case = Called | Piped | Driven | Together
 
 
-def read(meta: Mapping[str, Any], *, lift: bool = True) -> list[Case]:
+def read(meta: Mapping[str, Any], answer: Answer = None, *, lift: bool = True) -> list[Case]:
     """The cases of a row; without `lift`, asserts stay test programs.
+
+    verl's data sets keep the tests as JSON in the gold answer.
 
     Raises:
         ValueError: there are none, or they can't be read; says which keys were seen.
@@ -81,6 +84,8 @@ def read(meta: Mapping[str, Any], *, lift: bool = True) -> list[Case]:
     lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
     if lists:
         return [case for key in lists for case in _any_form(_json(meta[key], key), meta, lift)]
+    if isinstance(answer, str) and answer.lstrip().startswith(("{", "[")):
+        return _any_form(_json(answer, "the gold answer"), meta, lift)
     raise ValueError(
         f"no tests in this row (meta has {', '.join(sorted(meta)) or 'nothing'}); put them into meta.tests"
     )
@@ -92,9 +97,8 @@ def _json(value: Any, key: str) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        raise ValueError(
-            f"{key} is not JSON (LiveCodeBench packs its private tests with pickle; unpack them first)"
-        ) from None
+        packed = " (LiveCodeBench packs it with pickle; unpack it first)" if key == "private_test_cases" else ""
+        raise ValueError(f"{key} is not JSON{packed}") from None
 
 
 def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
