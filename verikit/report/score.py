@@ -155,9 +155,13 @@ def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[
     Raises:
         UsageError: none of the files that the caller named is the one that was scored.
     """
-    commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
     problem = "the run read its input from stdin, or does not say where it lay"
-    for path in filter(None, (config.get("input"), *options.data)):
+    paths = list(filter(None, (config.get("input"), *options.data)))
+    try:
+        commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
+    except FileNotFoundError:
+        problem, paths = f"the folder was copied without {PROGRESS}, by which they are told", []
+    for path in paths:
         try:
             Input(path, plan).skip(commit)
         except UsageError as error:
