@@ -31,7 +31,7 @@ def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
     With `cached` it stands behind the user's cache of generations; a recording needs none.
 
     Raises:
-        SpecError, ConfigError: the spec is none, or the engine has no such option.
+        SpecError: the spec is none, or the engine has no such option.
         MissingExtra: the engine's packages are not installed.
     """
     return _connected(spec, json.dumps(options, sort_keys=True), cached and not spec.startswith("replay:"))
@@ -39,10 +39,7 @@ def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
 
 @cache
 def _connected(spec: str, options: str, cached: bool) -> Engine:
-    try:
-        return load_engine(spec, cache=Cache(default_path()) if cached else None, **json.loads(options))
-    except TypeError as error:
-        raise ConfigError(f"engine {spec}: {error}") from None
+    return load_engine(spec, cache=Cache(default_path()) if cached else None, **json.loads(options))
 
 
 class Record:

@@ -268,7 +268,7 @@ def test_judges_and_tournaments_have_specs():
 
 
 def test_an_option_the_engine_does_not_have_is_named():
-    with pytest.raises(ConfigError, match="nonsense"):
+    with pytest.raises(SpecError, match="nonsense"):
         Pairwise("openai:http://localhost:1/v1#m", options={"nonsense": 1})("x", opponent="y")
 
 
