@@ -32,8 +32,11 @@ def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
 
     Raises:
         SpecError: the spec is none, or the engine has no such option.
+        ConfigError: a key stands among the options, which are written down with the run.
         MissingExtra: the engine's packages are not installed.
     """
+    if "api_key" in options:
+        raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
     return _connected(spec, json.dumps(options, sort_keys=True), cached and not spec.startswith("replay:"))
 
 
