@@ -146,7 +146,7 @@ class ReplyFormat:
             raise _unreadable("no log-probabilities, which this prompt's verdict is read from", output)
         shares = self._shares(output)
         mass = math.fsum(shares.values())
-        if mass < MIN_MASS:
+        if not mass >= MIN_MASS:  # NaN is not either
             raise _unreadable(f"only {mass:.2g} of the probability on the labels", output)
         value = math.fsum(share * self._value(label) for label, share in shares.items()) / mass
         return value, max(shares, key=lambda label: shares[label])
@@ -180,7 +180,7 @@ def token_shares(top: TopLogprobs) -> dict[str, float]:
     shares: dict[str, float] = {}
     for one in top:
         name = one.token.strip()
-        shares[name] = shares.get(name, 0.0) + math.exp(min(0.0, one.logprob))
+        shares[name] = shares.get(name, 0.0) + math.exp(min(one.logprob, 0.0))
     return shares
 
 

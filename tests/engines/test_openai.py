@@ -91,6 +91,7 @@ FAULTS = [
     ({"choices": [{"message": {"content": 3}}]}, BadReply, 1),
     ({"choices": "x"}, BadReply, 1),
     ([], BadReply, 1),
+    ((200, '{"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"logprob": NaN}]}}]}'), BadReply, 1),
     (cut, TruncatedReply, 3),
     (drop, TruncatedReply, 3),
     (hang, EngineTimeout, 3),
