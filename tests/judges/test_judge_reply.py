@@ -39,6 +39,7 @@ def value(form, text, **output):
         (AB, "A", None),
         (AB, "", None),
         (AB, "<think>[[A]]? no.</think>[[B]]", 0.0),
+        (AB, "<think>[[A]]? that would", None),
         (GRADED, "[[A>>B]]", 1.0),
         (GRADED, "[[A>>B]] and again [[A>B]]", 1.0),
         (GRADED, "[[A=B]]", 0.5),
