@@ -224,7 +224,9 @@ def load_config(source: str, changes: Sequence[str] = ()) -> Config:
         raise ConfigError(f"no config is called {source!r}", hint=hint)
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ConfigError(f"can't read {path}: {error.strerror}") from None
+    except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None
     table = {"name": path.stem, "folder": str(path.resolve().parent)} | table
     return read_config(changed(table, changes))

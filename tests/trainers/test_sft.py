@@ -62,6 +62,11 @@ def test_of_a_steps_tokens_the_last_carries_the_label_and_an_unknown_one_is_not_
         ({"ids": [1, 2], "mask": [1, 0]}, "nothing in it is learnt"),
         ({"messages": [{"role": "user", "content": "x"}]}, "nothing in it is learnt"),
         ([1], "not a JSON object"),
+        ({"messages": "hi"}, "list of objects"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "template refuses the conversation: no tools"),
+        ({"ids": [1, 99999]}, "99999 is not in the vocabulary"),
+        ({"ids": [1, 2], "mask": [1]}, "2 ids and a mask of 1"),
+        ({"prompt": "a", "completion": 3}, "are texts"),
     ],
 )
 def test_a_row_that_can_not_be_learnt_is_named_by_its_line(tmp_path, row, told):
