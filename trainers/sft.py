@@ -204,6 +204,8 @@ class StepLabels(SFT):
             raise ValueError(f"needs problem, steps and labels; it has {', '.join(row)}")
         if len(steps) != len(labels):
             raise ValueError(f"{len(steps)} steps and {len(labels)} labels")
+        if other := [label for label in labels if label not in (0, 1, None)]:
+            raise ValueError(f"a label is 1, 0 or null, not {other[0]!r}")
         tokenizer, separator = self.setting.tokenizer, self.options.model_dump()["separator"]
         ids = list(tokenizer(problem + separator).input_ids)
         mask, classes = [False] * len(ids), [0] * len(ids)

@@ -75,6 +75,11 @@ def test_a_row_that_can_not_be_learnt_is_named_by_its_line(tmp_path, row, told):
     assert refused.value.line == 2
 
 
+def test_a_label_of_another_kind_is_refused_and_never_taken_for_right(tmp_path):
+    with pytest.raises(SchemaError, match="1, 0 or null, not -1"):
+        recipe(tmp_path, {"problem": "1 + 1", "steps": ["fox", "dog"], "labels": [1, -1]}, kind=StepLabels)
+
+
 def test_a_conversation_without_a_template_says_what_to_give_instead(tmp_path):
     with pytest.raises(SchemaError, match="no chat template"):
         recipe(tmp_path, {"messages": [{"role": "assistant", "content": "x"}]}, template=False)
