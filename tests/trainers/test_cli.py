@@ -55,6 +55,27 @@ def test_a_run_that_never_took_a_step_is_begun_again_by_the_mended_command(tmp_p
         run("train", "arithmetic", "-o", tmp_path / "run", *SETS)
 
 
+def test_relative_paths_start_where_a_shipped_config_is_called_and_where_a_file_lies(tmp_path, monkeypatch):
+    from tests.engines import tiny
+
+    tiny.save(tmp_path / "plain")
+    row = '{"prompt": "yes", "completion": " no"}\n'
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "rows.jsonl").write_text(row)
+    config = (
+        'recipe = "sft"\nmodel.path = "../plain"\noptions.data = "rows.jsonl"\nrun.steps = 1\nloss.kind = "likelihood"'
+    )
+    (tmp_path / "there/my.toml").write_text(config)
+    monkeypatch.chdir(tmp_path / "here")
+    sets = ["--set", "model.path=../plain", "--set", "options.data=rows.jsonl", "--set", "run.steps=1", "-o", "run"]
+    run("train", "sft", *sets)
+    (tmp_path / "here/rows.jsonl").unlink()
+    run("train", "../there/my.toml", "-o", "other")
+    with pytest.raises(ConfigError, match=f"can't read {tmp_path}/here/rows.jsonl"):
+        run("train", "sft", *sets[:-1], "third")
+
+
 def test_a_dry_run_prints_the_resolved_settings_and_trains_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = json.loads(run("train", "arithmetic", "--dry-run", "--set", "run.steps=7").output)
