@@ -3,10 +3,12 @@
     python benchmarks/recipe_costs.py RUNS [--steps 10] [--only absolute-zero-tiny …]
 
 RUNS keeps each recipe's warm-up (a minute or two in all), so that a second call starts with the steps. At every step
-each batch of work is timed three times in turn: generated and judged as in training, judged alone (the same calls by
-the same number of threads, every cache emptied before), generated alone. What judging adds to a step is the first less
-the third; "of its own cost" is that over the second: 1 is no overlap, below 1 part of it hides behind generation, above
-1 both get in each other's way. Retrieval stands between two legs of generation, so it is timed where it stands.
+each batch of work is timed in three ways in turn: generated and judged as in training, judged alone (the same calls by
+the same number of threads, every cache emptied before), generated alone; each way thrice, of which the fastest counts,
+as others use the machine too. What judging adds to a step is the first less the third; "of its own cost" is that over
+the second: 1 is no overlap, below 1 part of it hides behind generation, above 1 both get in each other's way. The same
+"in CPU seconds" of this process and its threads is the steadier figure where judging is work of this process. Retrieval
+stands between two legs of generation, so it is timed where it stands.
 
 The retriever is BM25 over HTTP, served from this process. The tiny world's judge looks a working up; it is made to take
 a tenth of a second a call, as a language model might. Times are wall seconds, medians over the steps [their range].
@@ -21,6 +23,7 @@ import socket
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -40,42 +43,54 @@ from verikit.trainers.run import RunFolder
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier
 
+REPEATS = 3
+"""How often each batch is run in each way."""
 JUDGE_S = 0.1
+
+
+WAYS = ("together", "alone", "generation")
 
 
 @dataclass
 class Timed:
-    """Seconds of one step's batches, by how they were run."""
+    """Seconds of one step's batches, by how they were run; each with the CPU seconds of this process."""
 
     fresh: Callable[[], None] = lambda: None
     """Empties the caches of what judges."""
-    together: float = 0.0
-    alone: float = 0.0
-    generation: float = 0.0
+    wall: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    cpu: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     measuring: float = 0.0
     """Spent on this benchmark's own repetitions."""
     steps: list[dict[str, float]] = field(default_factory=list)
 
+    def add(self, way: str, runs: Sequence[tuple[float, float]]) -> None:
+        """Count the fastest of some runs (wall seconds, CPU seconds)."""
+        self.wall[way] += min(wall for wall, _ in runs)
+        self.cpu[way] += min(cpu for _, cpu in runs)
+
     def end(self, row: dict[str, Any]) -> None:
         """Close a step with the row the trainer logs of it; evaluations and the warm-up have no such row."""
         if "seconds_collect" in row:
-            collect = row["seconds_collect"] - self.measuring
-            added = self.together - self.generation
+            step = row["seconds_collect"] - self.measuring + row["seconds_learn"]
+            added, added_cpu = (found["together"] - found["generation"] for found in (self.wall, self.cpu))
             self.steps.append({
-                "step": collect + row["seconds_learn"], "generated": self.generation, "learnt": row["seconds_learn"],
-                "added": added, "share": added / (collect + row["seconds_learn"]),
-                "alone": self.alone, "of its own cost": added / self.alone,
+                "step": step, "generated": self.wall["generation"], "learnt": row["seconds_learn"],
+                "added": added, "share": added / step,
+                "alone": self.wall["alone"], "of its own cost": added / self.wall["alone"],
+                "in CPU seconds": added_cpu / self.cpu["alone"],
             })  # fmt: skip
-        self.together = self.alone = self.generation = self.measuring = 0.0
+        self.measuring = 0.0
+        self.wall.clear()
+        self.cpu.clear()
 
 
-def seconds(work: Callable[[], Any]) -> tuple[Any, float]:
-    began = time.perf_counter()
-    return work(), time.perf_counter() - began
+def seconds(work: Callable[[], Any]) -> tuple[Any, tuple[float, float]]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    return work(), (time.perf_counter() - wall, time.process_time() - cpu)
 
 
 class TimedSampler:
-    """The trainer's sampler, which runs each batch three times over; the recipe gets the first."""
+    """The trainer's sampler, which runs each batch again and again; what a seed samples is the same each time."""
 
     def __init__(self, sampler: Any, timed: Timed) -> None:
         self._sampler, self._timed = sampler, timed
@@ -88,16 +103,23 @@ class TimedSampler:
         self, requests: Sequence[Request], then: Callable[[int, Generation], Any]
     ) -> list[tuple[Generation, Any]]:
         timed, began = self._timed, time.perf_counter()
-        timed.fresh()
-        done, together = seconds(lambda: self._sampler.generate_then(requests, then))
-        timed.fresh()
-        _, alone = seconds(lambda: list(self._threads.map(then, range(len(done)), [one for one, _ in done])))
-        _, generation = seconds(lambda: self._sampler.generate(requests))
-        timed.together += together
-        timed.alone += alone
-        timed.generation += generation
-        timed.measuring += time.perf_counter() - began - together
-        return list(done)
+        found: list[tuple[Generation, Any]] = []
+        runs: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+        for _ in range(REPEATS):
+            timed.fresh()
+            done, spent = seconds(lambda: self._sampler.generate_then(requests, then))
+            runs["together"].append(spent)
+            found[:] = done
+            timed.fresh()
+            runs["alone"].append(seconds(lambda: self._judge(then, found))[1])
+            runs["generation"].append(seconds(lambda: self._sampler.generate(requests))[1])
+        for way in WAYS:
+            timed.add(way, runs[way])
+        timed.measuring += time.perf_counter() - began - min(wall for wall, _ in runs["together"])
+        return found
+
+    def _judge(self, then: Callable[[int, Generation], Any], made: Sequence[tuple[Generation, Any]]) -> list[Any]:
+        return list(self._threads.map(then, range(len(made)), [generation for generation, _ in made]))
 
 
 class TimedRetriever:
@@ -110,9 +132,9 @@ class TimedRetriever:
         found: Sequence[Sequence[Passage]]
         found, together = seconds(lambda: self._retriever.retrieve(queries, k))
         _, alone = seconds(lambda: self._retriever.retrieve(queries, k))
-        self._timed.together += together
-        self._timed.alone += alone
-        self._timed.measuring += alone
+        self._timed.add("together", [together])
+        self._timed.add("alone", [alone])
+        self._timed.measuring += alone[0]
         return found
 
 
