@@ -1,0 +1,89 @@
+"""What breaks beside the policy: a full disk at a checkpoint, sandbox servers killed amid a step.
+
+A retriever and a judge that are down, and an engine that loses requests, are in the tests of their recipes.
+"""
+
+import random
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from tests.trainers.conftest import make, same, train
+from tests.trainers.recipes.scripted import Scripted
+from tests.trainers.recipes.test_absolute_zero import Honest
+from tests.trainers.recipes.test_absolute_zero import made as absolute_zero
+from tests.trainers.recipes.test_elo_evolve import tiny as elo_evolve
+from tests.trainers.recipes.test_r1_searcher import tiny as r1_searcher
+from tests.trainers.recipes.test_self_play_tiny import short
+from verikit.errors import TrainerError
+from verikit.sandbox.client import ForkServer
+from verikit.trainers import checkpoint
+
+CONFIGS = {
+    "absolute-zero": lambda: short("absolute-zero-tiny"),
+    "spice": lambda: short("spice-tiny"),
+    "r1-searcher": r1_searcher,
+    "elo-evolve": elo_evolve,
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_disk_full_at_a_checkpoint_stops_by_name_and_the_resumed_run_is_the_run_without_a_break(
+    tmp_path, monkeypatch, name
+):
+    whole = train(tmp_path / "whole", CONFIGS[name]())
+    trainer = make(tmp_path / "parts", CONFIGS[name]())
+    save = checkpoint.dcp_save
+
+    def full(tensors, checkpoint_id, **others):
+        if trainer.phase == "1-train" and trainer.step == 2:
+            (Path(checkpoint_id) / "half").write_bytes(b"x" * 1000)
+            raise OSError(28, "No space left on device")
+        return save(tensors, checkpoint_id=checkpoint_id, **others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "dcp_save", full)
+        with pytest.raises(TrainerError, match=r"can't write the checkpoint.*No space left") as stopped:
+            trainer.run()
+    trainer.close()
+    trainer.folder.close()
+    assert "--resume" in stopped.value.hint
+    assert [path.name for path in checkpoint.checkpoints(tmp_path / "parts" / "checkpoints")][-1] == "1-train-00000001"
+    assert same(whole, train(tmp_path / "parts", CONFIGS[name](), resume=True))
+
+
+def test_sandbox_servers_killed_amid_steps_leave_what_they_held_unscored_and_nothing_scored_wrongly(monkeypatch):
+    def solved(recipe):
+        """Rows of two steps with the reward they must have: `Honest` answers 2, its programs add a number to 1."""
+        rows = [row for step in (1, 2) for row in recipe.collect(Scripted(Honest()), step) if row.role == "solve"]
+        return [(row.reward, 1.0 if "return x + 1\n" in row.prompt else -0.5) for row in rows]
+
+    quiet = solved(absolute_zero(batch=4, tasks=["deduction"]))
+    assert {right for _, right in quiet} == {1.0, -0.5}
+    assert all(reward == right for reward, right in quiet)
+    servers, over, draw, start = [], threading.Event(), random.Random(0), ForkServer.start
+
+    def noted(server, *given, **named):
+        servers.append(server)
+        return start(server, *given, **named)
+
+    def kill():
+        while not over.wait(draw.uniform(0.05, 0.15)):
+            if servers:
+                servers[-1]._process.kill()
+
+    monkeypatch.setattr(ForkServer, "start", noted)
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        found = solved(absolute_zero(batch=4, tasks=["deduction"]))
+    finally:
+        over.set()
+        killer.join()
+    assert sum(server._process.poll() is not None for server in set(servers)) > 2
+    assert any(reward is not None for reward, _ in found)
+    assert all(reward in (None, right) for reward, right in found)
