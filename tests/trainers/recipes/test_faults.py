@@ -5,7 +5,6 @@ A retriever and a judge that are down, and an engine that loses requests, are in
 
 import random
 import re
-import threading
 from pathlib import Path
 
 import pytest
@@ -71,29 +70,19 @@ class Right(Honest):
 def test_sandbox_servers_killed_amid_steps_leave_what_they_held_unscored_and_nothing_scored_wrongly(monkeypatch):
     def rewards():
         recipe = absolute_zero(batch=4, tasks=["deduction"])
-        rows = [row for step in (1, 2) for row in recipe.collect(Scripted(Right()), step)]
+        rows = [row for step in range(1, 4) for row in recipe.collect(Scripted(Right()), step)]
         return {role: {row.reward for row in rows if row.role == role} for role in ("propose", "solve")}
 
     assert rewards() == {"propose": {0.0}, "solve": {1.0}}
-    servers, over, draw, start = [], threading.Event(), random.Random(0), ForkServer.start
+    draw, start = random.Random(0), ForkServer.start
 
-    def noted(server, *given, **named):
-        servers.append(server)
+    def dying(server, *given, **named):
+        # A run is tried twice, so that one in nine is lost; a proposal is some runs.
+        if draw.random() < 1 / 3:
+            server._process.kill()
         return start(server, *given, **named)
 
-    def kill():
-        while not over.wait(draw.uniform(0.05, 0.15)):
-            if servers:
-                servers[-1]._process.kill()
-
-    monkeypatch.setattr(ForkServer, "start", noted)
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        found = rewards()
-    finally:
-        over.set()
-        killer.join()
-    assert sum(server._process.poll() is not None for server in set(servers)) > 2
+    monkeypatch.setattr(ForkServer, "start", dying)
+    found = rewards()
     assert found["propose"] <= {0.0, None}
-    assert 1.0 in found["solve"] <= {1.0, None}
+    assert found["solve"] == {1.0, None}
