@@ -25,7 +25,19 @@ from verikit.verifier import describe
 MAX_TOKENS = 2048
 """Tokens of a reply where the task names no number."""
 LENGTHS = ("max_gen_toks", "max_tokens", "max_new_tokens")
-KNOWN = {"until", *LENGTHS, "temperature", "top_p", "do_sample", "seed", "rollout", "k", "searches", "by_turns"}
+KNOWN = {
+    "until",
+    *LENGTHS,
+    "temperature",
+    "top_p",
+    "top_k",
+    "do_sample",
+    "seed",
+    "rollout",
+    "k",
+    "searches",
+    "by_turns",
+}
 Told = Callable[[int, int], None]
 """Is told how many of how many requests are done."""
 
@@ -133,6 +145,7 @@ class EngineLM(LM):  # type: ignore[misc]
             max_tokens=int(most or MAX_TOKENS),
             temperature=temperature,
             top_p=float(settings.get("top_p", 1.0)),
+            top_k=max(0, int(settings.get("top_k", 0))),
             stop=(until,) if isinstance(until, str) else tuple(filter(None, until)),
             seed=int(settings.get("seed", self.seed)) if temperature else None,
         )

@@ -46,7 +46,7 @@ class Settings(BaseModel):
     by: str | None = None
     """A verifier that ranks the repeats, for BoN."""
     generation: dict[str, Any] = Field(default_factory=dict)
-    """lm-eval's generation settings, over the tasks' own: temperature, top_p, max_gen_toks, until."""
+    """lm-eval's generation settings, over the tasks' own: temperature, top_p, top_k, max_gen_toks, until."""
 
 
 def task_names() -> list[str]:

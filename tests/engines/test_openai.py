@@ -215,6 +215,15 @@ def test_options_are_sent_by_their_names_and_defaults_are_not():
     assert server.bodies[0] == {"model": "m", "messages": CHAT, "max_tokens": 1, "temperature": 0.0}
 
 
+def test_top_k_goes_to_vllm_and_other_servers_are_not_asked():
+    request = Request(CHAT, temperature=1.0, seed=1, top_k=20)
+    _, server = ask(lambda body, k: chat_reply(), request, models=[{"id": "m", "owned_by": "vllm"}])
+    assert server.bodies[0]["top_k"] == 20
+    result, server = ask(lambda body, k: chat_reply(), request)
+    assert isinstance(result.error, Unsupported)
+    assert server.bodies == []
+
+
 def test_a_server_that_knows_the_token_limit_by_its_new_name_gets_that():
     def answer(body, k):
         if "max_tokens" in body:

@@ -140,7 +140,10 @@ def prompt_of(prompt: Any) -> Prompt:
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
         raise UsageError(f"a prompt is a text or a list of messages, not a {type(prompt).__name__}")
     turns = list(prompt)
-    if all(isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn for turn in turns):
+    for turn in turns:
+        if not (isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn):
+            break
+    else:
         return turns  # as nearly all come
     return [
         {"role": str(message.get("role", "user")), "content": _content(message.get("content"))}

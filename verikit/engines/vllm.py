@@ -115,6 +115,7 @@ def _params(request: Request, limit: int) -> Any:
             n=request.draws,
             temperature=request.temperature,
             top_p=request.top_p,
+            top_k=request.top_k,
             max_tokens=max(1, limit),
             stop=list(request.stop),
             seed=request.seed,

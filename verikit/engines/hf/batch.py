@@ -12,6 +12,7 @@ import torch
 from verikit.engines.errors import Unsupported
 from verikit.engines.hf.decoder import Decoder, supports
 from verikit.engines.hf.generate import GenerateDecoder
+from verikit.engines.hf.prefixes import Prefixes
 from verikit.engines.hf.sampler import Group, Row
 from verikit.engines.hf.score import Scored, score_tokens
 from verikit.engines.prompts import choice_test, cut, prompt_ids, room, stop_test
@@ -22,11 +23,20 @@ from verikit.errors import EngineError
 class Batch:
     """The requests of one call."""
 
-    def __init__(self, model: Any, tokenizer: Any, requests: Sequence[Request], *, tempered: bool = False) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        requests: Sequence[Request],
+        *,
+        tempered: bool = False,
+        prefixes: Prefixes | None = None,
+    ) -> None:
         self._model, self._tokenizer, self._requests, self._tempered = model, tokenizer, requests, tempered
         self._piece = cache(lambda token: tokenizer.decode([token]))
+        self._stop_test = cache(lambda stops: stop_test(tokenizer, stops))
         self._eos = end_ids(model, tokenizer)
-        self._decoder = (Decoder if supports(model) else GenerateDecoder)(model, self._eos)
+        self._decoder = Decoder(model, self._eos, prefixes) if supports(model) else GenerateDecoder(model, self._eos)
         self._errors: dict[int, EngineError] = {}
         self._groups: dict[int, Group] = {}
         for number, request in enumerate(requests):
@@ -85,7 +95,8 @@ class Batch:
             max_tokens=room(request, len(ids), context),
             temperature=request.temperature,
             top_p=request.top_p,
-            stop=stop_test(self._tokenizer, request.stop) if request.stop else None,
+            top_k=request.top_k,
+            stop=self._stop_test(request.stop) if request.stop else None,
             allowed=allowed,
         )
 
