@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from verikit import Sample, Score, score_all, verifier
 from verikit.errors import UsageError
 from verikit.guards import cached, length_guard, with_timeout
+from verikit.spec import load
 from verikit.verifier import FunctionVerifier, Verifier
 from verikit.verifiers.exact import Exact
 from verikit.verifiers.numeric import Numeric
@@ -156,6 +157,14 @@ def test_with_timeout_works_in_a_thread_and_pickles():
     guarded = pickle.loads(pickle.dumps(with_timeout(Slow(), seconds=30)))
     with ThreadPoolExecutor(1) as threads:
         assert threads.submit(guarded.score, [Sample(completion="0")]).result()[0].value == 1.0
+
+
+def test_with_timeout_runs_verifiers_that_a_spec_took_from_a_file(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import verikit\n\n\n@verikit.verifier\ndef even(sample):\n    return len(sample.completion) % 2 == 0\n"
+    )
+    guarded = with_timeout(0.5 * load(f"{tmp_path}/mine.py:even") + 0.5 * Exact(), seconds=30)
+    assert [guarded(text, "ab").value for text in ("ab", "a", "cd")] == [1.0, 0.0, 0.5]
 
 
 def test_with_timeout_refuses_what_no_other_process_can_load():

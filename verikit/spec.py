@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
 _FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
+_PREFIX = "verikit_file_"
+"""Of the names of modules that are files."""
 _MAX_LENGTH = 10_000
 _BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
 _IMPORTING = threading.RLock()
@@ -164,7 +166,7 @@ def _from_toml(file: Path, name: str, kind: Kind) -> Any:
 
 
 def _from_python(module: str, attr: str) -> Any:
-    loaded: Any = _import_file(Path(module)) if module.endswith(".py") else _import(module)
+    loaded: Any = import_file(Path(module)) if module.endswith(".py") else _import(module)
     for part in attr.split("."):
         if not hasattr(loaded, part):
             raise SpecError(f"{module} has no {attr!r}")
@@ -186,14 +188,18 @@ def _import(module: str) -> Any:
         raise SpecError(f"can't import {module!r}: {error}", hint="is it installed, or on PYTHONPATH?") from None
 
 
-def _import_file(file: Path) -> Any:
-    """Import a file once per process, under a name of its own so that it can't shadow an installed module."""
+def import_file(file: Path) -> Any:
+    """Import a file once per process, under a name of its own so that it can't shadow an installed module.
+
+    Raises:
+        SpecError: there is no such file; what its code raises goes through.
+    """
     try:
         file = file.expanduser().resolve()
         exists = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
         raise SpecError(f"{str(file)!r} is no file: {error}") from None
-    name = f"verikit_file_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
+    name = f"{_PREFIX}{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
     with _IMPORTING:  # another thread must not get the module before it is complete
         if name in sys.modules:
             return sys.modules[name]
@@ -208,6 +214,11 @@ def _import_file(file: Path) -> Any:
             del sys.modules[name]
             raise
         return module
+
+
+def imported_files() -> list[str]:
+    """The files imported so far: what pickles from them needs in another process, by `import_file`."""
+    return [str(module.__file__) for name, module in list(sys.modules.items()) if name.startswith(_PREFIX)]
 
 
 def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None] | None = None) -> Selector:
