@@ -12,7 +12,7 @@ from typing import Any
 
 from verikit.judges.bias import Judged, bias
 from verikit.judges.match.rows import from_row
-from verikit.judges.rates.agreement import both_orders, cohen_kappa
+from verikit.judges.rates.agreement import accuracy, both_orders, cohen_kappa
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.judges.rates.length_control import Gamed, length_controlled
 from verikit.judges.rates.winrate import win_rate
@@ -63,7 +63,8 @@ def summarize(
     games = [Game(row["a"], row["b"], row["preference"], row["id"]) for row in rows if row["preference"] is not None]
     if len(by_pair) > 1 and games:
         summary["ratings"] = [asdict(rating) for rating in bradley_terry(games)]
-    if labelled := [row for row in rows if "label" in row]:
+    # What the engine failed to answer says nothing of the judge; a reply without a verdict is a wrong one.
+    if labelled := [row for row in rows if "label" in row and row.get("error") != "failed"]:
         summary["agreement"] = _agreement(labelled)
     summary["reasons"] = _reasons(rows)
     return summary
@@ -113,11 +114,12 @@ def _model(texts: Mapping[str, str], looks_like_verdict: Callable[[str], bool]) 
 def _agreement(rows: Sequence[Row]) -> dict[str, Any]:
     """Against labels: over both orders where each comparison has both, else over the comparisons."""
     labels = [row["label"] for row in rows]
+    golds = [_side(label) for label in labels]
     verdicts = [_side(row["preference"]) for row in rows]
     found: dict[str, Any] = {
         "n": len(rows),
-        "accuracy": sum(v == _side(g) for v, g in zip(verdicts, labels, strict=True)) / len(rows),
-        "kappa": cohen_kappa(verdicts, [_side(label) for label in labels]),
+        "accuracy": accuracy(verdicts, golds),
+        "kappa": cohen_kappa(verdicts, golds),
     }
     judged: list[Judged] = list(map(from_row, rows))
     if all(len(one.comparison.asked) == 2 for one in judged):

@@ -338,6 +338,17 @@ def test_llmbar_pairs_give_labelled_agreement(tmp_path, judge_file):
     assert summary["bias"]["length_win_rate"] == 1.0
 
 
+def test_agreement_leaves_out_what_the_engine_failed_to_answer_and_counts_unreadable_replies_against_the_judge():
+    def row(i, preference, **others):
+        made = {"line": i, "id": f"r{i}", "a": "x", "b": "y", "preference": preference, "reason": "told", "label": 1.0}
+        return made | {"lengths": [1, 1], "orders": []} | others
+
+    rows = [row(1, 1.0), row(2, 0.0), row(3, None, error="failed"), row(4, None, error="unread")]
+    found = summarize(rows, {})["agreement"]
+    assert (found["n"], found["accuracy"]) == (3, pytest.approx(1 / 3))
+    assert "agreement" not in summarize(rows[2:3], {})
+
+
 def test_a_pointwise_judge_can_run_a_match(tmp_path):
     engine = Scripted(lambda request: "[[9]]" if "good" in shown(request, "answer") else "[[3]]")
     judge_bouts(bouts(), Pointwise(engine), tmp_path, CONFIG)
