@@ -5,6 +5,7 @@ Made from the folder's rows and the answers alone, so a continued run says the s
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -82,7 +83,8 @@ def _pair(a: str, b: str, rows: Sequence[Row], control: LengthControl | None) ->
     if not known:
         return found
     rate, interval = win_rate(preferences), mean_interval(known)
-    found["win_rate"] = {"value": rate.value, "low": interval.low, "high": interval.high, "stderr": rate.stderr}
+    found["win_rate"] = {"value": rate.value, "low": interval.low, "high": interval.high}
+    found["win_rate"]["stderr"] = _defined(rate.stderr)
     found |= {"discrete": rate.discrete, "wins": rate.wins, "ties": rate.ties, "losses": rate.losses}
     found["bias"] = asdict(bias(map(from_row, rows)))
     if control is not None:
@@ -119,13 +121,18 @@ def _agreement(rows: Sequence[Row]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "n": len(rows),
         "accuracy": accuracy(verdicts, golds),
-        "kappa": cohen_kappa(verdicts, golds),
+        "kappa": _defined(cohen_kappa(verdicts, golds)),
     }
     judged: list[Judged] = list(map(from_row, rows))
     if all(len(one.comparison.asked) == 2 for one in judged):
         orders = [tuple(asked.preference for asked in one.comparison.asked) for one in judged]
         found |= asdict(both_orders(orders, labels))  # type: ignore[arg-type]
     return found
+
+
+def _defined(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else value
 
 
 def _side(preference: float | None) -> int | None:
