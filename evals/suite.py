@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.errors import ConfigError
 from verikit.evals.compare import as_json, differences, markdown_differences, verdict
@@ -31,6 +31,7 @@ from verikit.evals.report import interval, markdown_table, percent
 from verikit.evals.run import Note, run_tasks
 from verikit.evals.run_folder import units
 from verikit.scoring.folder import Folder
+from verikit.settings import checked
 from verikit.terminal import table
 
 SUITE_JSON, SUITE_MD = "suite.json", "suite.md"
@@ -67,14 +68,12 @@ def read_suite(path: Path) -> Suite:
         ConfigError: it can't be read, or holds what no suite has; names the field.
     """
     try:
-        suite = Suite.model_validate(tomllib.loads(path.read_text("utf-8")))
+        table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"can't read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    suite = checked(Suite, table, where=f"{path}: ")
     names = [entry.name for entry in suite.models]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ConfigError(f"{path}: two models are named {twice.pop()}")

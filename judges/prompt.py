@@ -19,12 +19,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.engines.types import Request, Structured
 from verikit.errors import ConfigError
 from verikit.judges.reply import ReplyFormat
 from verikit.judges.shown import MAX_CHARS, fence, fenced, visible
+from verikit.settings import checked
 from verikit.types import Message, Prompt
 
 Task = Literal["pairwise", "pointwise", "reference"]
@@ -116,14 +117,12 @@ def load_prompt(name: str) -> JudgePrompt:
     own = "/" not in name and not name.endswith(".toml")
     place = files("verikit.judges") / "prompts" / f"{name}.toml" if own else Path(name)
     try:
-        return JudgePrompt.model_validate(tomllib.loads(place.read_text(encoding="utf-8")))
+        table = tomllib.loads(place.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"no judge prompt {name!r}", hint=f"ours are {', '.join(prompt_names())}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"judge prompt {name}: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(f"judge prompt {name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return checked(JudgePrompt, table, where=f"judge prompt {name}: ")
 
 
 def prompt_names() -> list[str]:

@@ -12,14 +12,14 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from verikit.errors import ConfigError
+from verikit.settings import checked
 from verikit.trainers.recipe import Recipe
 
-Model = TypeVar("Model", bound=BaseModel)
 PACKAGE = Path(__file__).parent
 
 
@@ -268,35 +268,6 @@ def changed(table: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f"--set {change}: not KEY=VALUE, such as run.steps=20")
         place[last] = value
     return result
-
-
-def checked(kind: type[Model], table: Any, prefix: str = "") -> Model:
-    """Make a pydantic model of a table.
-
-    Raises:
-        ConfigError: every wrong key or value in one message, unknown keys with the nearest known one.
-    """
-    try:
-        return kind.model_validate(table)
-    except ValidationError as error:
-        problems = []
-        for one in error.errors():
-            key = prefix + ".".join(map(str, one["loc"]))
-            if one["type"] == "extra_forbidden":
-                near = get_close_matches(str(one["loc"][-1]), _keys(kind, one["loc"][:-1]), n=1)
-                problems.append(f"unknown key {key!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
-            else:
-                problems.append(f"{key}: {one['msg'].removeprefix('Value error, ')}".removeprefix(": "))
-        raise ConfigError("; ".join(problems)) from None
-
-
-def _keys(kind: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
-    """The known keys of the table at a place."""
-    for name in loc:
-        annotation = kind.model_fields[str(name)].annotation
-        parts = [annotation, *getattr(annotation, "__args__", ())]
-        kind = next(part for part in parts if isinstance(part, type) and issubclass(part, BaseModel))
-    return list(kind.model_fields)
 
 
 def find_recipe(name: str) -> type[Recipe]:

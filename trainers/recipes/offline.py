@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from verikit.engines.types import Engine, EnginePrompt, Generation, Request, StructuredKind
 from verikit.errors import ConfigError, SchemaError, VerikitError
+from verikit.settings import checked
 from verikit.terminal import Watch
-from verikit.trainers.config import changed, checked
+from verikit.trainers.config import changed
 from verikit.trainers.recipe import Item, Result, Sampler
 
 Options = TypeVar("Options", bound=BaseModel)

@@ -1,0 +1,53 @@
+"""Settings that a person wrote, checked against a pydantic model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from pydantic import BaseModel, ValidationError
+
+from verikit.errors import ConfigError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "") -> Model:
+    """Make a pydantic model of a table.
+
+    Args:
+        kind: The model.
+        table: What was written.
+        prefix: Stands before each key: the table's own place, such as `options.`.
+        where: Stands before the message, such as a file's name.
+
+    Raises:
+        ConfigError: every wrong key or value in one message, unknown keys with the nearest known one.
+    """
+    try:
+        return kind.model_validate(table)
+    except ValidationError as error:
+        problems = []
+        for one in error.errors():
+            key = prefix + ".".join(map(str, one["loc"]))
+            if one["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+                near = get_close_matches(str(one["loc"][-1]), _keys(kind, one["loc"][:-1]), n=1)
+                problems.append(f"unknown key {key!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+            else:
+                problems.append(f"{key}: {one['msg'].removeprefix('Value error, ')}".removeprefix(": "))
+        raise ConfigError(where + "; ".join(problems)) from None
+
+
+def _keys(kind: Any, loc: Sequence[int | str]) -> list[str]:
+    """The known keys of the table at a place."""
+    for name in loc:
+        if isinstance(name, str):
+            kind = _table(get_type_hints(kind)[name])
+    return list(getattr(kind, "model_fields", None) or get_type_hints(kind))
+
+
+def _table(annotation: Any) -> Any:
+    """The class of a table in an annotation: itself, or in `X | None` and `list[X]`."""
+    parts = [annotation, *get_args(annotation)]
+    return next(part for part in parts if isinstance(part, type) and get_type_hints(part))
