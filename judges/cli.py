@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from verikit.cli.score import UNSCORED, parse_mapping, parse_share
 from verikit.errors import UsageError
 from verikit.judges.judge import Judge
 from verikit.judges.match.canaries import canary_win_rates
-from verikit.judges.match.entrants import Entrants, read_entrants
+from verikit.judges.match.entrants import Bout, Entrants, read_entrants
 from verikit.judges.match.run import BATCH, SUMMARY, VERDICTS, judge_bouts
 from verikit.judges.match.show import show
 from verikit.judges.match.summary import LengthControl, summarize
@@ -105,14 +105,7 @@ def judge(
         if spent := ", ".join(f"{name.replace('_', ' ')} {amount:,.6g}" for name, amount in state[-1][1].items()):
             watch.note(f"this session: {spent}")
         watch.note(f"written to {folder}")
-    summary = summarize(
-        read_rows(folder / VERDICTS), entrants.answers, control=control, looks_like_verdict=_own_form(loaded)
-    )
-    if canaries:
-        rates = canary_win_rates(comparer(loaded), bouts[:canaries])
-        summary["canaries"] = {name: rate and asdict(rate) for name, rate in rates.items()}
-    with Folder(folder, ()) as held:
-        held.write_json(SUMMARY, summary)
+    summary = _summary(folder, entrants, loaded, control, bouts[:canaries])
     if as_json:
         click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
@@ -122,6 +115,21 @@ def judge(
         click.echo(f"{lost} comparisons have no verdict: more than --fail-over allows ({fail_over:.4g})", err=True)
         return UNSCORED
     return 0
+
+
+def _summary(
+    folder: Path, entrants: Entrants, judge: Verifier, control: LengthControl | None, attacked: Sequence[Bout]
+) -> dict[str, Any]:
+    """Sum up the folder's verdicts, try the canaries, and write summary.json."""
+    summary = summarize(
+        read_rows(folder / VERDICTS), entrants.answers, control=control, looks_like_verdict=_own_form(judge)
+    )
+    if attacked:
+        rates = canary_win_rates(comparer(judge), attacked)
+        summary["canaries"] = {name: rate and asdict(rate) for name, rate in rates.items()}
+    with Folder(folder, ()) as held:
+        held.write_json(SUMMARY, summary)
+    return summary
 
 
 def _control(entrants: Entrants, gamed: str | None, instructions: str | None) -> LengthControl:
