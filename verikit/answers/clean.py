@@ -114,3 +114,16 @@ def same_but_spacing(a: str, b: str) -> bool:
         return False
     squeezed = _SPACING.sub("", a.replace("dfrac", "frac"))
     return squeezed != "" and squeezed == _SPACING.sub("", b.replace("dfrac", "frac"))
+
+
+_EDGES = re.compile(r"^[\s*]+|[\s*]+$")
+_DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
+
+
+def trimmed(text: str) -> str:
+    """A text without the spaces, asterisks, dollar signs and the full stop around it."""
+    text = _EDGES.sub("", text)
+    if text.endswith(".") and not text[:-1].endswith("."):
+        text = text[:-1].rstrip()
+    match = _DOLLAR_PAIR.fullmatch(text)
+    return match[1].strip() if match else text

@@ -84,7 +84,7 @@ def examine() -> dict[str, Any]:
 
 
 def _check_file(data: str, mapping: dict[str, str], format_: str | None, as_json: bool) -> int:
-    from verikit.answers.verdict import check_gold
+    from verikit.answers.gold import check_gold
 
     reader = read(data, format=format_, mapping=mapping)
     good, problems = 0, []

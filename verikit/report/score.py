@@ -157,17 +157,17 @@ def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[
     """
     problem = "the run read its input from stdin, or does not say where it lay"
     paths = list(filter(None, (config.get("input"), *options.data)))
-    try:
+    if (run / PROGRESS).exists():
         commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
-    except FileNotFoundError:
-        problem, paths = f"the folder was copied without {PROGRESS}, by which they are told", []
-    for path in paths:
-        try:
-            Input(path, plan).skip(commit)
-        except UsageError as error:
-            problem = str(error)
-        else:
-            return str(path)
+        for path in paths:
+            try:
+                Input(path, plan).skip(commit)
+            except UsageError as error:
+                problem = str(error)
+            else:
+                return str(path)
+    else:
+        problem = f"the folder was copied without {PROGRESS}, by which they are told"
     hint = "give the file that was scored with --data"
     if options.data:
         raise UsageError(f"{run}: {problem}", hint=hint)

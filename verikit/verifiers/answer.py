@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from verikit.answers.gold import read_gold
 from verikit.answers.policy import OrderRule, Policy, Rounding, Several, Strictness, UnitRule
 from verikit.answers.tail import Tail
-from verikit.answers.verdict import Verdict, read_gold, verify
+from verikit.answers.verdict import Verdict, verify
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
 from verikit.verifier import Verifier
