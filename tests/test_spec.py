@@ -303,6 +303,16 @@ def test_a_toml_file_names_specs_that_may_use_each_other(tmp_path):
             load(f"{file}#{circular}")
 
 
+def test_files_that_a_toml_file_names_lie_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "rewards").mkdir()
+    (tmp_path / "rewards/mine.py").write_text(MODULE)
+    (tmp_path / "rewards/other.toml").write_text('[verifiers]\nmine = "mine.py:Mine"\n')
+    (tmp_path / "rewards/some.toml").write_text('[verifiers]\nmine = "other.toml#mine"\nboth = "0.5*exact + mine"\n')
+    for spec, place in (("rewards/some.toml", tmp_path), (f"{tmp_path}/rewards/some.toml", tmp_path / "rewards")):
+        monkeypatch.chdir(place)
+        assert load(f"{spec}#both")("x", "x").value == 1.25
+
+
 @pytest.mark.parametrize(
     "content", [b"[verifiers", b"verifiers = 5", b"verifiers = ['a']", b"\xff", b"", b"[other]\na='exact'"]
 )
