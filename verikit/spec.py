@@ -165,7 +165,7 @@ def _from_toml(file: Path, name: str, kind: Kind) -> Any:
 
 
 def _from_python(module: str, attr: str, folder: Path) -> Any:
-    loaded: Any = _import_file(folder / module) if module.endswith(".py") else _import(module)
+    loaded: Any = import_file(folder / module) if module.endswith(".py") else _import(module)
     for part in attr.split("."):
         if not hasattr(loaded, part):
             raise SpecError(f"{module} has no {attr!r}")
@@ -187,14 +187,28 @@ def _import(module: str) -> Any:
         raise SpecError(f"can't import {module!r}: {error}", hint="is it installed, or on PYTHONPATH?") from None
 
 
-def _import_file(file: Path) -> Any:
-    """Import a file once per process, under a name of its own so that it can't shadow an installed module."""
+_FILE_MODULE = "verikit_file_"
+
+
+def imported_files() -> list[str]:
+    """The files that `import_file` has imported: a process that unpickles what they define imports them first."""
+    return [str(module.__file__) for name, module in list(sys.modules.items()) if name.startswith(_FILE_MODULE)]
+
+
+def import_file(file: Path) -> Any:
+    """Import a file once per process, under a name of its own so that it can't shadow an installed module.
+
+    The name is the same in every process.
+
+    Raises:
+        SpecError: there is no such file.
+    """
     try:
         file = file.expanduser().resolve()
         exists = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
         raise SpecError(f"{str(file)!r} is no file: {error}") from None
-    name = f"verikit_file_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
+    name = f"{_FILE_MODULE}{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
     with _IMPORTING:  # another thread must not get the module before it is complete
         if name in sys.modules:
             return sys.modules[name]
