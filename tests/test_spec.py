@@ -369,3 +369,9 @@ def test_a_bad_spec_of_a_toml_file_is_told_with_file_and_name(tmp_path):
     with pytest.raises(SpecError, match=r"rewards\.toml#good: no verifier is called 'answr'") as caught:
         load(f"{file}#good")
     assert "did you mean answer" in caught.value.hint
+
+
+@pytest.mark.parametrize("spec", [None, 5, ["exact"], b"exact"])
+def test_what_is_no_text_is_no_spec(spec):
+    with pytest.raises(SpecError, match="a spec is text"):
+        load(spec)

@@ -60,6 +60,8 @@ def load(spec: str | Verifier) -> Verifier:
 
 def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
     """Read one spec; `scope` holds the other specs of the same TOML file, which lies in `folder`."""
+    if not isinstance(spec, str):
+        raise SpecError(f"a spec is text, not {spec!r}", hint="e.g. '0.9*answer + 0.1*boxed'")
     text = spec.strip()
     if not text or len(text) > _MAX_LENGTH:
         raise SpecError("the spec is empty" if not text else f"a spec has at most {_MAX_LENGTH} characters")
