@@ -159,6 +159,14 @@ def test_with_timeout_works_in_a_thread_and_pickles():
         assert threads.submit(guarded.score, [Sample(completion="0")]).result()[0].value == 1.0
 
 
+def test_with_timeout_runs_verifiers_that_a_spec_took_from_a_file(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import verikit\n\n\n@verikit.verifier\ndef even(sample):\n    return len(sample.completion) % 2 == 0\n"
+    )
+    guarded = with_timeout(0.5 * load(f"{tmp_path}/mine.py:even") + 0.5 * Exact(), seconds=30)
+    assert [guarded(text, "ab").value for text in ("ab", "a", "cd")] == [1.0, 0.0, 0.5]
+
+
 def test_with_timeout_refuses_what_no_other_process_can_load():
     with pytest.raises(UsageError, match="pickled"):
         with_timeout(Exact() >> (lambda x: x), seconds=1)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
 _FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
+_PREFIX = "verikit_file_"
+"""Of the names of modules that are files."""
 _MAX_LENGTH = 10_000
 _BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
 _IMPORTING = threading.RLock()
@@ -189,28 +191,20 @@ def _import(module: str) -> Any:
         raise SpecError(f"can't import {module!r}: {error}", hint="is it installed, or on PYTHONPATH?") from None
 
 
-_FILE_MODULE = "verikit_file_"
-
-
-def imported_files() -> list[str]:
-    """The files that `import_file` has imported: a process that unpickles what they define imports them first."""
-    return [str(module.__file__) for name, module in list(sys.modules.items()) if name.startswith(_FILE_MODULE)]
-
-
 def import_file(file: Path) -> Any:
     """Import a file once per process, under a name of its own so that it can't shadow an installed module.
 
     The name is the same in every process.
 
     Raises:
-        SpecError: there is no such file.
+        SpecError: there is no such file; what its code raises goes through.
     """
     try:
         file = file.expanduser().resolve()
         exists = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
         raise SpecError(f"{str(file)!r} is no file: {error}") from None
-    name = f"{_FILE_MODULE}{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
+    name = f"{_PREFIX}{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
     with _IMPORTING:  # another thread must not get the module before it is complete
         if name in sys.modules:
             return sys.modules[name]
@@ -225,6 +219,11 @@ def import_file(file: Path) -> Any:
             del sys.modules[name]
             raise
         return module
+
+
+def imported_files() -> list[str]:
+    """The files imported so far: what pickles from them needs in another process, by `import_file`."""
+    return [str(module.__file__) for name, module in list(sys.modules.items()) if name.startswith(_PREFIX)]
 
 
 def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None] | None = None) -> Selector:
