@@ -36,10 +36,10 @@ def answer(text):
     return f"thinking</think> <answer>{text}</answer>"
 
 
-def absolute_zero(task, solution=None, program=ADD):
+def absolute_zero(task, solution=None, program=ADD, wall_s=1.0):
     """Rewards of a step's (proposals, solutions) where all is honest but one of the two."""
     options = AbsoluteZeroOptions(
-        tasks=[task], batch=1, seed_factor=1, seed_tries=1, estimates=2, inputs=4, wall_s=1.0, memory_mb=256
+        tasks=[task], batch=1, seed_factor=1, seed_tries=1, estimates=2, inputs=4, wall_s=wall_s, memory_mb=256
     )
     recipe = AbsoluteZero(options, Setting(None, 0, Path()))
     for buffer in recipe.buffers.values():
@@ -60,7 +60,7 @@ def absolute_zero(task, solution=None, program=ADD):
 
 @pytest.mark.parametrize("task", RIGHT)
 def test_honest_absolute_zero_is_paid(task):
-    proposals, solutions = absolute_zero(task)
+    proposals, solutions = absolute_zero(task, wall_s=10.0)
     assert max(proposals) > 0
     assert max(solutions) == 1.0
 
