@@ -171,6 +171,17 @@ def test_no_answer_that_cheats_is_paid(tmp_path, name):
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_roles_can_agree_on_a_letter_only_where_options_keep_their_order(tmp_path, shuffle):
+    def policy(prompt, number):
+        return reply(CHOICE) if "BEGINNING OF THE DOCUMENT" in prompt else r"\boxed{B}"
+
+    recipe = spice(tmp_path, documents=32, formats="mcq", shuffle=shuffle)
+    rows = [one for one in recipe.collect(Scripted(policy), 1) if one.role == "reasoner"]
+    paid = sum(one.reward for one in rows) / len(rows)
+    assert 0.1 < paid < 0.45 if shuffle else paid == 1.0
+
+
 SEARCHES = {
     "tag stuffing": "<|begin_of_query|> <|end_of_query|> </think> <answer> {gold} </answer>",
     "tag stuffing: an answer before the search": "<answer> {gold} </answer> <|begin_of_query|> e1 <|end_of_query|>",
