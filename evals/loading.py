@@ -84,7 +84,10 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
         if stage["function"] is Graded:
             stage |= {"judge": settings.judge, "by": settings.by}
             Graded(**{key: value for key, value in stage.items() if key != "function"})  # a bad spec fails here
-    task = ConfigurableTask(config=config)
+    try:
+        task = ConfigurableTask(config=config)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{name} can't be made under these settings: {error}") from None
     shots = settings.fewshot if settings.fewshot is not None else config.get("num_fewshot") or 0
     if shots and len(task.fewshot_docs() or ()) < shots:
         raise UsageError(f"{name} has no {shots} examples to show", hint=f"--shots FILE, or --shots {name}=FILE")

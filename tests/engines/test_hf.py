@@ -289,6 +289,21 @@ def test_memory_that_runs_out_midway_leaves_the_results_that_were_complete(monke
     assert calls == [3, 1, 1]
 
 
+def test_memory_that_runs_out_is_first_taken_from_what_is_kept_between_calls(tmp_path, monkeypatch):
+    engine = load_engine(f"hf:{tiny.save(tmp_path)}")
+    asked = Request("the quick brown fox " * 9, max_tokens=4, stop=("zzz",))
+    wanted = engine.generate([asked])[0].outputs
+    real = Decoder.stream
+
+    def full(self, groups, **options):
+        if self._prefixes._known:
+            raise torch.OutOfMemoryError
+        return real(self, groups, **options)
+
+    monkeypatch.setattr(Decoder, "stream", full)
+    assert engine.generate([asked])[0].outputs == wanted
+
+
 def test_a_result_comes_out_as_soon_as_its_last_completion_ends():
     requests = [Request([5, 6, 7], n=2, max_tokens=steps, temperature=1.0, seed=steps) for steps in (40, 3, 20)]
     assert [place for place, _ in hf().stream(requests)] == [1, 2, 0]

@@ -28,7 +28,7 @@ from verikit.trainers.recipes.spice.formats import (
 )
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.problems import read_held_out
-from verikit.trainers.recipes.spice.prompts import load_prompts
+from verikit.trainers.recipes.spice.prompts import Prompts
 from verikit.trainers.recipes.spice.rewards import challenger_reward
 from verikit.trainers.recipes.spice.rounds import Asked, Attempt, Challenge, figures, subsample
 from verikit.types import Message, Score
@@ -43,7 +43,7 @@ class Spice(Recipe):
 
     def __init__(self, options: SpiceOptions, setting: Setting) -> None:
         super().__init__(options, setting)
-        self.prompts = load_prompts(options.prompts, setting.folder)
+        self.prompts = Prompts.load(options.prompts, setting.folder)
         self.equality = Equality(options.letter_only)
         self.corpus = self.load_corpus()
         self.held_out = self.load_held_out()

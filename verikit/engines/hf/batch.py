@@ -37,6 +37,7 @@ class Batch:
         self._stop_test = cache(lambda stops: stop_test(tokenizer, stops))
         self._eos = end_ids(model, tokenizer)
         self._decoder = Decoder(model, self._eos, prefixes) if supports(model) else GenerateDecoder(model, self._eos)
+        self._prefixes = prefixes
         self._errors: dict[int, EngineError] = {}
         self._groups: dict[int, Group] = {}
         for number, request in enumerate(requests):
@@ -71,14 +72,16 @@ class Batch:
                 yield wave[place], rows
             return
         except torch.OutOfMemoryError:
-            if len(left) == 1:
+            freed = self._prefixes is not None and self._prefixes.clear()
+            if len(left) == 1 and not freed:
                 problem = EngineError("the device's memory is too small for the request", hint="lower n or max_tokens")
                 yield next(iter(left)), problem
                 return
         torch.cuda.empty_cache()
         rest, half = list(left), len(left) // 2
-        yield from self._decode(rest[:half])
-        yield from self._decode(rest[half:])
+        for part in (rest[:half], rest[half:]):
+            if part:
+                yield from self._decode(part)
 
     def _group(self, request: Request) -> Group:
         ids = prompt_ids(self._tokenizer, request)

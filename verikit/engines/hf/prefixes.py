@@ -65,6 +65,14 @@ class Prefixes:
         self._known.move_to_end(number)
         return self._known[number].kept[..., :length, :]
 
+    def clear(self) -> bool:
+        """Forget everything; tell whether there was anything."""
+        held = bool(self._known)
+        self._known.clear()
+        self._holder.clear()
+        self._size = 0
+        return held
+
     def _leave(self, number: int, key: int) -> None:
         known = self._known[number]
         known.blocks.discard(key)
