@@ -46,6 +46,8 @@ TURNS = 3
 class Sizes:
     """How much of everything."""
 
+    operations: int
+    """Steps of a problem."""
     operands: int
     policy_steps: int
     reviewer_steps: int
@@ -55,8 +57,8 @@ class Sizes:
     held_out: int
 
 
-FULL = Sizes(6, 700, 500, 160, "64,32,16", 500, 24)
-SHORT = Sizes(6, 300, 350, 60, "16,16,8", 350, 12)
+FULL = Sizes(4, 6, 700, 500, 160, "64,32,16", 500, 24)
+SHORT = Sizes(2, 4, 350, 300, 80, "32,16,8", 300, 12)
 
 
 class Problems:
@@ -65,10 +67,11 @@ class Problems:
     def __init__(self, seed: int, sizes: Sizes) -> None:
         self.draw = random.Random(f"{seed} policy")
         self.operands = self.draw.sample(range(11, 100), sizes.operands)
+        self.operations = sizes.operations
 
     def one(self) -> Problem:
         """Draw a problem."""
-        return problem(self.draw, self.operands, sharing=0)
+        return problem(self.draw, self.operands, self.operations, sharing=0)
 
     def solved(self) -> Iterator[dict[str, str]]:
         """What the policy learns: right solutions, and for a fifth of the rows, to mend a wrong one."""
@@ -86,7 +89,7 @@ class Problems:
         while not any(wrong):
             steps, wrong = solution(asked, self.draw, slip=0.3, copying=0.1)
         lines = written(steps)
-        place = labels(wrong).index(False) if self.draw.random() < 0.8 else self.draw.randrange(STEPS)
+        place = labels(wrong).index(False) if self.draw.random() < 0.8 else self.draw.randrange(len(lines))
         said = review(asked, lines, wrong)[2 * place + 1]["content"]
         analysis = said.removeprefix("<analyze>").partition("</analyze>")[0] if self.draw.random() < 0.9 else ""
         doubt = f"{DOUBT}>{lines[place]}" + (f"\n\n{analysis}" if analysis else "")
@@ -100,16 +103,16 @@ def train_policy(out: Path, problems: Problems, seed: int, steps: int) -> Path:
     return train(out / "trained", out / "untrained", rows, seed, steps, batch=64, tokens=2048)
 
 
-def train_reviewer(out: Path, seed: int, steps: int) -> Path:
+def train_reviewer(out: Path, seed: int, sizes: Sizes) -> Path:
     """Warm a reviewer up on reviews of a program's solutions to problems of all operands."""
     draw = random.Random(f"{seed} reviewer")
     make_model(out / "untrained", REVIEWER, seed)
     rows = []
-    for _ in range(steps * 8):
-        asked = problem(draw)
-        steps_, wrong = solution(asked, draw, slip=0.35, copying=0.65)
-        rows.append({"messages": review(asked, written(steps_), wrong)})
-    return train(out / "trained", out / "untrained", rows, seed, steps)
+    for _ in range(sizes.reviewer_steps * 8):
+        asked = problem(draw, steps=sizes.operations)
+        steps, wrong = solution(asked, draw, slip=0.35, copying=0.65)
+        rows.append({"messages": review(asked, written(steps), wrong)})
+    return train(out / "trained", out / "untrained", rows, seed, sizes.reviewer_steps)
 
 
 def synthesise(out: Path, problems: Problems, policy: Path, reviewer: Path, seed: int, sizes: Sizes) -> None:
@@ -136,16 +139,12 @@ class HeldOut:
                     n=each, max_tokens=48, temperature=1.0, seed=10**6 * seed + number)
             for number, asked in enumerate(self.problems)
         ]  # fmt: skip
-        self.samples = [
-            Sample(asked.text, LEADS[0] + output.text, asked.answer)
-            for asked, generation in zip(self.problems, engine.generate(requests), strict=True)
-            for output in generation.outputs
-        ]
-        self.right = [truth(asked, sample.completion) for asked in self.problems for sample in self._of(asked)]
-
-    def _of(self, asked: Problem) -> list[Sample]:
-        start = self.problems.index(asked) * self.each
-        return self.samples[start : start + self.each]
+        self.samples: list[Sample] = []
+        self.right: list[list[bool]] = []
+        for asked, generation in zip(self.problems, engine.generate(requests), strict=True):
+            for output in generation.outputs:
+                self.samples.append(Sample(asked.text, LEADS[0] + output.text, asked.answer))
+                self.right.append(truth(asked, self.samples[-1].completion))
 
     def figures(self, scores: Sequence[Score]) -> dict[str, float]:
         """AUC over all steps and over those up to the first error, and how many steps have no verdict."""
@@ -221,10 +220,8 @@ def refine(held: HeldOut, policy: Engine, critic: StepVerifier, seed: int) -> di
 
 def agreement(out: Path) -> dict[str, float]:
     """How the labels by Monte Carlo compare with the truth, for all labelled paths and for those kept."""
-    asked = {row["prompt"]: row for row in map(json.loads, (out.parent / "problems.jsonl").read_text().splitlines())}
     paths = [json.loads(line) for line in (out / "steps.jsonl").read_text().splitlines()]
     kept = {json.loads(line)["id"] for line in (out / "train.jsonl").read_text().splitlines()}
-    assert asked
     found = {}
     for name, some in (("labelled", paths), ("kept", [path for path in paths if path["id"] in kept])):
         true = [truth(Problem.read(path["prompt"]), "\n\n".join(path["steps"])) for path in some]
@@ -270,7 +267,7 @@ def main() -> None:
     engine = load_engine(f"hf:{policy}")
     held = HeldOut(problems, engine, seed, sizes.held_out)
     report.add("policy", {"right": held.best_of([Score(0.0)] * len(held.samples), First())})
-    reviewer = train_reviewer(out / "reviewer", seed, sizes.reviewer_steps)
+    reviewer = train_reviewer(out / "reviewer", seed, sizes)
     report.add("reviewer", {})
     synthesise(out / "data", problems, policy, reviewer, seed, sizes)
     report.add("synthesis", json.loads((out / "data/report.json").read_text()))

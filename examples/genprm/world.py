@@ -58,12 +58,14 @@ def result(value: int, op: str, a: int) -> int:
     return {"*": value * a, "+": value + a, "-": value - a}[op] % 89 + 10
 
 
-def problem(draw: random.Random, operands: Sequence[int] = range(11, 100), sharing: float = 0.45) -> Problem:
+def problem(
+    draw: random.Random, operands: Sequence[int] = range(11, 100), steps: int = STEPS, sharing: float = 0.45
+) -> Problem:
     """Draw a problem: 70 % of the operations multiply; 45 % of the problems hold a shared mistake."""
-    operations = tuple((draw.choices("*+-", (70, 15, 15))[0], draw.choice(operands)) for _ in range(STEPS))
+    operations = tuple((draw.choices("*+-", (70, 15, 15))[0], draw.choice(operands)) for _ in range(steps))
     shared = None
     if draw.random() < sharing:
-        shared = (draw.randrange(STEPS), draw.choice((COPY, RESULT)), draw.randrange(10, 99))
+        shared = (draw.randrange(steps), draw.choice((COPY, RESULT)), draw.randrange(10, 99))
     return Problem(draw.randrange(10, 99), operations, shared)
 
 
