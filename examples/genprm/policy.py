@@ -28,6 +28,7 @@ from verikit import Group, Sample, Score
 from verikit.engines import Engine, Request, load_engine
 from verikit.judges.genprm import Critic, GenPRM
 from verikit.judges.genprm.critic import DOUBT
+from verikit.judges.genprm.protocol import Mode
 from verikit.judges.genprm.steps import split_steps
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.select import Best, First, Majority, Selector, Weighted
@@ -146,7 +147,7 @@ class HeldOut:
                 self.samples.append(Sample(asked.text, LEADS[0] + output.text, asked.answer))
                 self.right.append(truth(asked, self.samples[-1].completion))
 
-    def figures(self, scores: Sequence[Score]) -> dict[str, float]:
+    def figures(self, scores: Sequence[Score]) -> dict[str, Any]:
         """AUC over all steps and over those up to the first error, and how many steps have no verdict."""
         whole, first, lost = [], [], 0
         for right, score in zip(self.right, scores, strict=True):
@@ -276,23 +277,27 @@ def main() -> None:
     model = train(out / "genprm/trained", out / "genprm", out / "data/train.jsonl", seed, sizes.genprm_steps)
     report.add("training", {})
 
-    def judge(model: Path, mode: Any) -> GenPRM:
-        return GenPRM(load_engine(f"hf:{model}"), 1, mode=mode, protocol=PROTOCOL, temperature=0, seed=seed)
-
-    measure(report, held, engine, judge(reviewer, "full"), judge(model, "full"), judge(model, "unexecuted"), seed)
+    measure(report, held, engine, reviewer, model, seed)
 
 
-def measure(
-    report: Report, held: HeldOut, policy: Engine, reviewer: GenPRM, run: GenPRM, read: GenPRM, seed: int
-) -> None:
+def measure(report: Report, held: HeldOut, policy: Engine, reviewer: Path, model: Path, seed: int) -> None:
     """Measure the steps' rewards, the choice among eight, and the critic's turns."""
-    report.add("reviewer, executed", held.figures(reviewer.score(held.samples)))
-    scores = {"executed": run.score(held.samples), "unexecuted": read.score(held.samples)}
+
+    def judge(model: Path, paths: int = 1, mode: Mode = "full") -> GenPRM:
+        temperature = 0.0 if paths == 1 else None
+        return GenPRM(
+            load_engine(f"hf:{model}"), paths, mode=mode, protocol=PROTOCOL, temperature=temperature, seed=seed
+        )
+
+    run, read = judge(model), judge(model, mode="unexecuted")
+    judges = {"the reviewer, executed": judge(reviewer), "executed": run, "unexecuted": read,
+              "executed, 4 paths": judge(model, 4)}  # fmt: skip
     equal = Answer().equal
-    for name, given in scores.items():
-        report.add(name, held.figures(given))
-        kinds = {"first": First(), "majority": Majority(equal), "min": Best(), "weighted": Weighted(equal, "raw")}
-        report.add(f"best of 8, {name}", {kind: held.best_of(given, selector) for kind, selector in kinds.items()})
+    kinds = {"first": First(), "majority": Majority(equal), "min": Best(), "weighted": Weighted(equal, "raw")}
+    for name, one in judges.items():
+        scores = one.score(held.samples)
+        best = {kind: held.best_of(scores, selector) for kind, selector in kinds.items()}
+        report.add(name, held.figures(scores) | {"best of 8": best})
     critics: dict[str, StepVerifier] = {
         "executed": run, "unexecuted": read, "doubted by the executed, at a random step": Misled(run, seed),
         "random step of every solution": Misled(None, seed),
