@@ -17,11 +17,12 @@ import random
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from prove import auc
-from tiny import TEMPLATE, make_model, train, verikit
+from tiny import TEMPLATE, export, make_model, train, verikit
 from world import STEPS, WORDS, Problem, labels, problem, review, solution, written
 
 from verikit import Group, Sample, Score
@@ -41,6 +42,8 @@ REVIEWER = (*WORDS, *LEADS)
 POLICY = (*REVIEWER, *map(str, range(10, 100)), "\n\n", ">", DOUBT)
 """The policy's numbers are whole tokens: it learns results by heart, as the reviewer, which reads digits, does not."""
 TURNS = 3
+EVERY = 50
+"""Steps between the policy's checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,36 @@ class Problems:
 
 
 def train_policy(out: Path, problems: Problems, seed: int, steps: int) -> Path:
-    """Train the policy on solutions and refinements."""
+    """Train the policy on solutions and refinements, and take it as soon as it solves half of what it practises on."""
     make_model(out / "untrained", POLICY, seed, TEMPLATE.replace("<a>{{ m.content }}", "<a>{{ m.content }}<eos>"))
-    rows = [row for row, _ in zip(problems.solved(), range(steps * 16), strict=False)]
-    return train(out / "trained", out / "untrained", rows, seed, steps, batch=64, tokens=2048)
+    rows = list(islice(problems.solved(), steps * 16))
+    run = train(out / "trained", out / "untrained", rows, seed, steps, batch=64, tokens=2048, save_every=EVERY)
+    practice = [problems.one() for _ in range(64)]
+    for step in range(EVERY, steps + 1, EVERY):
+        model = export(run, step)
+        if share_solved(practice, load_engine(f"hf:{model}"), seed) >= 0.5:
+            return model
+    raise SystemExit(f"the policy does not solve half of its problems after {steps} steps")
+
+
+def share_solved(asked: Sequence[Problem], engine: Engine, seed: int) -> float:
+    """Share of problems whose sampled solution has the right answer."""
+    samples = sample(asked, engine, seed, 1)
+    return statistics.fmean(score.filled(0.0) for score in Answer().score(samples))
+
+
+def sample(asked: Sequence[Problem], engine: Engine, seed: int, each: int) -> list[Sample]:
+    """Let the policy solve problems, each begun with "Step 1:"."""
+    requests = [
+        Request([{"role": "user", "content": one.text}, {"role": "assistant", "content": LEADS[0]}],
+                n=each, max_tokens=48, temperature=1.0, seed=10**6 * seed + number)
+        for number, one in enumerate(asked)
+    ]  # fmt: skip
+    return [
+        Sample(one.text, LEADS[0] + output.text, one.answer)
+        for one, generation in zip(asked, engine.generate(requests), strict=True)
+        for output in generation.outputs
+    ]
 
 
 def train_reviewer(out: Path, seed: int, sizes: Sizes) -> Path:
@@ -113,7 +142,8 @@ def train_reviewer(out: Path, seed: int, sizes: Sizes) -> Path:
         asked = problem(draw, steps=sizes.operations)
         steps, wrong = solution(asked, draw, slip=0.35, copying=0.65)
         rows.append({"messages": review(asked, written(steps), wrong)})
-    return train(out / "trained", out / "untrained", rows, seed, sizes.reviewer_steps)
+    run = train(out / "trained", out / "untrained", rows, seed, sizes.reviewer_steps)
+    return export(run, sizes.reviewer_steps)
 
 
 def synthesise(out: Path, problems: Problems, policy: Path, reviewer: Path, seed: int, sizes: Sizes) -> None:
@@ -134,18 +164,10 @@ class HeldOut:
 
     def __init__(self, problems: Problems, engine: Engine, seed: int, count: int, each: int = 8) -> None:
         self.each = each
-        self.problems = [problems.one() for _ in range(count)]
-        requests = [
-            Request([{"role": "user", "content": asked.text}, {"role": "assistant", "content": LEADS[0]}],
-                    n=each, max_tokens=48, temperature=1.0, seed=10**6 * seed + number)
-            for number, asked in enumerate(self.problems)
-        ]  # fmt: skip
-        self.samples: list[Sample] = []
-        self.right: list[list[bool]] = []
-        for asked, generation in zip(self.problems, engine.generate(requests), strict=True):
-            for output in generation.outputs:
-                self.samples.append(Sample(asked.text, LEADS[0] + output.text, asked.answer))
-                self.right.append(truth(asked, self.samples[-1].completion))
+        asked = [problems.one() for _ in range(count)]
+        self.samples = sample(asked, engine, seed, each)
+        self.right = [truth(Problem.read(str(one.prompt)), one.completion) for one in self.samples]
+        self.answers = [score.filled(0.0) for score in Answer().score(self.samples)]
 
     def figures(self, scores: Sequence[Score]) -> dict[str, Any]:
         """AUC over all steps and over those up to the first error, and how many steps have no verdict."""
@@ -166,13 +188,12 @@ class HeldOut:
 
     def best_of(self, scores: Sequence[Score], selector: Selector) -> float:
         """Share of problems whose chosen solution has the right answer."""
-        right = [score.value for score in Answer().score(self.samples)]
         chosen = []
         for start in range(0, len(self.samples), self.each):
             cut = slice(start, start + self.each)
             group = Group(self.samples[start].prompt, [one.completion for one in self.samples[cut]])
-            chosen.append(right[start + selector.select(group, scores[cut])[0]])
-        return statistics.fmean(float(value or 0) for value in chosen)
+            chosen.append(self.answers[start + selector.select(group, scores[cut])[0]])
+        return statistics.fmean(chosen)
 
 
 def truth(asked: Problem, completion: str) -> list[bool]:
@@ -267,14 +288,15 @@ def main() -> None:
     policy = train_policy(out / "policy", problems, seed, sizes.policy_steps)
     engine = load_engine(f"hf:{policy}")
     held = HeldOut(problems, engine, seed, sizes.held_out)
-    report.add("policy", {"right": held.best_of([Score(0.0)] * len(held.samples), First())})
+    report.add("policy", {"steps": int(policy.name.partition("-")[2]), "right": statistics.fmean(held.answers)})
     reviewer = train_reviewer(out / "reviewer", seed, sizes)
     report.add("reviewer", {})
     synthesise(out / "data", problems, policy, reviewer, seed, sizes)
     report.add("synthesis", json.loads((out / "data/report.json").read_text()))
     report.add("labels against the truth", agreement(out / "data"))
     make_model(out / "genprm", REVIEWER, seed + 1)
-    model = train(out / "genprm/trained", out / "genprm", out / "data/train.jsonl", seed, sizes.genprm_steps)
+    run = train(out / "genprm/trained", out / "genprm", out / "data/train.jsonl", seed, sizes.genprm_steps)
+    model = export(run, sizes.genprm_steps)
     report.add("training", {})
 
     measure(report, held, engine, reviewer, model, seed)
@@ -289,9 +311,8 @@ def measure(report: Report, held: HeldOut, policy: Engine, reviewer: Path, model
             load_engine(f"hf:{model}"), paths, mode=mode, protocol=PROTOCOL, temperature=temperature, seed=seed
         )
 
-    run, read = judge(model), judge(model, mode="unexecuted")
-    judges = {"the reviewer, executed": judge(reviewer), "executed": run, "unexecuted": read,
-              "executed, 4 paths": judge(model, 4)}  # fmt: skip
+    run, read = judge(model), judge(model, "unexecuted")
+    judges = {"the reviewer, executed": judge(reviewer), "executed": run, "unexecuted": read}
     equal = Answer().equal
     kinds = {"first": First(), "majority": Majority(equal), "min": Best(), "weighted": Weighted(equal, "raw")}
     for name, one in judges.items():

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tiny import make_model, train
+from tiny import export, make_model, train
 from world import RESULT, WORDS, Problem, labels, problem, review, solution
 
 from verikit import Group, Sample, Score
@@ -147,7 +147,8 @@ def main() -> None:
     began = time.process_time()
     make_model(asked.out / "untrained", WORDS, asked.seed)
     rows = reviews(asked.seed, asked.steps * 8)
-    model = train(asked.out / "trained", asked.out / "untrained", rows, asked.seed, asked.steps)
+    run = train(asked.out / "trained", asked.out / "untrained", rows, asked.seed, asked.steps)
+    model = export(run, asked.steps)
     case = Case(asked.seed, asked.problems // 2 if asked.short else asked.problems, each=8)
     engine = load_engine(f"hf:{model}")
     found: dict[str, Any] = {"seed": asked.seed}

@@ -34,8 +34,9 @@ def train(
     steps: int,
     batch: int = 32,
     tokens: int = 4096,
+    save_every: int = 0,
 ) -> Path:
-    """Train a copy of the model at `start` by `verikit train sft`, and return the exported model's folder.
+    """Train a copy of the model at `start` by `verikit train sft`, and return the run's folder.
 
     Args:
         folder: For the data, the run, and the model.
@@ -45,6 +46,7 @@ def train(
         steps: Batches.
         batch: Rows in each.
         tokens: Most at once, padding included.
+        save_every: Steps between checkpoints, which are all kept; 0: only the last.
     """
     folder.mkdir(parents=True)
     if isinstance(rows, Path):
@@ -54,13 +56,19 @@ def train(
         data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     sets = {
         "model.path": start, "options.data": data, "options.batch": batch, "run.steps": steps, "optimizer.lr": 5e-3,
-        "optimizer.betas": [0.9, 0.99], "optimizer.warmup_steps": 50, "run.save_every": steps, "run.evaluate_every": 0,
-        "batch.tokens": tokens, "seed": seed,
+        "optimizer.betas": [0.9, 0.99], "optimizer.warmup_steps": 50, "batch.tokens": tokens,
+        "run.save_every": save_every or steps, "run.keep": steps, "run.evaluate_every": 0, "seed": seed,
     }  # fmt: skip
     changes = [part for key, value in sets.items() for part in ("--set", f"{key}={value}")]
     verikit("train", "sft", "-q", "-o", folder / "run", *changes)
-    verikit("export", folder / "run", "-o", folder / "model")
-    return folder / "model"
+    return folder / "run"
+
+
+def export(run: Path, step: int) -> Path:
+    """Write a run's model after some steps beside it, and return its folder."""
+    out = run.parent / f"model-{step}"
+    verikit("export", run, "-o", out, "--step", step)
+    return out
 
 
 def verikit(*words: object) -> None:
