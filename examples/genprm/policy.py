@@ -305,11 +305,8 @@ def main() -> None:
 def measure(report: Report, held: HeldOut, policy: Engine, reviewer: Path, model: Path, seed: int) -> None:
     """Measure the steps' rewards, the choice among eight, and the critic's turns."""
 
-    def judge(model: Path, paths: int = 1, mode: Mode = "full") -> GenPRM:
-        temperature = 0.0 if paths == 1 else None
-        return GenPRM(
-            load_engine(f"hf:{model}"), paths, mode=mode, protocol=PROTOCOL, temperature=temperature, seed=seed
-        )
+    def judge(model: Path, mode: Mode = "full") -> GenPRM:
+        return GenPRM(load_engine(f"hf:{model}"), 1, mode=mode, protocol=PROTOCOL, temperature=0, seed=seed)
 
     run, read = judge(model), judge(model, "unexecuted")
     judges = {"the reviewer, executed": judge(reviewer), "executed": run, "unexecuted": read}
