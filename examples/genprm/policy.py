@@ -62,7 +62,7 @@ class Sizes:
 
 
 FULL = Sizes(4, 6, 700, 500, 160, "64,32,16", 500, 24)
-SHORT = Sizes(2, 4, 350, 300, 80, "32,16,8", 300, 12)
+SHORT = Sizes(2, 4, 400, 250, 80, "32,16,8", 100, 12)
 
 
 class Problems:
@@ -276,7 +276,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="Everything smaller: a check that it all works.")
+    parser.add_argument("--short", action="store_true", help="Smaller, and the GenPRM goes on from the reviewer.")
     asked = parser.parse_args()
     out, seed, sizes = asked.out.resolve(), asked.seed, SHORT if asked.short else FULL
     if out.exists() and any(out.iterdir()):
@@ -294,8 +294,9 @@ def main() -> None:
     synthesise(out / "data", problems, policy, reviewer, seed, sizes)
     report.add("synthesis", json.loads((out / "data/report.json").read_text()))
     report.add("labels against the truth", agreement(out / "data"))
-    make_model(out / "genprm", REVIEWER, seed + 1)
-    run = train(out / "genprm/trained", out / "genprm", out / "data/train.jsonl", seed, sizes.genprm_steps)
+    make_model(out / "untrained", REVIEWER, seed + 1)
+    start = reviewer if asked.short else out / "untrained"
+    run = train(out / "genprm", start, out / "data/train.jsonl", seed, sizes.genprm_steps)
     model = export(run, sizes.genprm_steps)
     report.add("training", {})
 

@@ -117,3 +117,23 @@ def test_a_short_seed_shows_that_execution_finds_what_reading_does_not(tmp_path)
     assert run["AUC up to the first error"] >= read["AUC up to the first error"] + 0.15
     assert read["AUC of result errors"] < 0.65 < 0.9 < run["AUC of result errors"]
     assert found["best of 8"]["min"] >= found["best of 8"]["majority"] + 0.05
+
+
+@pytest.mark.slow
+def test_a_policys_own_solutions_make_a_genprm_that_helps_it(tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    command = [sys.executable, str(EXAMPLE / "policy.py"), str(tmp_path / "out"), "--short"]
+    done = subprocess.run(
+        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=1500
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads((tmp_path / "out/figures.json").read_text())
+    print(found)
+    counts, labels = found["synthesis"], found["labels against the truth"]
+    assert counts["rationales"]["written"] == counts["paths"]["right"] + counts["paths"]["wrong"]
+    assert labels["kept: steps"] > max(0.9, labels["labelled: steps"])
+    assert found["executed"]["AUC"] > found["unexecuted"]["AUC"] + 0.1
+    right = found["critic: executed"]["right"]
+    assert right[-1] > right[0]
+    assert right[-1] > found["critic: random step of every solution"]["right"][-1]
