@@ -21,7 +21,6 @@ import torch
 
 from tests.judges.genprm import tiny_reviewer as tiny
 from verikit.engines import Engine, Generation, Request, load_engine
-from verikit.engines.hf.engine import HF
 from verikit.judges.genprm import GenPRM, Solution
 from verikit.sandbox import Limits, Session, default_sandbox
 
@@ -102,11 +101,11 @@ def timed(prm: GenPRM, solutions: Sequence[Solution]) -> dict[str, Any]:
 
 def taught(kind: str) -> Engine:
     model = tiny.model(steps=STEPS, rows=4, updates=220)
-    if kind == "hf":
-        return HF.of(model, tiny.tokenizer())
     with TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         tiny.tokenizer().save_pretrained(folder)
+        if kind == "hf":
+            return load_engine(f"hf:{folder}")
         # On a CPU, vLLM 0.32 dies of a seeded request whose prompt it runs in two chunks.
         options: dict[str, Any] = {
             "enable_chunked_prefill": False,

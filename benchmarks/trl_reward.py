@@ -54,10 +54,8 @@ def rows() -> Iterator[Row]:
 
 def cpu() -> float:
     """CPU seconds of this process and of those it started."""
-    total = time.process_time()
-    for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-        total += _tree(int(child))
-    return total
+    below = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return sum(_tree(int(child)) for child in below) + time.process_time()
 
 
 def _tree(pid: int) -> float:

@@ -39,7 +39,7 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first rows of each task.")
 @click.option("--chat/--no-chat", default=False, help="Ask in conversations, by the model's chat template.")
 @click.option("--system", metavar="TEXT", help="The system message.")
-@click.option("--gen", multiple=True, metavar="KEY=VALUE", help="temperature, top_p, max_gen_toks, until.")
+@click.option("--gen", multiple=True, metavar="KEY=VALUE", help="temperature, top_p, top_k, max_gen_toks, until.")
 @click.option("--judge", metavar="SPEC", help="An engine that judges, or a whole judge.")
 @click.option("--retriever", metavar="SPEC", help="Where the tasks that search find passages: bm25:DIR, http://…")
 @click.option("--by", metavar="SPEC", help="A verifier that ranks the repeats, for BoN.")

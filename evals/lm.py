@@ -25,7 +25,19 @@ from verikit.verifier import describe
 MAX_TOKENS = 2048
 """Tokens of a reply where the task names no number."""
 LENGTHS = ("max_gen_toks", "max_tokens", "max_new_tokens")
-KNOWN = {"until", *LENGTHS, "temperature", "top_p", "do_sample", "seed", "rollout", "k", "searches", "by_turns"}
+KNOWN = {
+    "until",
+    *LENGTHS,
+    "temperature",
+    "top_p",
+    "top_k",
+    "do_sample",
+    "seed",
+    "rollout",
+    "k",
+    "searches",
+    "by_turns",
+}
 Told = Callable[[int, int], None]
 """Is told how many of how many requests are done."""
 
@@ -117,25 +129,29 @@ class EngineLM(LM):  # type: ignore[misc]
         """The request that lm-eval's instance stands for, n times.
 
         Raises:
-            UsageError: a generation setting that no engine has.
+            UsageError: a generation setting that no engine has, or a value that no setting has.
         """
         context, settings = instance.args[0], dict(instance.args[1])
         if unknown := set(settings) - KNOWN:
             raise UsageError(f"engines have no generation setting {', '.join(sorted(unknown))}")
-        temperature = float(settings.get("temperature", 0.0)) if settings.get("do_sample", True) else 0.0
-        most = next(
-            (settings[key] for key in ("max_gen_toks", "max_tokens", "max_new_tokens") if key in settings), None
-        )
-        until = settings.get("until") or ()
-        return Request(
-            prompt(context),
-            n=n,
-            max_tokens=int(most or MAX_TOKENS),
-            temperature=temperature,
-            top_p=float(settings.get("top_p", 1.0)),
-            stop=(until,) if isinstance(until, str) else tuple(filter(None, until)),
-            seed=int(settings.get("seed", self.seed)) if temperature else None,
-        )
+        try:
+            temperature = float(settings.get("temperature", 0.0)) if settings.get("do_sample", True) else 0.0
+            most = next((settings[key] for key in LENGTHS if key in settings), None)
+            until = settings.get("until") or ()
+            return Request(
+                prompt(context),
+                n=n,
+                max_tokens=int(most or MAX_TOKENS),
+                temperature=temperature,
+                top_p=float(settings.get("top_p", 1.0)),
+                top_k=max(0, int(settings.get("top_k", 0))),
+                stop=(until,) if isinstance(until, str) else tuple(filter(None, until)),
+                seed=int(settings.get("seed", self.seed)) if temperature else None,
+            )
+        except (ValueError, TypeError) as error:
+            raise UsageError(
+                f"generation settings: {error}", hint="--gen temperature=0.6, or the task's YAML"
+            ) from None
 
     def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """Log-probability of each continuation, and whether greedy decoding would give it.

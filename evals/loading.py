@@ -46,7 +46,7 @@ class Settings(BaseModel):
     by: str | None = None
     """A verifier that ranks the repeats, for BoN."""
     generation: dict[str, Any] = Field(default_factory=dict)
-    """lm-eval's generation settings, over the tasks' own: temperature, top_p, max_gen_toks, until."""
+    """lm-eval's generation settings, over the tasks' own: temperature, top_p, top_k, max_gen_toks, until."""
 
 
 def task_names() -> list[str]:
@@ -84,7 +84,10 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
         if stage["function"] is Graded:
             stage |= {"judge": settings.judge, "by": settings.by}
             Graded(**{key: value for key, value in stage.items() if key != "function"})  # a bad spec fails here
-    task = ConfigurableTask(config=config)
+    try:
+        task = ConfigurableTask(config=config)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{name} can't be made under these settings: {error}") from None
     shots = settings.fewshot if settings.fewshot is not None else config.get("num_fewshot") or 0
     if shots and len(task.fewshot_docs() or ()) < shots:
         raise UsageError(f"{name} has no {shots} examples to show", hint=f"--shots FILE, or --shots {name}=FILE")

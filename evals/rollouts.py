@@ -106,6 +106,7 @@ def _limits(ask: Ask) -> Limits:
         leg_tokens=ask.request.max_tokens,
         temperature=ask.request.temperature,
         top_p=ask.request.top_p,
+        top_k=ask.request.top_k,
         k=int(ask.settings.get("k", EVALUATION.k)),
         searches=int(ask.settings.get("searches", EVALUATION.searches)),
     )

@@ -65,7 +65,6 @@ def run_tasks(
     """
     with Folder(out, ()) as folder, quiet():
         config = {"model": model, "tasks": list(names), "settings": settings.model_dump()}
-        folder.write_json(CONFIG, config)
         held = {} if restart else (folder.read_json(RESULTS) or {}).get("tasks", {})
         results: dict[str, Any] = {"model": model, "tasks": {}, "groups": {}, "empty": []}
         tasks, results["empty"] = build_all(names, settings)
@@ -73,6 +72,7 @@ def run_tasks(
             note(f"no rows for {', '.join(results['empty'])}")
         for task in tasks:
             check_rollout(task, lm)
+        folder.write_json(CONFIG, config)
         for task in tasks:
             digest = fingerprint(identity(model, lm), task, settings)
             file = samples_name(task.task_name)

@@ -31,18 +31,18 @@ def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
     With `cached` it stands behind the user's cache of generations; a recording needs none.
 
     Raises:
-        SpecError, ConfigError: the spec is none, or the engine has no such option.
+        SpecError: the spec is none, or the engine has no such option.
+        ConfigError: a key stands among the options, which are written down with the run.
         MissingExtra: the engine's packages are not installed.
     """
+    if "api_key" in options:
+        raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
     return _connected(spec, json.dumps(options, sort_keys=True), cached and not spec.startswith("replay:"))
 
 
 @cache
 def _connected(spec: str, options: str, cached: bool) -> Engine:
-    try:
-        return load_engine(spec, cache=Cache(default_path()) if cached else None, **json.loads(options))
-    except TypeError as error:
-        raise ConfigError(f"engine {spec}: {error}") from None
+    return load_engine(spec, cache=Cache(default_path()) if cached else None, **json.loads(options))
 
 
 class Record:

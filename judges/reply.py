@@ -3,7 +3,7 @@
 A format says how a verdict is written (`find`, with `{}` for the label or number), where it may stand, and what each
 label is worth. All places are looked at: a reply with none, with two different ones, or with a number out of range has
 no verdict. That is an error with the reply's text kept, never a guess and never a zero. Patterns are literals around a
-label or a short number, so matching is linear. What stands before a closing `</think>` is not looked at.
+label or a short number, so matching is linear. Thoughts in `<think>` are not looked at, closed or cut off.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ class ReplyFormat:
         return Verdict(value, label, output.text)
 
     def _by_text(self, output: Output) -> tuple[float, str]:
-        text = output.text.rpartition("</think>")[2]
+        _, closed, text = output.text.rpartition("</think>")
+        if not closed and text.lstrip().startswith("<think>"):
+            raise _unreadable("thoughts and no verdict after them", output)
         found = list(dict.fromkeys(self.found(text)))
         values = {label: self._value(label) for label in found}
         if len(set(values.values())) == 1:
@@ -146,7 +148,7 @@ class ReplyFormat:
             raise _unreadable("no log-probabilities, which this prompt's verdict is read from", output)
         shares = self._shares(output)
         mass = math.fsum(shares.values())
-        if mass < MIN_MASS:
+        if not mass >= MIN_MASS:  # NaN is not either
             raise _unreadable(f"only {mass:.2g} of the probability on the labels", output)
         value = math.fsum(share * self._value(label) for label, share in shares.items()) / mass
         return value, max(shares, key=lambda label: shares[label])
@@ -180,7 +182,7 @@ def token_shares(top: TopLogprobs) -> dict[str, float]:
     shares: dict[str, float] = {}
     for one in top:
         name = one.token.strip()
-        shares[name] = shares.get(name, 0.0) + math.exp(min(0.0, one.logprob))
+        shares[name] = shares.get(name, 0.0) + math.exp(min(one.logprob, 0.0))
     return shares
 
 

@@ -10,9 +10,11 @@ from verikit.cli import COMMANDS, cli, doctor
 from verikit.errors import SpecError, VerikitError
 from verikit.registry import registered
 
+VERIKIT = [sys.executable, "-m", "verikit"]
+
 
 def run(*args):
-    return subprocess.run([sys.executable, "-m", "verikit", *args], capture_output=True, text=True, check=False)
+    return subprocess.run([*VERIKIT, *args], capture_output=True, text=True, check=False)
 
 
 def test_help_lists_every_command_of_the_table():
@@ -118,3 +120,38 @@ def test_doctor_gives_the_line_that_adds_what_is_missing(monkeypatch):
     assert (found[""]["missing"], found[""]["fix"]) == (["sympy"], "pip install verikit")
     text = CliRunner().invoke(cli, ["doctor"]).output
     assert "missing pyarrow: pip install 'verikit[parquet]'" in text
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["explain", "--completion", "5", "--answer", "5"]])
+def test_a_full_disk_behind_stdout_is_an_error_of_one_line(arguments):
+    with open("/dev/full", "w") as nowhere:
+        done = subprocess.run([*VERIKIT, *arguments], stdout=nowhere, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "can't write the results out: No space left" in done.stderr
+
+
+def test_a_closed_stdout_or_stdin_is_no_crash():
+    silent = subprocess.run(["sh", "-c", '"$@" >&-', "", *VERIKIT, "list"], stderr=subprocess.PIPE)
+    assert (silent.returncode, silent.stderr) == (0, b"")
+    command = [*VERIKIT, "score", "-", "-o", "-"]
+    closed = subprocess.run(["sh", "-c", '"$@" <&-', "", *command], capture_output=True, text=True)
+    assert closed.returncode == 2
+    assert "stdin is closed" in closed.stderr
+
+
+def test_doctor_names_each_row_of_a_file_that_cant_be_used_by_line_and_field(tmp_path):
+    rows = [
+        '{"prompt": "?", "completions": ["5"], "answer": "5"}',
+        '{"prompt": "?", "completions": [{"text": null}], "answer": "5"}',
+        '{"id": "x", "prompt": "?", "completions": ["5"], "answer": null}',
+        '{"prompt": "?", "completions": ["5"]',
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    done = run("doctor", "--data", str(tmp_path / "rows.jsonl"))
+    second, third, fourth, last = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert second.startswith("line 2: field 'completions[0]': no text in it: an object with the keys 'text' (text goes")
+    assert third.startswith("id x: ")
+    assert fourth.startswith("line 4: not JSON")
+    assert last == "1 rows are good, 3 are not (read as verikit)"
+    assert "()" not in done.stdout

@@ -331,3 +331,31 @@ def test_a_call_that_does_not_fit_is_told_in_words_of_options(spec, problem, hin
     with pytest.raises(SpecError, match=problem) as told:
         load(spec)
     assert hint in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem", "hint"),
+    [
+        ("exact(", r"'\(' was never closed at character 6$", "0.9"),
+        ("rewards.toml", "does not name what rewards.toml holds", "rewards.toml#NAME"),
+        ("rewards.toml#a b", "does not name", "rewards.toml#NAME"),
+        ("style.py", "does not name", "style.py:NAME"),
+        ("style.py:a-b", "does not name", "style.py:NAME"),
+        ("exact - boxed", r"only names, calls, literals, \* and \+", "a + -1*b"),
+        ("tags()", "needs the names of its tags", "tags('think'"),
+        ("answer(policy='lax')", "policy: strictness must be one of strict, lenient", ""),
+        ("nope.toml#x", "nope.toml can't be read: No such file", ""),
+    ],
+)
+def test_a_mistyped_spec_says_where_and_which_form_was_meant(spec, problem, hint):
+    with pytest.raises(UsageError, match=problem) as caught:
+        load(spec)
+    assert hint in caught.value.hint
+
+
+def test_a_bad_spec_of_a_toml_file_is_told_with_file_and_name(tmp_path):
+    file = tmp_path / "rewards.toml"
+    file.write_text('[verifiers]\ngood = "0.9*answr"\n')
+    with pytest.raises(SpecError, match=r"rewards\.toml#good: no verifier is called 'answr'") as caught:
+        load(f"{file}#good")
+    assert "did you mean answer" in caught.value.hint

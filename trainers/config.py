@@ -201,7 +201,7 @@ class Config(Section):
     run: RunSection = RunSection()
     options: dict[str, Any] = {}
     folder: str = ""
-    """Where the file lay; relative paths start there."""
+    """Where the file lay, or where a shipped config was called from; relative paths start there."""
 
 
 def shipped() -> dict[str, Path]:
@@ -217,16 +217,20 @@ def load_config(source: str, changes: Sequence[str] = ()) -> Config:
         ConfigError: there is no such file, or a key or value is wrong; the hint names the nearest key.
     """
     named = shipped()
-    path = Path(source) if source.endswith(".toml") or "/" in source else named.get(source)
+    own = not source.endswith(".toml") and "/" not in source
+    path = named.get(source) if own else Path(source)
     if path is None:
         near = get_close_matches(source, named, n=3)
         hint = f"there are {', '.join(near or named)}; or give a FILE.toml"
         raise ConfigError(f"no config is called {source!r}", hint=hint)
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ConfigError(f"can't read {path}: {error.strerror}") from None
+    except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None
-    table = {"name": path.stem, "folder": str(path.resolve().parent)} | table
+    folder = Path.cwd() if own else path.resolve().parent
+    table = {"name": path.stem, "folder": str(folder)} | table
     return read_config(changed(table, changes))
 
 

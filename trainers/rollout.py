@@ -92,14 +92,14 @@ class Rollout(Sampler):
         """Give an unseeded request its key; refuse to learn from draws whose probabilities aren't known.
 
         Raises:
-            ConfigError: log-probabilities are asked for with top-p below 1, and that is not allowed.
+            ConfigError: log-probabilities are asked for with top-p below 1 or top-k, and that is not allowed.
         """
         if request.temperature == 0:
             return request
-        if request.top_p < 1 and request.logprobs is not None and not self._allow_truncated:
+        if (request.top_p < 1 or request.top_k) and request.logprobs is not None and not self._allow_truncated:
             raise ConfigError(
-                "samples drawn with top-p below 1 don't have the log-probabilities that are reported for them",
-                hint="train with top_p = 1, or set batch.allow_truncated = true",
+                "samples drawn with top-p below 1 or top-k don't have the log-probabilities that are reported for them",
+                hint="train with top_p = 1 and top_k = 0, or set batch.allow_truncated = true",
             )
         if request.seed is not None:
             return request

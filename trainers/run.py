@@ -16,6 +16,7 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -54,16 +55,17 @@ class RunFolder:
         self._trackers: list[Any] = []
 
     def begin(self, config: Config, world_size: int) -> None:
-        """Write what a new run starts with.
+        """Write what a new run starts with; a run that never took a step leaves its folder free.
 
         Raises:
             ConfigError: the folder holds a run.
         """
         if not self.main:
             return
-        if (self.path / CONFIG).exists():
+        if (self.path / METRICS).exists() or (self.path / CHECKPOINTS).exists():
             hint = f"`verikit train --resume {self.path}` goes on with it; -o chooses another folder"
             raise ConfigError(f"{self.path} holds a run", hint=hint)
+        shutil.rmtree(self.path / MODEL, ignore_errors=True)
         self.note(config)
         self._write(ENVIRONMENT, environment(world_size))
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
+from verikit.engines.prompts import prompt_ids
 from verikit.engines.types import Request
 from verikit.errors import ConfigError, EngineError, SchemaError
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
@@ -91,15 +92,19 @@ class SFT(Recipe):
 
         Raises:
             ValueError: the row has none of the forms; the message says why.
+            EngineError: an id is not in the vocabulary.
         """
         if "ids" in row:
-            ids, mask = list(map(int, row["ids"])), list(map(bool, row.get("mask", [1] * len(row["ids"]))))
+            ids = prompt_ids(self.setting.tokenizer, Request(row["ids"]))
+            mask = list(map(bool, row.get("mask", [1] * len(ids))))
         elif "messages" in row:
             ids, mask = self._conversation(row["messages"])
         elif "prompt" in row and "completion" in row:
             ids, mask = self._continued(row["prompt"], row["completion"])
         else:
             raise ValueError(f"needs prompt and completion, messages, or ids and mask; it has {', '.join(row)}")
+        if len(mask) != len(ids):
+            raise ValueError(f"{len(ids)} ids and a mask of {len(mask)}")
         if not any(mask[1:]):
             raise ValueError("nothing in it is learnt")
         return Trajectory(ids, mask, [0.0] * len(ids), None, "", weight=float(row.get("weight", 1.0)))
@@ -113,6 +118,8 @@ class SFT(Recipe):
 
     def _continued(self, prompt: str, completion: str) -> tuple[list[int], list[bool]]:
         """Encode the two apart, so that the boundary lies between tokens, and close with the end token."""
+        if not isinstance(prompt, str) or not isinstance(completion, str):
+            raise ValueError("prompt and completion are texts; conversations stand under messages")
         tokenizer = self.setting.tokenizer
         asked = list(tokenizer(prompt).input_ids)
         own = [*tokenizer(completion, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
@@ -123,20 +130,31 @@ class SFT(Recipe):
         tokenizer = self.setting.tokenizer
         if not tokenizer.chat_template:
             raise ValueError("the tokenizer has no chat template; give prompt and completion")
+        if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+            raise ValueError("messages is a list of objects with role and content")
         text = ""
         ids: list[int] = []
         mask: list[bool] = []
         for end, message in enumerate(messages, 1):
             own = message.get("role") == "assistant"
             before = list(messages[: end - 1]) if own else []
-            prompt = tokenizer.apply_chat_template(before, tokenize=False, add_generation_prompt=True) if before else ""
-            whole = tokenizer.apply_chat_template(list(messages[:end]), tokenize=False)
+            prompt = self._rendered(before, add_generation_prompt=True) if before else ""
+            whole = self._rendered(messages[:end])
             for piece, learnt in ((prompt, False), (whole, True)) if before else ((whole, own),):
                 if not piece.startswith(text):
                     raise ValueError("the chat template changes earlier turns, so turns can't be told apart")
                 new = tokenizer(piece[len(text) :], add_special_tokens=False).input_ids
                 ids, mask, text = [*ids, *new], [*mask, *[learnt] * len(new)], piece
         return ids, mask
+
+    def _rendered(self, messages: Sequence[Mapping[str, Any]], **options: bool) -> str:
+        from jinja2 import TemplateError
+
+        try:
+            text: str = self.setting.tokenizer.apply_chat_template(list(messages), tokenize=False, **options)
+        except TemplateError as error:
+            raise ValueError(f"the chat template refuses the conversation: {error}") from None
+        return text
 
     def _read(self, name: str) -> list[Trajectory]:
         path = self.setting.folder / name
@@ -186,6 +204,8 @@ class StepLabels(SFT):
             raise ValueError(f"needs problem, steps and labels; it has {', '.join(row)}")
         if len(steps) != len(labels):
             raise ValueError(f"{len(steps)} steps and {len(labels)} labels")
+        if other := [label for label in labels if label not in (0, 1, None)]:
+            raise ValueError(f"a label is 1, 0 or null, not {other[0]!r}")
         tokenizer, separator = self.setting.tokenizer, self.options.model_dump()["separator"]
         ids = list(tokenizer(problem + separator).input_ids)
         mask, classes = [False] * len(ids), [0] * len(ids)
@@ -218,5 +238,9 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
                 if not isinstance(row, dict):
                     raise SchemaError("not a JSON object", file=path, line=number)
                 yield number, row
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+    except OSError as error:
+        raise ConfigError(
+            f"can't read {path}: {error.strerror}", hint="see options.data and options.held_out"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: {error}") from None

@@ -30,7 +30,11 @@ the machine.
 
 from __future__ import annotations
 
+from errno import EDQUOT, EFBIG, ENOSPC
 from os import PathLike
+
+DISK_FULL = (ENOSPC, EDQUOT, EFBIG)
+"""The `errno` of an OSError that says so."""
 
 
 class VerikitError(Exception):
@@ -39,6 +43,11 @@ class VerikitError(Exception):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+def with_hint(problem: str, hint: str) -> str:
+    """A problem and what to do about it, on one line."""
+    return f"{problem} ({hint})" if hint else problem
 
 
 class UsageError(VerikitError):

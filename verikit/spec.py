@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
+_FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
 _MAX_LENGTH = 10_000
 _BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
 _IMPORTING = threading.RLock()
@@ -65,13 +66,17 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str]) -> Any:
         return _from_toml(Path(match["file"]), match["name"], kind)
     if match := _OBJECT.fullmatch(text):
         return _from_python(match["module"], match["attr"])
+    if match := _FILE.match(text):
+        file, part = match[0], ":NAME" if match[1] == "py" else "#NAME"
+        raise SpecError(f"{text!r} does not name what {file} holds", hint=f"{file}{part}")
     try:
         with _WARNINGS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of patterns such as regex('\d+'), which are right here
             tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        problem = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
         raise SpecError(
-            f"can't read the spec {text!r}: {error}", hint="e.g. 0.9*answer + 0.1*length(max=500)"
+            f"can't read the spec {text!r}: {problem}", hint="e.g. 0.9*answer + 0.1*length(max=500)"
         ) from None
     try:
         return _Reader(text, kind, scope).value(tree.body)
@@ -109,7 +114,8 @@ class _Reader:
                 return {
                     k.value: self.value(v) for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant)
                 }
-        raise self._refuse(node, f"{type(node).__name__} is not allowed in a spec")
+        hint = "a - b is written a + -1*b" if isinstance(node, ast.BinOp) else "`verikit list`"
+        raise self._refuse(node, "only names, calls, literals, * and + are allowed in a spec", hint)
 
     def _named(self, node: ast.expr, name: str) -> Any:
         if name in self.scope:
@@ -144,12 +150,17 @@ class _Reader:
 def _from_toml(file: Path, name: str, kind: Kind) -> Any:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get(kind)
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise SpecError(f"{file} can't be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise SpecError(f"{file}: {error}") from None
     specs = {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
     if name not in specs:
         raise SpecError(f"{file} has no {name!r} in its [{kind}] table", hint=f"it has {', '.join(specs) or 'none'}")
-    return _read(specs.pop(name), kind, specs)
+    try:
+        return _read(specs.pop(name), kind, specs)
+    except SpecError as error:
+        raise SpecError(f"{file}#{name}: {error}", hint=error.hint) from None
 
 
 def _from_python(module: str, attr: str) -> Any:

@@ -18,7 +18,7 @@ from importlib import import_module
 from types import CellType, FunctionType
 from typing import Any, overload
 
-from verikit.errors import UsageError, VerikitError
+from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.types import Answer, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -58,7 +58,7 @@ class Verifier(ABC):
     @property
     def fingerprint(self) -> str:
         """16 hex digits that change when anything that decides the scores changes."""
-        return hashlib.sha256(_ADDRESS.sub("", repr(self)).encode()).hexdigest()[:16]
+        return hashlib.sha256(_ADDRESS.sub("", repr(self)).encode(errors="replace")).hexdigest()[:16]
 
     def __repr__(self) -> str:
         """Class and public attributes; a subclass with private ones that matter says more."""
@@ -129,8 +129,8 @@ def describe(error: BaseException) -> str:
     """One line for a reason: the type, the message, and the hint of our own errors; cut at 500 characters."""
     # The library's own way of saying it: it copes with an exception that can't be turned into text.
     text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
-    if isinstance(error, VerikitError) and error.hint:
-        text += f" ({error.hint})"
+    if isinstance(error, VerikitError):
+        text = with_hint(text, error.hint)
     return text if len(text) <= 500 else text[:499] + "…"
 
 

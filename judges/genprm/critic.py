@@ -68,6 +68,8 @@ class Critic:
     """Scores each turn against the gold; only recorded, the loop does not see it."""
     temperature: float = 0.7
     top_p: float = 0.8
+    top_k: int = 0
+    """The reference takes 20; only vLLM and hf can."""
     max_tokens: int = 2048
     seed: int = 0
 
@@ -143,6 +145,7 @@ class Critic:
             max_tokens=self.max_tokens,
             temperature=self.temperature,
             top_p=self.top_p,
+            top_k=self.top_k,
             seed=None if self.temperature == 0 else int.from_bytes(digest.digest(), "big") >> 1,
         )
 

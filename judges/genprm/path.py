@@ -36,6 +36,7 @@ class Plan:
     mode: Mode
     temperature: float
     top_p: float
+    top_k: int
     seed: int
 
 
@@ -159,6 +160,7 @@ class _Turn:
             max_tokens=limit or self._left,
             temperature=self._plan.temperature,
             top_p=self._plan.top_p,
+            top_k=self._plan.top_k,
             stop=stops,
             seed=None if self._plan.temperature == 0 else int.from_bytes(self._draw.digest(), "big") >> 1,
             logprobs=TOP_LOGPROBS if judging else None,

@@ -53,6 +53,7 @@ class Sampling(_Part):
 
     temperature: float = Field(0.6, ge=0)
     top_p: float = Field(0.95, gt=0, le=1)
+    top_k: int = Field(0, ge=0)
 
 
 class Protocol(_Part):

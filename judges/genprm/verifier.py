@@ -108,7 +108,7 @@ class GenPRM(StepVerifier):
         """What a path goes by."""
         sampling = self.file.sampling
         temperature = sampling.temperature if self.temperature is None else self.temperature
-        return Plan(self.file, self.mode, temperature, sampling.top_p, self.seed)
+        return Plan(self.file, self.mode, temperature, sampling.top_p, sampling.top_k, self.seed)
 
     def review(self, solutions: Sequence[Solution]) -> list[Review]:
         """Review solutions, all paths of all of them together.

@@ -9,8 +9,9 @@ import pytest
 from verikit.answers import Policy, choices, verify
 from verikit.answers.clean import same_but_spacing
 from verikit.answers.extract import Found
+from verikit.answers.gold import read_gold
 from verikit.answers.text import compare_texts
-from verikit.answers.verdict import _judge, read_gold
+from verikit.answers.verdict import _judge
 from verikit.verifiers.answer import Answer
 
 PAIRS = int(os.environ.get("VERIKIT_FUZZ_PAIRS", "2_000_000"))

@@ -177,3 +177,13 @@ def test_work_grows_gently_with_nesting(nest):
     verify(text, "x+1")
     verify(text + "!" * 24, text)
     assert time.thread_time() - start < 1
+
+
+NUMERALS = st.from_regex(r"-?[0-9]{1,6}(\.[0-9]{1,4})?", fullmatch=True)
+
+
+@given(NUMERALS, NUMERALS)
+def test_the_short_way_for_numerals_decides_as_the_whole_one(answer, gold):
+    whole = verify(answer, gold)  # an unmarked text takes it
+    short = verify(f"\\boxed{{{answer}}}", gold)
+    assert (short.outcome, short.rule) == (whole.outcome, whole.rule)

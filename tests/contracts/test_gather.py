@@ -5,13 +5,14 @@ import os
 import pickle
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
 from verikit import Sample, Score, load
 from verikit.adapters import Gather, to_verl
-from verikit.adapters.gather import Overloaded, gathered
-from verikit.errors import UsageError
+from verikit.adapters.gather import gathered
+from verikit.errors import UsageError, VerikitError
 from verikit.verifier import Verifier
 
 
@@ -56,20 +57,32 @@ def test_what_waits_while_a_batch_is_scored_is_the_next_batch():
     gather.close()
 
 
-def test_more_than_may_wait_is_refused_and_a_closed_gatherer_finishes_what_it_has():
+def test_a_closed_gatherer_finishes_what_it_has_and_takes_no_more():
     gate = threading.Event()
-    gather = Gather(Slow(gate), threads=1, max_waiting=2)
-    first = gather.submit(sample(0))
-    while gather.waiting:
-        time.sleep(0.01)
-    rest = [gather.submit(sample(i)) for i in (1, 2)]
-    with pytest.raises(Overloaded, match="2 samples are waiting"):
-        gather.submit(sample(3))
+    gather = Gather(Slow(gate), threads=1)
+    futures = [gather.submit(sample(i)) for i in range(3)]
     gate.set()
     gather.close()
-    assert [future.result(0).value for future in (first, *rest)] == [0.0, 1.0, 2.0]
-    with pytest.raises(Overloaded):
+    assert [future.result(0).value for future in futures] == [0.0, 1.0, 2.0]
+    with pytest.raises(VerikitError, match="closed"):
         gather.submit(sample(4))
+
+
+def test_no_sample_waits_for_ever_where_one_thread_closes_and_others_submit():
+    for _ in range(50):
+        gather = Gather(Slow(), threads=1)
+        taken = [gather.submit(sample(0))]
+
+        def submit(gather=gather, taken=taken):
+            with suppress(VerikitError):
+                while True:
+                    taken.append(gather.submit(sample(1)))
+
+        thread = threading.Thread(target=submit)
+        thread.start()
+        gather.close()
+        thread.join()
+        assert all(future.done() for future in taken)
 
 
 def test_a_caller_that_gave_up_is_not_scored_and_the_others_are():

@@ -14,6 +14,7 @@ from verikit.engines.errors import BadRequest, NoChatTemplate, Unsupported  # no
 from verikit.engines.hf.decoder import Decoder, supports  # noqa: E402
 from verikit.engines.hf.engine import HF  # noqa: E402
 from verikit.engines.hf.generate import GenerateDecoder  # noqa: E402
+from verikit.engines.hf.prefixes import BLOCK, Prefixes  # noqa: E402
 from verikit.engines.hf.sampler import Group, row_key, uniforms  # noqa: E402
 from verikit.errors import ContextOverflow, SpecError  # noqa: E402
 
@@ -132,12 +133,15 @@ def test_the_generator_is_splitmix64():
 def test_sampling_follows_the_models_distribution():
     model = tiny.model()
     n = 4000
-    for temperature, top_p in ((1.0, 1.0), (0.7, 1.0), (1.5, 0.5)):
-        group = Group([9, 8, 7], (11,), n=n, max_tokens=1, temperature=temperature, top_p=top_p)
-        rows = Decoder(model, []).decode([group])[0]
+    for temperature, top_p, top_k in ((1.0, 1.0, 0), (0.7, 1.0, 0), (1.5, 0.5, 0), (1.5, 1.0, 9), (1.5, 0.7, 30)):
+        group = Group([9, 8, 7], (11,), n=n, max_tokens=1, temperature=temperature, top_p=top_p, top_k=top_k)
+        other = Group([5], (12,), n=1, max_tokens=1)  # rows with other settings in the same batch
+        rows = Decoder(model, []).decode([other, group])[1]
         with torch.no_grad():
             wanted = (model(torch.tensor([[9, 8, 7]])).logits[0, -1] / temperature).softmax(-1)
         ranked, order = wanted.sort(descending=True)
+        order = order[: top_k or len(order)]
+        ranked = ranked[: len(order)] / ranked[: len(order)].sum()
         kept = order[(ranked.cumsum(0) - ranked) < top_p]
         wanted = torch.zeros_like(wanted).scatter(0, kept, wanted[kept]) / wanted[kept].sum()
         seen = torch.bincount(torch.tensor([row.ids[0] for row in rows]), minlength=len(wanted))
@@ -285,6 +289,21 @@ def test_memory_that_runs_out_midway_leaves_the_results_that_were_complete(monke
     assert calls == [3, 1, 1]
 
 
+def test_memory_that_runs_out_is_first_taken_from_what_is_kept_between_calls(tmp_path, monkeypatch):
+    engine = load_engine(f"hf:{tiny.save(tmp_path)}")
+    asked = Request("the quick brown fox " * 9, max_tokens=4, stop=("zzz",))
+    wanted = engine.generate([asked])[0].outputs
+    real = Decoder.stream
+
+    def full(self, groups, **options):
+        if self._prefixes._known:
+            raise torch.OutOfMemoryError
+        return real(self, groups, **options)
+
+    monkeypatch.setattr(Decoder, "stream", full)
+    assert engine.generate([asked])[0].outputs == wanted
+
+
 def test_a_result_comes_out_as_soon_as_its_last_completion_ends():
     requests = [Request([5, 6, 7], n=2, max_tokens=steps, temperature=1.0, seed=steps) for steps in (40, 3, 20)]
     assert [place for place, _ in hf().stream(requests)] == [1, 2, 0]
@@ -362,3 +381,74 @@ def test_any_mix_of_groups_is_decoded_exactly(shapes, data):
             assert row.finish == "stop" or len(row.ids) == group.max_tokens
             assert not any(token in eos for token in row.ids[:-1])
     assert distance(tiny.model(), groups, result) <= 1e-5
+
+
+@pytest.mark.parametrize("copied", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_prompts_that_go_on_from_known_texts_give_the_same_rows(kind, copied, monkeypatch):
+    if not copied:
+        monkeypatch.setattr("verikit.engines.hf.decoder.COPIED_BELOW", 0)
+    model = tiny.model(kind, **({"sliding_window": None} if kind == "Mistral" else {}))
+    prefixes = Prefixes(2**24)
+    decoder = Decoder(model, range(40), prefixes)
+    first = some_groups(stop=lambda ids: ids[-1] % 41 == 0)
+    decoder.decode(first[:2])
+    done = decoder.decode(first)
+    generator = torch.Generator().manual_seed(2)
+    turns = [
+        Group(
+            [*group.ids, *row.ids, *torch.randint(3, 300, (1 + 5 * number,), generator=generator).tolist()],
+            (8, number, place),
+            n=1 + place,
+            max_tokens=9,
+        )
+        for number, (group, rows) in enumerate(zip(first, done, strict=True))
+        for place, row in enumerate(rows)
+    ]
+    turns += [Group([*turns[0].ids[:-3], 7, 8, 9, 10], (9,), max_tokens=5), Group([4, 5, 6], (10,), max_tokens=5)]
+    known = [0 if (one := prefixes.find(group.ids)) is None else one.shape[3] for group in turns]
+    for group, length in zip(turns[:-2], known, strict=False):
+        before = len(group.ids) - 1 - 5 * group.key[1]
+        assert length >= (before - 1) // BLOCK * BLOCK  # all whole blocks of the turn before but its last token
+    assert max(known) >= 32
+    assert known[-1] == 0
+    result = decoder.decode(turns)
+    assert distance(model, turns, result) <= 1e-5
+    plain = Decoder(model, range(40)).decode(turns)
+    assert [[row.ids for row in rows] for rows in result] == [[row.ids for row in rows] for rows in plain]
+
+
+def test_a_loaded_engine_reuses_what_it_ran_and_one_whose_weights_may_change_does_not(tmp_path, monkeypatch):
+    folder = tiny.save(tmp_path)
+    run = []
+    original = torch.nn.utils.rnn.pad_sequence
+    monkeypatch.setattr(
+        "verikit.engines.hf.decoder.pad_sequence",
+        lambda left, **options: run.append(sum(map(len, left))) or original(left, **options),
+    )
+    asked = Request("the quick brown fox " * 20, max_tokens=8, stop=("zzz",))
+    for engine, reused in ((load_engine(f"hf:{folder}"), True), (load_engine(f"hf:{folder}", reuse=0), False)):
+        run.clear()
+        text = engine.generate([asked])[0].outputs[0].text
+        again = engine.generate([Request(asked.prompt + text + " and", max_tokens=3, stop=("zzz",))])[0]
+        assert again.error is None
+        assert (run[1] < run[0] // 2) is reused
+    assert HF.of(tiny.model(), tiny.tokenizer())._prefixes is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=6), min_size=1, max_size=8), st.integers(1, 40))
+def test_a_known_beginning_is_a_real_one_and_the_store_stays_within_its_limit(texts, limit):
+    """Tokens are blocks of equal ids, so that random sequences share beginnings; what is kept tells its ids."""
+    texts = [[bit for bit in text for _ in range(BLOCK)] for text in texts]
+    prefixes = Prefixes(limit * BLOCK * 4)
+    held = []
+    for text in texts:
+        prefixes.put(text, torch.tensor(text, dtype=torch.int32)[None, None, None, :, None])
+        held = [one for one in held if one != text[: len(one)]] + [text]
+        assert prefixes._size <= limit * BLOCK * 4
+        for ids in texts:
+            if (found := prefixes.find([*ids, 5])) is not None:
+                assert found.flatten().tolist() == ids[: found.shape[3]]
+            elif sum(map(len, held)) <= limit * BLOCK:
+                assert all(one[:BLOCK] != ids[:BLOCK] for one in held)

@@ -91,6 +91,7 @@ FAULTS = [
     ({"choices": [{"message": {"content": 3}}]}, BadReply, 1),
     ({"choices": "x"}, BadReply, 1),
     ([], BadReply, 1),
+    ((200, '{"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"logprob": NaN}]}}]}'), BadReply, 1),
     (cut, TruncatedReply, 3),
     (drop, TruncatedReply, 3),
     (hang, EngineTimeout, 3),
@@ -213,6 +214,15 @@ def test_options_are_sent_by_their_names_and_defaults_are_not():
     }  # fmt: skip
     _, server = ask(lambda body, k: chat_reply(), Request(CHAT, max_tokens=1))
     assert server.bodies[0] == {"model": "m", "messages": CHAT, "max_tokens": 1, "temperature": 0.0}
+
+
+def test_top_k_goes_to_vllm_and_other_servers_are_not_asked():
+    request = Request(CHAT, temperature=1.0, seed=1, top_k=20)
+    _, server = ask(lambda body, k: chat_reply(), request, models=[{"id": "m", "owned_by": "vllm"}])
+    assert server.bodies[0]["top_k"] == 20
+    result, server = ask(lambda body, k: chat_reply(), request)
+    assert isinstance(result.error, Unsupported)
+    assert server.bodies == []
 
 
 def test_a_server_that_knows_the_token_limit_by_its_new_name_gets_that():
@@ -356,6 +366,28 @@ def test_a_key_read_with_its_newline_is_cut_to_the_key_and_one_that_no_header_ho
 def test_an_address_may_be_ipv6_or_have_no_path():
     for url in ("http://[::1]:8000/v1", "https://api.example.org", "http://host:1/v1/"):
         assert load_engine(f"openai:{url}#a/b").name == f"openai:{url.rstrip('/')}#a/b"
+
+
+WRONG_OPTIONS = [
+    ({"concurrency": 0}, "concurrency is a whole number from 1 up, not 0"),
+    ({"concurrency": "8"}, "concurrency"),
+    ({"concurrency": 2.5}, "concurrency"),
+    ({"timeout_s": 0}, "timeout_s is a number over 0"),
+    ({"deadline_s": float("inf")}, "deadline_s"),
+    ({"retries": -1}, "retries"),
+    ({"tokens_per_minute": 0}, "tokens_per_minute"),
+    ({"prices": 3}, "prices is two numbers"),
+    ({"server": "vLLM"}, "server is auto, vllm or openai"),
+    ({"body": ["top_k"]}, "body"),
+    ({"api_key": 12345678}, "API key"),
+    ({"concurency": 8}, "no option 'concurency'"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG_OPTIONS)
+def test_an_option_that_could_only_hang_or_crash_later_is_refused_by_name(options, said):
+    with pytest.raises(SpecError, match=said):
+        load_engine("openai:http://127.0.0.1:9/v1#m", **options)
 
 
 def test_a_caller_that_stops_listening_takes_back_what_has_not_begun():

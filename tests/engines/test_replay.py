@@ -120,7 +120,15 @@ def test_meta_is_not_part_of_a_request_and_everything_else_is():
 
 @pytest.mark.parametrize(
     "options",
-    [{"n": 0}, {"max_tokens": -1}, {"temperature": -1}, {"temperature": float("nan")}, {"top_p": 0}, {"stop": ("",)}],
+    [
+        {"n": 0},
+        {"max_tokens": -1},
+        {"temperature": -1},
+        {"temperature": float("nan")},
+        {"top_p": 0},
+        {"top_k": -1},
+        {"stop": ("",)},
+    ],
 )
 def test_a_request_that_no_engine_could_answer_is_refused(options):
     with pytest.raises(ValueError, match="not a request"):

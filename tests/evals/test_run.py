@@ -101,6 +101,20 @@ def test_a_task_that_is_done_is_kept_under_the_same_settings_and_data_only(tmp_p
     assert len(engine.calls) == 3
 
 
+def test_settings_that_no_task_can_be_made_with_leave_a_folder_with_the_config_of_its_results(tmp_path):
+    data = write(tmp_path / "rows.jsonl", MATH)
+
+    def run(**settings):
+        lm = EngineLM(Scripted(lambda request: "\\boxed{5}"))
+        return run_tasks(["verikit_math500"], "m", lm, Settings(data=data, **settings), tmp_path / "run")
+
+    run()
+    before = (tmp_path / "run/config.json").read_bytes()
+    with pytest.raises(UsageError, match="no 2 examples"):
+        run(fewshot=2)
+    assert (tmp_path / "run/config.json").read_bytes() == before
+
+
 def test_an_interrupted_run_keeps_the_tasks_that_were_done(tmp_path):
     data = {
         "verikit_math500": write(tmp_path / "m.jsonl", MATH),

@@ -192,6 +192,17 @@ def test_generation_settings_reach_the_request(tmp_path):
         run(tmp_path, "math500", MATH[:2], engine, generation={"beams": 4})
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": "x"}, {"temperature": -1}, {"temperature": None}, {"top_p": 2}, {"max_gen_toks": -5}]
+)
+def test_a_generation_setting_of_no_use_is_named_and_asks_nothing(wrong, tmp_path):
+    engine = Scripted(lambda request: "\\boxed{5}")
+    run(tmp_path, "math500", MATH[:1], engine)
+    with pytest.raises(UsageError, match="settings"):
+        run(tmp_path, "math500", MATH[:1], engine, generation=wrong)
+    assert len(engine.calls) == 1
+
+
 def test_the_second_turn_is_asked_with_the_first_reply(tmp_path):
     engine = Scripted(lambda request: f"reply {len(request.prompt)}")
     judge = "tests.evals.test_tasks:HALF"

@@ -39,6 +39,7 @@ def value(form, text, **output):
         (AB, "A", None),
         (AB, "", None),
         (AB, "<think>[[A]]? no.</think>[[B]]", 0.0),
+        (AB, "<think>[[A]]? that would", None),
         (GRADED, "[[A>>B]]", 1.0),
         (GRADED, "[[A>>B]] and again [[A>B]]", 1.0),
         (GRADED, "[[A=B]]", 0.5),
@@ -99,6 +100,13 @@ def test_a_one_token_verdict_is_the_share_of_the_first_label():
     assert form.parse(token(M=0.9)).value == 0.0
     assert value(form, "m") is None
     assert form.parse(token(The=0.7, m=0.2, M=0.1)).value is None
+
+
+@pytest.mark.parametrize("nan", [{"m"}, {"M"}, {"m", "M"}, {"m", "M", "The"}])
+def test_probabilities_that_are_no_numbers_are_no_verdict(nan):
+    form = load_prompt("pairwise-token").reply
+    top = tuple(TopLogprob(name, math.nan if name in nan else math.log(0.9)) for name in ("m", "M", "The"))
+    assert isinstance(form.parse(Output("m", top_logprobs=(top,))).error, UnparseableVerdict)
 
 
 def test_spellings_of_a_token_with_spaces_are_one_label():

@@ -268,8 +268,15 @@ def test_judges_and_tournaments_have_specs():
 
 
 def test_an_option_the_engine_does_not_have_is_named():
-    with pytest.raises(ConfigError, match="nonsense"):
+    with pytest.raises(SpecError, match="nonsense"):
         Pairwise("openai:http://localhost:1/v1#m", options={"nonsense": 1})("x", opponent="y")
+
+
+def test_a_key_among_the_options_is_refused_because_a_run_writes_its_judge_down():
+    with pytest.raises(ConfigError, match="written down") as error:
+        Pairwise("openai:http://localhost:1/v1#m", options={"api_key": "sk-very-secret"}).fingerprint  # noqa: B018
+    assert "OPENAI_API_KEY" in error.value.hint
+    assert "secret" not in str(error.value)
 
 
 def test_how_many_requests_are_in_flight_decides_no_verdict():

@@ -1,8 +1,10 @@
 """Whatever bytes a file holds, each bad row is told by file, line and field, the others are read, nothing crashes."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -72,6 +74,11 @@ def test_a_file_without_permission_is_a_usage_error(file):
         (gzip.compress(b""), "empty"),
         (b"\n \r\n\n", "no rows"),
         (b"\xff\xfe{\0}\0", "UTF-16"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "zstd-compressed"),
+        (gzip.compress(b"\x28\xb5\x2f\xfd\x04\x00"), "zstd-compressed"),
+        (bz2.compress(GOOD), "bzip2-compressed"),
+        (lzma.compress(GOOD), "xz-compressed"),
+        (b"PK\x03\x04\x14\x00", "zip archive"),
         (b"\x1f\x8bnot gzip", "can't be read"),
         (b"PAR1 and nothing", "damaged parquet"),
     ],
@@ -81,6 +88,12 @@ def test_a_file_that_is_bad_as_a_whole_raises_and_is_named(file, data, told):
     with pytest.raises(UsageError, match=told) as caught:
         list(read(path))
     assert str(path) in str(caught.value)
+
+
+def test_a_table_of_text_is_refused_as_a_whole_and_one_that_only_has_its_name_is_read(file):
+    with pytest.raises(UsageError, match="a table of text"):
+        list(read(file(b"prompt,completion,answer\na,5,5\n", "rows.csv")))
+    assert isinstance(next(read(file(GOOD, "rows.csv"))), Group)
 
 
 def test_an_array_without_items_has_no_rows(file):

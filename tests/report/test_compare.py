@@ -107,6 +107,36 @@ def test_mistakes_are_named_with_a_way_out(two, verikit, tmp_path, capsys):
     assert "not the file that was scored" in capsys.readouterr().err
 
 
+def test_a_folder_of_runs_is_shown_without_those_that_are_not_finished(two, verikit, tmp_path, capsys):
+    (two[1] / "summary.json").unlink()
+    (run,) = shown(tmp_path)["runs"]
+    assert run["name"] == "loose"
+    assert "not finished, and so not in this page: tight" in run["notices"]
+    capsys.readouterr()
+    assert verikit("report", tmp_path) == 0
+    told = capsys.readouterr()
+    assert "12 prompts, 96 candidates" in told.out
+    assert "tight: the run is not finished" in told.err
+    (two[0] / "summary.json").unlink()
+    for arguments in ((tmp_path, "--html", "out.html"), (two[0], "--html", "out.html"), (two[0],)):
+        assert verikit("report", *arguments) == 2
+        assert "finished" in capsys.readouterr().err
+
+
+def test_the_terminal_shows_the_score_runs_of_a_folder_and_names_the_others(two, verikit, tmp_path, capsys):
+    other = tmp_path / "tasks"
+    other.mkdir()
+    (other / "results.json").write_text("{}")
+    (other / "config.json").write_text("{}")
+    capsys.readouterr()
+    assert verikit("report", tmp_path) == 0
+    told = capsys.readouterr()
+    assert told.out.count("12 prompts, 96 candidates") == 2
+    assert "tasks is a run of `verikit eval` (--html" in told.err
+    assert verikit("report", other) == 2
+    assert "is a run of `verikit eval`" in capsys.readouterr().err
+
+
 def test_the_python_of_the_docs_runs(verikit, tmp_path):
     verikit("score", CANDIDATES, "-v", "answer", "-q")
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/report.md").read_text("utf-8"), re.DOTALL)

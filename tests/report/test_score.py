@@ -182,6 +182,13 @@ def test_a_damaged_row_is_refused_by_name(weighted, row):
         report([weighted])
 
 
+def test_a_folder_copied_without_its_hidden_files_is_shown_without_texts(weighted):
+    (weighted / ".progress").unlink()
+    run = shown(weighted)["runs"][0]
+    assert any("copied without .progress" in notice for notice in run["notices"])
+    assert len(run["items"]) == 96
+
+
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(UsageError, match="no run's folder"):
         report([tmp_path])

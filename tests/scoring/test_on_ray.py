@@ -25,10 +25,10 @@ def test_actors_always_leave_a_cpu_of_the_cluster_free(cpus, actors):
     assert each * actors <= max(0, cpus - 1)
 
 
-def test_what_names_no_cluster_is_refused():
-    pytest.importorskip("ray")
-    with pytest.raises(UsageError, match="'rays' is no number"):
-        connect("rays")
+@pytest.mark.parametrize("jobs", ["rays", "1.5", "-1", "ray:0", "ray:x"])
+def test_what_names_no_cluster_is_refused_also_without_ray(jobs):
+    with pytest.raises(UsageError, match=f"{jobs!r} is no number"):
+        connect(jobs)
 
 
 CODE = """

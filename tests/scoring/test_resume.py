@@ -139,7 +139,6 @@ def test_a_limit_below_what_is_done_says_so(score, tmp_path):
         (("-v", "f1"), "verifier: 'exact', not 'f1'"),
         (("--by", "length(max=3)"), "by"),
         (("--select", "first"), "select"),
-        (("--k", "3"), "ks"),
         (("--seed", "3"), "seed"),
         (("--map", "prompt=prompt"), "mapping"),
     ],
@@ -156,6 +155,16 @@ def test_an_output_made_under_another_plan_is_refused_and_kept(score, tmp_path, 
     assert score(file, "-o", "out", "--restart", *options).code == 0
 
 
+@pytest.mark.parametrize("limit", [6, 3])
+def test_another_k_is_estimated_from_the_scores_that_are_there(score, tmp_path, limit):
+    file = write(tmp_path / "in.jsonl", [row(i, str(i), "no", "nor") for i in range(6)])
+    score(file, "-o", "out", "--k", "1,2", "--limit", limit)
+    assert score(file, "-o", "out", "--k", "3").code == 0
+    assert "pass@3" in json.loads((tmp_path / "out/summary.json").read_bytes())["metrics"]
+    score(file, "-o", "fresh", "--k", "3")
+    assert content(tmp_path / "out") == content(tmp_path / "fresh")
+
+
 def test_an_edited_verifier_is_another_one(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(1)])
     code = "def v(sample):\n    return {}\n"
@@ -168,7 +177,7 @@ def test_an_edited_verifier_is_another_one(score, tmp_path):
     config["verifier"] = f"{tmp_path}/b/v.py:v"
     (tmp_path / "copy/config.json").write_text(json.dumps(config))
     outcome = score(file, "-v", f"{tmp_path}/b/v.py:v", "-o", "copy")
-    assert (outcome.code, "another fingerprints" in outcome.err) == (2, True)
+    assert (outcome.code, "code was edited" in outcome.err) == (2, True)
 
 
 @pytest.mark.parametrize(

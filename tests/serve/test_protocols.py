@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verikit import Sample, Score
-from verikit.errors import UsageError
+from verikit.errors import SchemaError, UsageError
 from verikit.scoring.rows import encode, to_row
 from verikit.serve.protocols import NATIVE, PROTOCOLS
 
@@ -59,3 +59,22 @@ def test_any_object_gives_samples_and_a_reply_or_a_usage_error(name, body):
     rows = [encode(to_row(Score.error("away"))).encode() for _ in samples]
     if rows or name in ("native", "openrlhf"):
         assert isinstance(json.loads(protocol.reply(body, rows, 0.0)), dict)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"samples": [{"completion": "5"}, {"prompt": "?"}]}, "samples[1].completion"),
+        ({"samples": [{"completion": "5"}, "6"]}, "samples[1]"),
+        ({"prompt": "?", "completions": ["5", {"text": "6"}, 6]}, "completions[2]"),
+    ],
+)
+def test_a_sample_that_cant_be_used_is_named_among_its_neighbours(body, field):
+    with pytest.raises(SchemaError) as caught:
+        NATIVE.read(body)
+    assert caught.value.field == field
+
+
+def test_a_candidate_with_text_keeps_its_own_keys():
+    (sample,) = NATIVE.read({"prompt": "?", "completions": [{"text": "5", "rm": 2}], "level": 1})
+    assert (sample.completion, sample.meta) == ("5", {"level": 1, "rm": 2})

@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 
 from tests.trainers.conftest import TINY  # noqa: E402
 from verikit.cli import cli  # noqa: E402
-from verikit.errors import ConfigError  # noqa: E402
+from verikit.errors import ConfigError, SpecError  # noqa: E402
 from verikit.trainers.view import View, curve, summary  # noqa: E402
 
 SETS = [
@@ -45,6 +45,35 @@ def test_a_resume_with_another_model_is_refused_by_name(tmp_path):
     run("train", "arithmetic", "-o", tmp_path / "run", *SETS)
     with pytest.raises(ConfigError, match="can't go on with another seed: 0 -> 1"):
         run("train", "--resume", tmp_path / "run", "--set", "seed=1")
+
+
+def test_a_run_that_never_took_a_step_is_begun_again_by_the_mended_command(tmp_path):
+    with pytest.raises(SpecError, match="no verifier"):
+        run("train", "arithmetic", "-o", tmp_path / "run", *SETS, "--set", "options.reward=answr")
+    run("train", "arithmetic", "-o", tmp_path / "run", *SETS, "--set", "seed=5")
+    with pytest.raises(ConfigError, match="holds a run"):
+        run("train", "arithmetic", "-o", tmp_path / "run", *SETS)
+
+
+def test_relative_paths_start_where_a_shipped_config_is_called_and_where_a_file_lies(tmp_path, monkeypatch):
+    from tests.engines import tiny
+
+    tiny.save(tmp_path / "plain")
+    row = '{"prompt": "yes", "completion": " no"}\n'
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "rows.jsonl").write_text(row)
+    config = (
+        'recipe = "sft"\nmodel.path = "../plain"\noptions.data = "rows.jsonl"\nrun.steps = 1\nloss.kind = "likelihood"'
+    )
+    (tmp_path / "there/my.toml").write_text(config)
+    monkeypatch.chdir(tmp_path / "here")
+    sets = ["--set", "model.path=../plain", "--set", "options.data=rows.jsonl", "--set", "run.steps=1", "-o", "run"]
+    run("train", "sft", *sets)
+    (tmp_path / "here/rows.jsonl").unlink()
+    run("train", "../there/my.toml", "-o", "other")
+    with pytest.raises(ConfigError, match=f"can't read {tmp_path}/here/rows.jsonl"):
+        run("train", "sft", *sets[:-1], "third")
 
 
 def test_a_dry_run_prints_the_resolved_settings_and_trains_nothing(tmp_path, monkeypatch):

@@ -62,12 +62,22 @@ def test_of_a_steps_tokens_the_last_carries_the_label_and_an_unknown_one_is_not_
         ({"ids": [1, 2], "mask": [1, 0]}, "nothing in it is learnt"),
         ({"messages": [{"role": "user", "content": "x"}]}, "nothing in it is learnt"),
         ([1], "not a JSON object"),
+        ({"messages": "hi"}, "list of objects"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "template refuses the conversation: no tools"),
+        ({"ids": [1, 99999]}, "99999 is not in the vocabulary"),
+        ({"ids": [1, 2], "mask": [1]}, "2 ids and a mask of 1"),
+        ({"prompt": "a", "completion": 3}, "are texts"),
     ],
 )
 def test_a_row_that_can_not_be_learnt_is_named_by_its_line(tmp_path, row, told):
     with pytest.raises(SchemaError, match=told) as refused:
         recipe(tmp_path, {"prompt": "a", "completion": "b"}, row)
     assert refused.value.line == 2
+
+
+def test_a_label_of_another_kind_is_refused_and_never_taken_for_right(tmp_path):
+    with pytest.raises(SchemaError, match="1, 0 or null, not -1"):
+        recipe(tmp_path, {"problem": "1 + 1", "steps": ["fox", "dog"], "labels": [1, -1]}, kind=StepLabels)
 
 
 def test_a_conversation_without_a_template_says_what_to_give_instead(tmp_path):

@@ -133,6 +133,8 @@ def test_what_the_program_does_is_its_own_zero(program: str, reason: str) -> Non
         {"test": "x = 1", "entry_point": "f"},
         {"tests": ["import no_such_module\nassert f(3) == 9"]},
         {"tests": {"inputs": ["1"], "outputs": []}},
+        {"tests": {"inputs": ["[1"], "outputs": ["1"], "fn_name": "f"}},
+        {"tests": {"inputs": [3], "outputs": [9], "fn_name": "f"}},
     ],
 )
 def test_a_row_that_can_not_be_read_is_unscored(meta: dict[str, Any]) -> None:
@@ -184,6 +186,24 @@ def test_livecodebench_rows_call_the_solution() -> None:
     assert score("class Solution:\n    def put(self, a, b): return (b, *a)", **meta).value == 1
     assert score("def put(a, b): return [b] + a", **meta).value == 1
     assert score("class Solution:\n    def put(self, a, b): return a", **meta).value == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("[1, 2]\n3", "[3, 1, 2]"), ([[1, 2], 3], [3, 1, 2]), ([[1, 2], 3], [[3, 1, 2]])]
+)
+def test_parallel_lists_hold_arguments_as_lines_or_lists_and_results_wrapped_or_not(given: Any, expected: Any) -> None:
+    tests = {"inputs": [given], "outputs": [expected], "fn_name": "put"}
+    assert score("class Solution:\n    def put(self, a, b): return (b, *a)", tests=tests).value == 1
+    assert score("def put(a, b): return [[b] + a]", tests=tests).value == float(expected == [[3, 1, 2]])
+    assert score("def put(a, b): return b", tests=tests).value == 0
+
+
+def test_tests_in_the_gold_answer_are_read_where_the_row_has_no_others() -> None:
+    gold = json.dumps({"inputs": ["1\n", "5\n"], "outputs": ["2\n", "6\n"]})
+    assert Code()("print(int(input()) + 1)", gold).value == 1
+    assert Code()("print(2)", gold).value == 0
+    assert Code()("print(2)", gold, tests=[{"input": "", "output": "2"}]).value == 1
+    assert Code()("print(2)", '{"inputs": [').status == "error"
 
 
 def test_a_completion_that_goes_on_with_the_prompt_is_joined_to_it() -> None:

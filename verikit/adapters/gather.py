@@ -22,10 +22,6 @@ MAX_BATCH = 256
 Item = tuple[Sample, "Future[Score]"]
 
 
-class Overloaded(VerikitError):
-    """More samples wait than may."""
-
-
 class Gather:
     """Scores samples handed in one by one, in batches, in threads of its own; they end with the process.
 
@@ -33,15 +29,11 @@ class Gather:
         verifier: What scores them.
         max_batch: Samples to a batch.
         threads: Batches scored side by side; the first is started with the first sample.
-        max_waiting: Samples that may wait; None: any number.
     """
 
-    def __init__(
-        self, verifier: Verifier, *, max_batch: int = MAX_BATCH, threads: int = 2, max_waiting: int | None = None
-    ) -> None:
+    def __init__(self, verifier: Verifier, *, max_batch: int = MAX_BATCH, threads: int = 2) -> None:
         self.verifier = verifier
         self.max_batch = max_batch
-        self.max_waiting = max_waiting
         self._threads = threads
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -57,16 +49,17 @@ class Gather:
         """Hand in a sample; its score comes as the future's result, a wrongly set up verifier as its exception.
 
         Raises:
-            Overloaded: as many samples wait as may, or the gatherer is closed.
+            VerikitError: the gatherer is closed.
         """
-        if self._closed:
-            raise Overloaded("no more samples are taken")
-        if self.max_waiting is not None and self._queue.qsize() >= self.max_waiting:
-            raise Overloaded(f"{self.max_waiting} samples are waiting already", hint="try again later")
         future: Future[Score] = Future()
-        self._queue.put((sample, future))
-        if len(self._running) < self._threads:
-            self._start()
+        with self._lock:  # what is put behind the marks of the end would wait for ever
+            if self._closed:
+                raise VerikitError("the gatherer is closed: no more samples are taken")
+            self._queue.put((sample, future))
+            if len(self._running) < self._threads:
+                thread = threading.Thread(target=self._work, name="verikit-gather", daemon=True)
+                self._running.append(thread)
+                thread.start()
         return future
 
     async def score(self, sample: Sample) -> Score:
@@ -82,13 +75,6 @@ class Gather:
             running, self._running = self._running, []
         for thread in running:
             thread.join()
-
-    def _start(self) -> None:
-        with self._lock:
-            if len(self._running) < self._threads and not self._closed:
-                thread = threading.Thread(target=self._work, name="verikit-gather", daemon=True)
-                self._running.append(thread)
-                thread.start()
 
     def _work(self) -> None:
         while True:

@@ -82,7 +82,7 @@ class Awaited:
 
 
 def text_of(completion: Any) -> str:
-    """A completion's text: as it is, or what the assistant says in a list of messages.
+    """A completion's text: as it is, or what the assistant says in a list of messages, joined as the readers join it.
 
     Raises:
         UsageError: it is neither.
@@ -98,7 +98,7 @@ def text_of(completion: Any) -> str:
         turn = message if isinstance(message, dict) else as_mapping(message)
         if turn.get("role", "assistant") == "assistant" and (text := _content(turn.get("content"))):
             texts.append(text)
-    return "\n".join(texts)
+    return "\n\n".join(texts)
 
 
 def as_mapping(message: Any) -> Mapping[str, Any]:
@@ -120,7 +120,7 @@ def _content(content: Any) -> str:
         return content or ""
     if not isinstance(content, Iterable):
         raise UsageError(f"a message's content is a text or a list of parts, not a {type(content).__name__}")
-    return "".join(text for part in content if isinstance(text := _text_of_part(part), str))
+    return "\n\n".join(text for part in content if isinstance(text := _text_of_part(part), str))
 
 
 def _text_of_part(part: Any) -> Any:
@@ -140,7 +140,10 @@ def prompt_of(prompt: Any) -> Prompt:
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
         raise UsageError(f"a prompt is a text or a list of messages, not a {type(prompt).__name__}")
     turns = list(prompt)
-    if all(isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn for turn in turns):
+    for turn in turns:
+        if not (isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn):
+            break
+    else:
         return turns  # as nearly all come
     return [
         {"role": str(message.get("role", "user")), "content": _content(message.get("content"))}

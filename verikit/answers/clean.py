@@ -108,7 +108,22 @@ def same_but_spacing(a: str, b: str) -> bool:
     """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
     if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
         return False
+    if a.isalnum() and b.isalnum():
+        return a == b  # nothing there but letters and digits
     if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
         return False
     squeezed = _SPACING.sub("", a.replace("dfrac", "frac"))
     return squeezed != "" and squeezed == _SPACING.sub("", b.replace("dfrac", "frac"))
+
+
+_EDGES = re.compile(r"^[\s*]+|[\s*]+$")
+_DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
+
+
+def trimmed(text: str) -> str:
+    """A text without the spaces, asterisks, dollar signs and the full stop around it."""
+    text = _EDGES.sub("", text)
+    if text.endswith(".") and not text[:-1].endswith("."):
+        text = text[:-1].rstrip()
+    match = _DOLLAR_PAIR.fullmatch(text)
+    return match[1].strip() if match else text

@@ -30,6 +30,8 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Match:
         return equal("same answer", "same tree")
     if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, policy)) is not None:
         return broken
+    if gold.op == answer.op == "num":
+        return compare_scalars(gold, answer, policy)
     return _typed(gold, answer, policy)
 
 

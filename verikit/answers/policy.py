@@ -43,7 +43,9 @@ class Policy:
             ("rounding", Rounding),
         ):  # fmt: skip
             if getattr(self, field) not in get_args(choices):
-                raise UsageError(f"{field} must be one of {', '.join(get_args(choices))}, not {getattr(self, field)!r}")
+                raise UsageError(
+                    f"policy: {field} must be one of {', '.join(get_args(choices))}, not {getattr(self, field)!r}"
+                )
         if not 0 <= self.tolerance < 1:
             raise UsageError(f"tolerance must be at least 0 and below 1, not {self.tolerance!r}")
 

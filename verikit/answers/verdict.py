@@ -5,29 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from verikit.answers import choices, extract
-from verikit.answers.clean import same_but_spacing
+from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
-from verikit.answers.evaluate import ExactField, Opaque, Undefined
 from verikit.answers.extract import Found
-from verikit.answers.normal import normal
-from verikit.answers.parser import parse
+from verikit.answers.gold import NUMERAL, Gold, read, read_gold
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.text import compare_texts
-from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, show, symbols
+from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 
 Tail = Callable[[Node, Node], Match]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
 STRICT = Policy()
-MAX_CACHED = 300
-"""Characters of a text whose tree is kept: 8,192 trees of such texts take a few tens of megabytes at most."""
-MAX_WORDS = 60
-"""Words of a gold that is prose; a longer one is a whole solution, which no short answer could equal."""
-_NO_GOLD = frozenset(("nan", "n/a", "#n/a", "<na>", "null", "[null]", "[none]", "[invalid]", "[deleted]"))
-"""What tables hold where there is no gold."""
 MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""
 
@@ -59,93 +50,6 @@ class Verdict(NamedTuple):
             "gold tree": show(self.gold_tree), "not understood": self.note,
         }  # fmt: skip
         return "\n".join(f"{name}: {text}" for name, text in lines.items() if text)
-
-
-class Gold(NamedTuple):
-    """A gold read once: its kind (letter, math, text), tree, and what is wrong with it."""
-
-    text: str
-    kind: str
-    tree: Node | None = None
-    letter: str = ""
-    problem: str = ""
-
-
-class Reading(NamedTuple):
-    """A text read as mathematics: its tree, or why it has none."""
-
-    tree: Node | None
-    problem: str = ""
-    too_big: bool = False
-
-
-def read(text: str) -> Reading:
-    """The tree of a text, cached if it is short; never raises."""
-    return _read_short(text) if len(text) <= MAX_CACHED else _read(text)
-
-
-def _read(text: str) -> Reading:
-    try:
-        return Reading(normal(parse(text)))
-    except NotMath as error:
-        return Reading(None, str(error))
-    except TooBig as error:
-        return Reading(None, str(error), True)
-
-
-_read_short = lru_cache(maxsize=4096)(_read)
-
-
-def read_gold(gold: str) -> Gold:
-    """A gold with its kind, cached if it is short; a problem if it can't be compared with at all."""
-    return _gold_short(gold) if len(gold) <= MAX_CACHED else _gold(gold)
-
-
-def _gold(gold: str) -> Gold:
-    text = gold.strip()
-    if not text:
-        return Gold(gold, "text", problem="the gold is empty")
-    if len(text) > MAX_CHARS:
-        return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
-    if "boxed" in text and (found := extract.boxes(text)):
-        text = found[-1].text.strip()
-    elif read(text).tree is None and (marked := extract.marked(text)):
-        text = marked[-1].text.strip()
-    text = _trim(text)
-    if text.casefold() in _NO_GOLD or not text.strip("?"):
-        return Gold(text, "text", problem="the gold says that there is none")
-    letter, _ = choices.gold_letter(text)
-    if letter:
-        return Gold(text, "letter", read(text).tree, letter)
-    reading = read(text)
-    if reading.tree is None:
-        essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
-        return Gold(text, "text", problem=reading.problem if reading.too_big else essay)
-    return Gold(text, "math", reading.tree, problem=_undefined(reading.tree))
-
-
-_gold_short = lru_cache(maxsize=4096)(_gold)
-
-
-def _undefined(tree: Node) -> str:
-    if tree.op not in SCALARS or symbols(tree):
-        return ""
-    try:
-        ExactField().value(tree)
-    except Undefined as error:
-        return f"the gold has no value: {error}"
-    except (Opaque, TooBig):
-        return ""
-    return ""
-
-
-def check_gold(gold: str | Sequence[str] | None) -> str | None:
-    """What is wrong with a gold, None if nothing is; `verikit doctor --data` asks for every row."""
-    golds = [gold] if isinstance(gold, str) else list(gold or [])
-    if not golds:
-        return "no gold answer"
-    problems = [read_gold(str(g)).problem for g in golds]
-    return problems[0] if all(problems) else None
 
 
 def verify(
@@ -273,11 +177,17 @@ def _judge(
         return Verdict("different", "the answer is negated", "", found.text, form, gold.text)
     if len(found.text) > 2 * MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", found.text[:200], form, gold.text)
-    text = _trim(found.text)
+    text = trimmed(found.text)
     if text == gold.text or same_but_spacing(text, gold.text):
         return Verdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
         return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
+    if gold.numeral and form not in _UNMARKED and NUMERAL.fullmatch(text):
+        answer = read(text).tree
+        assert gold.tree is not None
+        assert answer is not None
+        match = compare(gold.tree, answer, policy)
+        return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, gold.tree, answer)
     if choices.several_letters(gold.text) and choices.several_letters(gold.text) == choices.several_letters(text):
         return Verdict("equal", "same option letters", "letters", text, form, gold.text)
     if gold.tree is None:
@@ -292,7 +202,7 @@ def _judge(
             note = note or reading.problem
             continue
         match = _trees(gold, piece, reading.tree, policy, tail)
-        if match and form in ("whole text", "last line") and _quoted(found.text, question):
+        if match and form in _UNMARKED and _quoted(found.text, question):
             match = different("quoted from the question")
         return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
     match = different("")
@@ -302,17 +212,8 @@ def _judge(
     return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
 
 
+_UNMARKED = ("whole text", "last line")
 _FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
-_EDGES = re.compile(r"^[\s*]+|[\s*]+$")
-_DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
-
-
-def _trim(text: str) -> str:
-    text = _EDGES.sub("", text)
-    if text.endswith(".") and not text[:-1].endswith("."):
-        text = text[:-1].rstrip()
-    match = _DOLLAR_PAIR.fullmatch(text)
-    return match[1].strip() if match else text
 
 
 def _readings(text: str, form: str) -> Iterator[str]:

@@ -5,14 +5,16 @@ Exit codes: 0 ok; 1 failed (or interrupted); 2 usage; 3 more candidates unscored
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
-from verikit.errors import UsageError, VerikitError
+from verikit.errors import DISK_FULL, UsageError, VerikitError
 
 COMMANDS = {
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
@@ -72,6 +74,8 @@ def main() -> None:
     """Run the command line and exit with its code."""
     try:
         code = cli.main(prog_name="verikit", standalone_mode=False)
+        if sys.stdout is not None:  # None: it was closed before we came
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         code = error.exit_code
@@ -83,7 +87,19 @@ def main() -> None:
         if error.hint:
             click.echo(f"Hint: {error.hint}", err=True)
         code = 2 if isinstance(error, UsageError) else 1
-    except BrokenPipeError:
-        sys.stderr.close()
+    except BrokenPipeError:  # whoever reads the results has seen enough
+        _drop_output()
+        code = 1
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        click.echo(f"Error: can't write {error.filename or 'the results out'}: {error.strerror}", err=True)
+        _drop_output()
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _drop_output() -> None:
+    """Let what stdout still holds go nowhere: Python would try again to write it, and complain, as it ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,9 +13,10 @@ from typing import Any
 import click
 
 from verikit.cli.score import parse_mapping
-from verikit.errors import SandboxError, SchemaError
+from verikit.errors import SandboxError, SchemaError, with_hint
 from verikit.readers import read
 from verikit.sandbox import LocalSandbox, Report
+from verikit.terminal import printable
 
 
 @click.command()
@@ -51,7 +52,7 @@ def _sandbox() -> dict[str, Any] | str:
         with LocalSandbox(strict=False) as box:
             return box.report.as_dict()
     except SandboxError as error:
-        return f"no sandbox: {error} ({error.hint})"
+        return with_hint(f"no sandbox: {error}", error.hint)
 
 
 def examine() -> dict[str, Any]:
@@ -83,13 +84,14 @@ def examine() -> dict[str, Any]:
 
 
 def _check_file(data: str, mapping: dict[str, str], format_: str | None, as_json: bool) -> int:
-    from verikit.answers.verdict import check_gold
+    from verikit.answers.gold import check_gold
 
     reader = read(data, format=format_, mapping=mapping)
     good, problems = 0, []
     for item in reader:
         if isinstance(item, SchemaError):
-            problems.append({"line": item.line, "id": None, "problem": f"{item.problem} ({item.hint})"})
+            told = f"field {item.field!r}: {item.problem}" if item.field else item.problem
+            problems.append({"line": item.line, "id": None, "problem": with_hint(told, item.hint)})
         elif problem := check_gold(item.answer):
             problems.append({"line": None, "id": item.id, "problem": problem})
         else:
@@ -98,7 +100,8 @@ def _check_file(data: str, mapping: dict[str, str], format_: str | None, as_json
         click.echo(json.dumps({"good": good, "format": reader.format, "problems": problems}, indent=2))
         return int(bool(problems))
     for found in problems:
-        click.echo(f"{found['id'] or 'line ' + str(found['line'])}: {found['problem']}")
+        where = f"line {found['line']}" if found["id"] is None else f"id {found['id']}"
+        click.echo(printable(f"{where}: {found['problem']}"))
     click.echo(f"{good} rows are good, {len(problems)} are not (read as {reader.format})")
     for note in reader.notes:
         click.echo(note)

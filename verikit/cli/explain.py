@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import asdict
 
 import click
@@ -12,6 +14,7 @@ from verikit.cli.score import parse_mapping
 from verikit.errors import UsageError
 from verikit.readers import read
 from verikit.spec import load
+from verikit.terminal import printable
 from verikit.types import Group, Sample, Score
 from verikit.verifier import score_all, walk
 
@@ -45,19 +48,21 @@ def explain(
     """
     if (file is None) == (completion is None):
         raise UsageError("give either FILE or --completion")
+    if file is not None and (answer or prompt):
+        raise UsageError("--answer and --prompt go with --completion", hint="FILE holds its own")
     if file is not None:
         sample = _find(file, row, index, mapping, format_)
     else:
         sample = Sample(prompt, completion or "", answer[0] if len(answer) == 1 else (answer or None))
-    loaded = load(verifier)
-    score = score_all(loaded, [sample])[0]
+    with redirect_stdout(sys.stderr):  # what a verifier prints is no result
+        loaded = load(verifier)
+        score = score_all(loaded, [sample])[0]
+        more = [] if as_json else [text for part in walk(loaded) if (text := part.explain(sample))]
     if as_json:
-        click.echo(json.dumps(asdict(score), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(asdict(score), indent=2, ensure_ascii=False).encode(errors="replace"))
         return
-    click.echo("\n".join(tree(loaded.name, score)))
-    for part in walk(loaded):
-        if more := part.explain(sample):
-            click.echo(more)
+    for text in (*tree(loaded.name, score), *more):
+        click.echo("\n".join(map(printable, text.split("\n"))))
 
 
 def _find(file: str, row: str | None, index: int, mapping: dict[str, str], format_: str | None) -> Sample:

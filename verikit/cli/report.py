@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from verikit.errors import UsageError, VerikitError
+from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.report import SAMPLES, Options
 from verikit.report import report as page
-from verikit.report.kinds import read_json
+from verikit.report.kinds import kind_of, read_json, runs_in
 from verikit.scoring.show import show
 
 
@@ -38,15 +40,34 @@ def report(runs: tuple[Path, ...], html: Path | None, data: tuple[str, ...], sam
     if html is not None:
         _write(html, page(runs, Options(data, samples)))
         return
-    found = {str(run): (read_json(run, "summary.json"), read_json(run, "config.json")) for run in runs}
+    found = dict(_summaries(runs, ("score", "judge") if as_json else ("score",)))
     if as_json:
         click.echo(json.dumps({name: summary for name, (summary, _) in found.items()}, indent=2, ensure_ascii=False))
         return
     for name, (summary, config) in found.items():
-        if "metrics" not in summary:
-            raise UsageError(f"{name} is no score run", hint="--html OUT.html shows every kind, --json its figures")
         click.secho(name, dim=True)
         click.echo("\n".join(show(summary, config)))
+
+
+def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Summary and configuration of each run by its folder; what can't be shown of a folder of runs is only said.
+
+    Raises:
+        UsageError: a folder is no finished run of these kinds.
+    """
+    for path in paths:
+        for run in runs_in(path):
+            try:
+                kind = kind_of(run)
+                if kind is not None and kind.name not in kinds:
+                    raise UsageError(
+                        f"{run} is a run of `verikit {kind.name}`", hint="--html OUT.html shows every kind"
+                    )
+                yield str(run), (read_json(run, "summary.json"), read_json(run, "config.json"))
+            except UsageError as error:
+                if run == path:
+                    raise
+                click.echo(with_hint(str(error), error.hint), err=True)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from verikit.errors import SchemaError, VerikitError
+from verikit.errors import SchemaError, with_hint
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import read_rows
@@ -145,18 +144,17 @@ def score(
             return 1
         _tell_bad_rows(file, folder / ERRORS, summary["bad_rows"])
         if out == "-":
-            with open(folder / SCORES, "rb") as scores, _to_stdout():
+            with open(folder / SCORES, "rb") as scores:
                 shutil.copyfileobj(scores, sys.stdout.buffer)
         else:
             watch.note(f"written to {folder}")
-    with _to_stdout():
-        if as_json:
-            click.echo(json.dumps(summary, indent=2), err=out == "-")
-        else:
-            click.echo("\n".join(show(summary, plan.model_dump())), err=out == "-")
+    if as_json:
+        click.echo(json.dumps(summary, indent=2), err=out == "-")
+    else:
+        click.echo("\n".join(show(summary, plan.model_dump())), err=out == "-")
     lost, total = summary["unscored"] + summary["bad_rows"], summary["candidates"] + summary["bad_rows"]
     if total and lost / total > fail_over:
-        click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({fail_over:.4g})", err=True)
+        click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({100 * fail_over:.4g}%)", err=True)
         return UNSCORED
     return 0
 
@@ -165,20 +163,9 @@ def _tell_bad_rows(file: str, errors: Path, count: int) -> None:
     """Print the first rows that could not be read, as file:line: field: problem."""
     for row in islice(read_rows(errors), SHOWN):
         error = SchemaError(row["error"], file=file, line=row["line"], field=row["field"])
-        click.echo(printable(f"{error} ({row['hint']})" if row["hint"] else str(error)), err=True)
+        click.echo(printable(with_hint(str(error), row["hint"])), err=True)
     if count > SHOWN:
         click.echo(f"and {count - SHOWN:,} more bad rows, in {errors.name}", err=True)
-
-
-@contextmanager
-def _to_stdout() -> Iterator[None]:
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise VerikitError(f"can't write the results out: {error.strerror}") from None
 
 
 def default_folder(file: str) -> str:

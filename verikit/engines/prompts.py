@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,18 @@ def room(request: Request, length: int, context: int) -> int:
 def stop_test(tokenizer: Any, stops: Sequence[str]) -> Callable[[list[int]], bool]:
     """Make a test of whether ids just came to hold one of some texts; asked after every token."""
     tail = max(map(len, stops)) + 8  # a token is at least a byte, a character at most 4 tokens
+    last = {stop[-1] for stop in stops}
+    spaced = any(character.isspace() for character in last)
+
+    @cache
+    def may_end(token: int) -> bool:
+        piece = tokenizer.decode([token])
+        # Alone, a token may lose its space, and a part of a character is a replacement mark.
+        return spaced or "\ufffd" in piece or not last.isdisjoint(piece)
 
     def stopped(ids: list[int]) -> bool:
+        if not may_end(ids[-1]):
+            return False
         text = tokenizer.decode(ids[-tail * 4 :] if len(ids) > tail * 4 else ids, skip_special_tokens=True)
         return any(stop in text for stop in stops)
 

@@ -60,6 +60,8 @@ class Request:
     temperature: float = 0.0
     """0 is greedy."""
     top_p: float = 1.0
+    top_k: int = 0
+    """Sample among the likeliest so many only, before `top_p` is applied; 0: among all."""
     stop: tuple[str, ...] = ()
     """Texts that end the output; they are not part of it."""
     seed: int | None = None
@@ -87,6 +89,7 @@ class Request:
                 (f"max_tokens={self.max_tokens}", self.max_tokens < 0),
                 (f"temperature={self.temperature}", not 0 <= self.temperature < float("inf")),
                 (f"top_p={self.top_p}", not 0 < self.top_p <= 1),
+                (f"top_k={self.top_k}", self.top_k < 0),
                 (f"logprobs={self.logprobs}", (self.logprobs or 0) < 0),
                 (f"prompt_logprobs={self.prompt_logprobs}", (self.prompt_logprobs or 0) < 0),
                 ("an empty stop text", "" in self.stop),

@@ -47,7 +47,7 @@ class VLLM(Engine):
         self._identity = f"{self.name} {weights_identity(path)} {json.dumps(options, sort_keys=True, default=repr)}"
         try:
             self.llm: Any = library.LLM(model=path, **options)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise SpecError(f"can't load vllm:{path}: {' '.join(str(error).split())[:300]}") from None
         self.tokenizer = self.llm.get_tokenizer()
         self._context: int = self.llm.llm_engine.model_config.max_model_len
@@ -115,6 +115,7 @@ def _params(request: Request, limit: int) -> Any:
             n=request.draws,
             temperature=request.temperature,
             top_p=request.top_p,
+            top_k=request.top_k,
             max_tokens=max(1, limit),
             stop=list(request.stop),
             seed=request.seed,

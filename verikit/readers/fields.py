@@ -65,9 +65,7 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
         if key in own and (own[key] is not None or "role" in own):
             text = content(own[key], f"{field}.{key}")
             return text, {name: item for name, item in own.items() if name != key}
-    raise SchemaError(
-        f"no text in it; its keys are: {', '.join(map(repr, own))}", field=field, hint=f"one of {', '.join(TEXT_KEYS)}"
-    )
+    raise SchemaError(f"no text in it: {_what(own)}", field=field, hint=f"text goes under {', '.join(TEXT_KEYS)}")
 
 
 def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:

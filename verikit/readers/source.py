@@ -22,12 +22,23 @@ MAX_ROW = 64 * 2**20
 """Longest row in bytes (decompressed)."""
 
 Stream = io.BufferedReader | gzip.GzipFile
+_OTHER = {
+    b"\xff\xfe": ("UTF-16", "rewrite it: iconv -f UTF-16 -t UTF-8"),
+    b"\xfe\xff": ("UTF-16", "rewrite it: iconv -f UTF-16 -t UTF-8"),
+    b"\x28\xb5\x2f\xfd": ("zstd-compressed", "unpack it, into a pipe if you like: zstd -dc FILE | verikit score -"),
+    b"BZh": ("bzip2-compressed", "unpack it, into a pipe if you like: bzip2 -dc FILE | verikit score -"),
+    b"\xfd7zXZ\x00": ("xz-compressed", "unpack it, into a pipe if you like: xz -dc FILE | verikit score -"),
+    b"PK\x03\x04": ("a zip archive", "unpack it: unzip FILE"),
+}
+"""First bytes of what is not read -> what it is, and what to do."""
 
 
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
     """Open a file, or stdin for `"-"` (which stays open), as a stream that can be peeked into."""
     if path == "-":
+        if sys.stdin is None:
+            raise UsageError("stdin is closed", hint="give a file, or pipe one in")
         stdin = sys.stdin.buffer
         yield stdin if isinstance(stdin, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stdin))
         return
@@ -65,13 +76,16 @@ def cut(stream: io.BufferedReader, name: str, cap: int = MAX_ROW) -> Items:
 def _decoded(stream: io.BufferedReader, name: str) -> Stream:
     start = stream.peek(2)[:2]
     source: Stream = gzip.GzipFile(fileobj=stream) if start == b"\x1f\x8b" else stream
-    start = source.peek(3)[:3]
+    start = source.peek(6)[:6]
     if not start:
         raise SchemaError("the file is empty", file=name, hint="one JSON object a line is expected")
-    if start == b"\xef\xbb\xbf":
+    if start.startswith(b"\xef\xbb\xbf"):
         source.read(3)
-    elif start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise SchemaError("the file is UTF-16", file=name, hint="rewrite it: iconv -f UTF-16 -t UTF-8")
+    for mark, (what, hint) in _OTHER.items():
+        if start.startswith(mark):
+            raise SchemaError(f"the file is {what}", file=name, hint=hint)
+    if name.endswith((".csv", ".tsv")) and start[:1] not in b"{[":
+        raise SchemaError("the file is a table of text", file=name, hint="write it as JSON lines or parquet")
     return source
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from verikit.errors import UsageError
 from verikit.report.items import fit, mark_differences
-from verikit.report.kinds import collect, runs_in
+from verikit.report.kinds import Unfinished, collect, runs_in
 from verikit.report.model import Cell, Chart, Figure, Options, Run, Series, Table
 from verikit.report.page import render
 from verikit.stats import mean_interval
@@ -19,15 +20,28 @@ PAIRED = "score"
 
 
 def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
-    """Runs as one HTML page; a folder of runs stands for all of them.
+    """Runs as one HTML page; a folder of runs stands for all of them that are finished.
 
     Raises:
         UsageError: a folder is no finished run, or the data is not what it was made from.
     """
-    folders = [folder for path in paths for folder in runs_in(path)]
-    runs = [collect(folder, options or Options()) for folder in folders]
-    for run, name in zip(runs, unique_names(folder.resolve().name for folder in folders), strict=True):
+    collected: list[tuple[Path, Run]] = []
+    left_out = []
+    for path in paths:
+        for folder in runs_in(path):
+            try:
+                collected.append((folder, collect(folder, options or Options())))
+            except Unfinished:
+                if folder == path:
+                    raise
+                left_out.append(folder.name)
+    if not collected:
+        raise UsageError(f"no run in {', '.join(map(str, paths))} is finished", hint="run their commands again")
+    runs = [run for _, run in collected]
+    for run, name in zip(runs, unique_names(folder.resolve().name for folder, _ in collected), strict=True):
         run.name = name
+    if left_out:
+        runs[0].notices.append(f"not finished, and so not in this page: {', '.join(left_out)}")
     mark_differences(runs)
     fit(runs)
     title = "verikit report: " + ", ".join(run.name for run in runs[:4]) + (" …" if len(runs) > 4 else "")

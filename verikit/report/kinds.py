@@ -14,6 +14,10 @@ from verikit.report.model import Options, Run
 Collector = Callable[[Path, Options], Run]
 
 
+class Unfinished(UsageError):
+    """A run that goes on, or was interrupted."""
+
+
 class Kind(NamedTuple):
     """One kind of run."""
 
@@ -34,12 +38,13 @@ KINDS = (
 
 def runs_in(path: Path) -> list[Path]:
     """The folder itself, or the runs in it if it is none: `runs/`, or a suite of several models."""
-    if _kind(path) is None and path.is_dir():
-        return sorted(folder for folder in path.iterdir() if _kind(folder) is not None) or [path]
+    if kind_of(path) is None and path.is_dir():
+        return sorted(folder for folder in path.iterdir() if kind_of(folder) is not None) or [path]
     return [path]
 
 
-def _kind(run: Path) -> Kind | None:
+def kind_of(run: Path) -> Kind | None:
+    """Which kind of run a folder is; None if it is none."""
     return next((kind for kind in KINDS if (run / kind.file).exists()), None)
 
 
@@ -49,7 +54,7 @@ def collect(run: Path, options: Options) -> Run:
     Raises:
         UsageError: it is no run's folder, not finished, or damaged.
     """
-    kind = _kind(run)
+    kind = kind_of(run)
     if kind is None:
         read_json(run, "summary.json")
         raise UsageError(f"{run} is no run of a known kind", hint=f"one of {', '.join(kind.name for kind in KINDS)}")
@@ -67,15 +72,16 @@ def read_json(run: Path, name: str) -> Any:
     """A JSON file of a run's folder.
 
     Raises:
-        UsageError: there is no such file, or it can't be read; says whether the run is unfinished.
+        Unfinished: there is no such file yet.
+        UsageError: it can't be read, or the folder is no run's.
     """
     try:
         return json.loads((run / name).read_bytes())
     except FileNotFoundError:
-        unfinished = (run / "config.json").exists()
-        problem = "the run is not finished" if unfinished else "no run's folder"
-        hint = "run the same `verikit score` again: it goes on where it stopped" if unfinished else "give -o's folder"
-        raise UsageError(f"{run}: {problem}", hint=hint) from None
+        if (run / "config.json").exists():
+            hint = "run the same `verikit score` again: it goes on where it stopped"
+            raise Unfinished(f"{run}: the run is not finished", hint=hint) from None
+        raise UsageError(f"{run}: no run's folder", hint="give -o's folder") from None
     except NotADirectoryError:
         raise UsageError(f"{run} is a file", hint="give a run's folder: score's -o") from None
     except OSError as error:

@@ -155,15 +155,19 @@ def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[
     Raises:
         UsageError: none of the files that the caller named is the one that was scored.
     """
-    commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
     problem = "the run read its input from stdin, or does not say where it lay"
-    for path in filter(None, (config.get("input"), *options.data)):
-        try:
-            Input(path, plan).skip(commit)
-        except UsageError as error:
-            problem = str(error)
-        else:
-            return str(path)
+    paths = list(filter(None, (config.get("input"), *options.data)))
+    if (run / PROGRESS).exists():
+        commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
+        for path in paths:
+            try:
+                Input(path, plan).skip(commit)
+            except UsageError as error:
+                problem = str(error)
+            else:
+                return str(path)
+    else:
+        problem = f"the folder was copied without {PROGRESS}, by which they are told"
     hint = "give the file that was scored with --data"
     if options.data:
         raise UsageError(f"{run}: {problem}", hint=hint)

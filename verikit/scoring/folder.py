@@ -6,7 +6,6 @@ back to the last commit that the files still hold and cuts off what was written 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from verikit.errors import UsageError, VerikitError
+from verikit.errors import DISK_FULL, UsageError, VerikitError
 
 PROGRESS = ".progress"
 NEXT, READY = ".next", ".ready"
@@ -214,7 +213,7 @@ class _Writing:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            full = error.errno in DISK_FULL
             hint = "free some space and run the same command again: it goes on where it stopped" if full else ""
             raise VerikitError(f"can't write {self.path}: {error.strerror}", hint=hint) from None
 

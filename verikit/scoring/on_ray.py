@@ -25,7 +25,8 @@ START_S = 120.0
 """How long to wait for the first actor: a busy cluster is named, not waited for without end."""
 STORE_BYTES = 200 * 2**20
 """Of a Ray that is started here; chunks are small."""
-_NAMED = re.compile(r"ray(?::(\d+))?")
+_NAMED = re.compile(r"ray(?::([1-9]\d*))?")
+_ADDRESS = re.compile(r"ray://.+|(?!ray:).+:.+")
 
 
 class Scoring:
@@ -54,13 +55,13 @@ def connect(jobs: str) -> tuple[Any, int]:
         MissingExtra: Ray is not installed.
         UsageError: the text names no cluster, or none is there.
     """
+    named = _NAMED.fullmatch(jobs)
+    if not named and not _ADDRESS.fullmatch(jobs):
+        raise UsageError(f"{jobs!r} is no number, ray, ray:N or address", hint="--jobs 4, or --jobs ray://head:10001")
     try:
         ray = import_module("ray")
     except ImportError:
         raise MissingExtra("--jobs ray", "ray") from None
-    named = _NAMED.fullmatch(jobs)
-    if not named and ":" not in jobs:
-        raise UsageError(f"{jobs!r} is no number, ray, ray:N or address", hint="--jobs ray://head:10001")
     if not ray.is_initialized():
         address = os.environ.get("RAY_ADDRESS") if named else jobs
         options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}

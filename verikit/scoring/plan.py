@@ -58,7 +58,7 @@ def check_same(old: Any, new: dict[str, Any], folder: object) -> None:
     for key, value in new.items():
         was = old.get(key) if isinstance(old, dict) else None
         if was != value:
-            raise UsageError(
-                f"{folder} was made with another {key}: {was!r}, not {value!r}",
-                hint="--restart scores everything anew; -o chooses another folder",
-            )
+            problem = f"{folder} was made with another {key}: {was!r}, not {value!r}"
+            if key == "fingerprints":
+                problem = f"{folder} was made when the specs stood for something else: code was edited, or its release"
+            raise UsageError(problem, hint="--restart scores everything anew; -o chooses another folder")

@@ -131,7 +131,8 @@ class _Notes:
 def _begin(folder: Folder, config: dict[str, Any], path: str, restart: bool) -> Commit:
     """Open a folder for a plan. One that holds no score yet may change its plan, and is begun anew.
 
-    Where the input lies is noted for those who want to see the texts; it decides nothing.
+    Another k changes no score: estimates are counted anew from the files each time. Where the input lies is noted for
+    those who want to see the texts; it decides nothing.
 
     Raises:
         UsageError: it holds scores of another plan.
@@ -142,7 +143,7 @@ def _begin(folder: Folder, config: dict[str, Any], path: str, restart: bool) -> 
         folder.delete(CONFIG, ENVIRONMENT, SUMMARY)
     commit = folder.recover()
     if folder.size(SCORES):
-        check_same(folder.read_json(CONFIG), config, folder.path)
+        check_same(folder.read_json(CONFIG), {key: config[key] for key in config if key != "ks"}, folder.path)
     elif commit.line:
         folder.clear()
         commit = folder.recover()

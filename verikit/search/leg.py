@@ -36,6 +36,7 @@ class Limits:
     """Of prompt, model and evidence together; counted where there is a tokenizer."""
     temperature: float = 1.0
     top_p: float = 1.0
+    top_k: int = 0
     stop_at_answer: bool = False
     """Evaluation stops there; training goes on to the end token."""
 
@@ -93,6 +94,7 @@ class Legs:
                 max_tokens=min(self._limits.leg_tokens, self._room(one)),
                 temperature=self._limits.temperature,
                 top_p=self._limits.top_p,
+                top_k=self._limits.top_k,
                 stop=stop,
                 seed=self._seeds(place, leg) if self._seeds else None,
                 logprobs=0 if self._logprobs else None,

@@ -36,8 +36,20 @@ def _need(body: Mapping[str, Any], key: str, kind: type[list[Any]] | type[str]) 
     return found
 
 
+def _samples(rows: Sequence[Any], name: str, given: Mapping[str, Any]) -> Samples:
+    """Samples of our schema; `name` is the list they stand in, `given` what they share."""
+    samples = []
+    for number, row in enumerate(rows):
+        try:
+            samples.append(_sample(row, given))
+        except SchemaError as error:
+            field = f"{name}[{number}]" + (f".{error.field}" if error.field else "")
+            raise SchemaError(error.problem, field=field, hint=error.hint) from None
+    return samples
+
+
 def _sample(row: Any, given: Mapping[str, Any]) -> Sample:
-    """A sample of our schema; `given` are what the samples of a group share."""
+    """A sample of our schema; `given` is what the samples of a group share."""
     if not isinstance(row, Mapping):
         raise SchemaError("a sample is an object", hint='{"prompt": …, "completion": …, "answer": …}')
     row = {**given, **row}
@@ -57,16 +69,20 @@ def _sample(row: Any, given: Mapping[str, Any]) -> Sample:
 def _native(body: Mapping[str, Any]) -> Samples:
     """`{"samples": [sample, …]}`, one sample, or a prompt with `completions`."""
     if "samples" in body:
-        return [_sample(row, {}) for row in _need(body, "samples", list)]
+        return _samples(_need(body, "samples", list), "samples", {})
     if "completions" in body:
         shared = {key: value for key, value in body.items() if key != "completions"}
-        completions = _need(body, "completions", list)
-        rows = [
-            {**one, "completion": one["text"]} if isinstance(one, Mapping) and "text" in one else {"completion": one}
-            for one in completions
-        ]
-        return [_sample({key: value for key, value in row.items() if key != "text"}, shared) for row in rows]
+        return _samples([_candidate(one) for one in _need(body, "completions", list)], "completions", shared)
     return [_sample(body, {})]
+
+
+def _candidate(value: Any) -> dict[str, Any]:
+    """A candidate as a sample's keys: an object with `text` has keys of its own."""
+    if isinstance(value, Mapping) and "text" in value:
+        own = dict(value)
+        text = own.pop("text")
+        return own | {"completion": text}
+    return {"completion": value}
 
 
 def _native_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:

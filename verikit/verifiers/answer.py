@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from verikit.answers.gold import read_gold
 from verikit.answers.policy import OrderRule, Policy, Rounding, Several, Strictness, UnitRule
 from verikit.answers.tail import Tail
-from verikit.answers.verdict import Verdict, read_gold, verify
+from verikit.answers.verdict import Verdict, verify
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
 from verikit.verifier import Verifier
@@ -121,9 +122,7 @@ class Answer(Verifier):
         return self._score(verdict, time.perf_counter() - start)
 
     def _score(self, verdict: Verdict, seconds: float) -> Score:
-        reason = f"{verdict.outcome}: {verdict.rule}"
-        if places := ", ".join(part for part in (verdict.stage, verdict.form) if part):
-            reason += f" ({places})"
+        reason = _reason(verdict.outcome, verdict.rule, verdict.stage, verdict.form)
         if verdict.outcome == "bad gold":
             return Score.error(reason, answer=verdict.extracted, seconds=seconds)
         if verdict.outcome == "undecided" and self.undecided == "abstain":
@@ -162,6 +161,12 @@ class Math(Answer):
         if golds and not kept:
             return Score.abstained("the gold is no mathematics")
         return super()._one(replace(sample, answer=kept))
+
+
+@lru_cache(maxsize=512)
+def _reason(outcome: str, rule: str, stage: str, form: str) -> str:
+    places = ", ".join(part for part in (stage, form) if part)
+    return f"{outcome}: {rule} ({places})" if places else f"{outcome}: {rule}"
 
 
 def _golds(sample: Sample) -> list[str]:

@@ -27,7 +27,7 @@ class Code(Verifier):
 
     `meta.tests` is a list of asserts, of `{"call": "f(2)", "expected": "4"}`, `{"fn", "args", "expected"}` or
     `{"input", "output"}` (standard input and output); rows of HumanEval (`test`, `entry_point`), MBPP (`test_list`) and
-    LiveCodeBench (`public_test_cases`) are read as they are.
+    LiveCodeBench (`public_test_cases`) are read as they are, and so are tests that are the gold answer as JSON (verl).
     """
 
     reward: Literal["all", "fraction"] = "all"
@@ -68,7 +68,7 @@ class Code(Verifier):
 
     def _one(self, sample: Sample, box: LocalSandbox) -> Score:
         try:
-            cases = code_tests.read(sample.meta, lift=not self.in_process)
+            cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
         except (ValueError, TypeError) as problem:
             return Score.error(f"the row's tests can't be read: {problem}")
         program = extract(sample.completion)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from verikit.sandbox import Call
+from verikit.types import Answer
 
 Equality = Literal["python", "exact", "json"]
 """`python`: as `==` says. `exact`: of the same types all the way down. `json`: as `==`, tuples being lists."""
@@ -32,6 +33,8 @@ class Called:
     tolerance: float = 0.0
     """Of `close`, absolute."""
     text: str = ""
+    wrapped: bool = False
+    """Whether the one item of an expected list will do too: APPS wraps what must come out, but not always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,10 @@ class Together:
 Case = Called | Piped | Driven | Together
 
 
-def read(meta: Mapping[str, Any], *, lift: bool = True) -> list[Case]:
+def read(meta: Mapping[str, Any], answer: Answer = None, *, lift: bool = True) -> list[Case]:
     """The cases of a row; without `lift`, asserts stay test programs.
+
+    verl's data sets keep the tests as JSON in the gold answer.
 
     Raises:
         ValueError: there are none, or they can't be read; says which keys were seen.
@@ -79,6 +84,8 @@ def read(meta: Mapping[str, Any], *, lift: bool = True) -> list[Case]:
     lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
     if lists:
         return [case for key in lists for case in _any_form(_json(meta[key], key), meta, lift)]
+    if isinstance(answer, str) and answer.lstrip().startswith(("{", "[")):
+        return _any_form(_json(answer, "the gold answer"), meta, lift)
     raise ValueError(
         f"no tests in this row (meta has {', '.join(sorted(meta)) or 'nothing'}); put them into meta.tests"
     )
@@ -90,9 +97,8 @@ def _json(value: Any, key: str) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        raise ValueError(
-            f"{key} is not JSON (LiveCodeBench packs its private tests with pickle; unpack them first)"
-        ) from None
+        packed = " (LiveCodeBench packs it with pickle; unpack it first)" if key == "private_test_cases" else ""
+        raise ValueError(f"{key} is not JSON{packed}") from None
 
 
 def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
@@ -105,10 +111,10 @@ def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
         if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
             raise ValueError("tests as an object need lists `inputs` and `outputs` of one length")
         function = tests.get("fn_name")
-        pairs = [{"input": i, "output": o} for i, o in zip(inputs, outputs, strict=True)]
-        if function:
-            pairs = [{"fn": function, "args": p["input"], "expected": p["output"]} for p in pairs]
-        return _any_form(pairs, meta, lift)
+        pairs = list(zip(inputs, outputs, strict=True))
+        if function and pairs:
+            return [_functional(str(function), given, expected, wrapped=True) for given, expected in pairs]
+        return _any_form([{"input": given, "output": expected} for given, expected in pairs], meta, lift)
     if not isinstance(tests, Sequence) or not tests:
         raise ValueError("tests are a list of asserts or of objects, and not empty")
     if all(isinstance(test, str) for test in tests):
@@ -131,12 +137,22 @@ def _object(test: Any, meta: Mapping[str, Any]) -> Case:
     if "input" in test and "output" in test:
         function = _function_name(meta)
         if function and test.get("testtype", "functional") == "functional":
-            args = [json.loads(line) for line in str(test["input"]).split("\n") if line.strip()]
-            return Called((function, args, {}), json.loads(str(test["output"])), "json", text=function)
+            return _functional(function, str(test["input"]), str(test["output"]))
         return Piped(_text(test["input"]), _text(test["output"]))
     raise ValueError(
         f"a test has `fn` and `expected`, `call` and `expected`, or `input` and `output`, not {sorted(test)}"
     )
+
+
+def _functional(function: str, given: Any, expected: Any, *, wrapped: bool = False) -> Called:
+    """A call with its arguments in a list, or in a text with one to a line as JSON."""
+    if isinstance(given, str):
+        given = [json.loads(line) for line in given.split("\n") if line.strip()]
+        expected = json.loads(expected) if isinstance(expected, str) else expected
+    if not isinstance(given, list):
+        raise ValueError(f"the arguments of {function} are a list or lines of JSON, not {type(given).__name__}")
+    one = wrapped and isinstance(expected, list) and len(expected) == 1
+    return Called((function, given, {}), expected, "json", text=function, wrapped=one)
 
 
 def _text(value: Any) -> str:

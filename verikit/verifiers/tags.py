@@ -24,7 +24,9 @@ class Tags(Verifier):
 
     def __init__(self, *names: str, strict: bool = True) -> None:
         bad = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
-        if not names or bad or len(set(names)) < len(names):
+        if not names:
+            raise UsageError("tags needs the names of its tags", hint="tags('think', 'answer')")
+        if bad or len(set(names)) < len(names):
             raise UsageError(f"tags needs distinct tag names such as 'think', not {', '.join(map(repr, bad or names))}")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "strict", strict)

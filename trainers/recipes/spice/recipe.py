@@ -20,7 +20,7 @@ from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import Invalid, Kind, Question, parse_free_form, parse_kind, parse_mcq
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.problems import read_held_out
-from verikit.trainers.recipes.spice.prompts import load_prompts
+from verikit.trainers.recipes.spice.prompts import Prompts
 from verikit.trainers.recipes.spice.rewards import challenger_reward
 from verikit.trainers.recipes.spice.rounds import Asked, Attempt, Challenge, figures, subsample
 from verikit.types import Message, Score
@@ -35,7 +35,7 @@ class Spice(Recipe):
 
     def __init__(self, options: SpiceOptions, setting: Setting) -> None:
         super().__init__(options, setting)
-        self.prompts = load_prompts(options.prompts, setting.folder)
+        self.prompts = Prompts.load(options.prompts, setting.folder)
         self.equality = Equality(options.letter_only)
         self.corpus = self.load_corpus()
         self.held_out = self.load_held_out()

@@ -12,6 +12,7 @@ import torch
 from verikit.engines.errors import Unsupported
 from verikit.engines.hf.decoder import Decoder, supports
 from verikit.engines.hf.generate import GenerateDecoder
+from verikit.engines.hf.prefixes import Prefixes
 from verikit.engines.hf.sampler import Group, Row
 from verikit.engines.hf.score import Scored, score_tokens
 from verikit.engines.prompts import choice_test, cut, prompt_ids, room, stop_test
@@ -22,11 +23,21 @@ from verikit.errors import EngineError
 class Batch:
     """The requests of one call."""
 
-    def __init__(self, model: Any, tokenizer: Any, requests: Sequence[Request], *, tempered: bool = False) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        requests: Sequence[Request],
+        *,
+        tempered: bool = False,
+        prefixes: Prefixes | None = None,
+    ) -> None:
         self._model, self._tokenizer, self._requests, self._tempered = model, tokenizer, requests, tempered
         self._piece = cache(lambda token: tokenizer.decode([token]))
+        self._stop_test = cache(lambda stops: stop_test(tokenizer, stops))
         self._eos = end_ids(model, tokenizer)
-        self._decoder = (Decoder if supports(model) else GenerateDecoder)(model, self._eos)
+        self._decoder = Decoder(model, self._eos, prefixes) if supports(model) else GenerateDecoder(model, self._eos)
+        self._prefixes = prefixes
         self._errors: dict[int, EngineError] = {}
         self._groups: dict[int, Group] = {}
         for number, request in enumerate(requests):
@@ -61,14 +72,16 @@ class Batch:
                 yield wave[place], rows
             return
         except torch.OutOfMemoryError:
-            if len(left) == 1:
+            freed = self._prefixes is not None and self._prefixes.clear()
+            if len(left) == 1 and not freed:
                 problem = EngineError("the device's memory is too small for the request", hint="lower n or max_tokens")
                 yield next(iter(left)), problem
                 return
         torch.cuda.empty_cache()
         rest, half = list(left), len(left) // 2
-        yield from self._decode(rest[:half])
-        yield from self._decode(rest[half:])
+        for part in (rest[:half], rest[half:]):
+            if part:
+                yield from self._decode(part)
 
     def _group(self, request: Request) -> Group:
         ids = prompt_ids(self._tokenizer, request)
@@ -85,7 +98,8 @@ class Batch:
             max_tokens=room(request, len(ids), context),
             temperature=request.temperature,
             top_p=request.top_p,
-            stop=stop_test(self._tokenizer, request.stop) if request.stop else None,
+            top_k=request.top_k,
+            stop=self._stop_test(request.stop) if request.stop else None,
             allowed=allowed,
         )
 

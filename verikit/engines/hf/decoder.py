@@ -18,7 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
+from verikit.engines.hf.prefixes import Prefixes
 from verikit.engines.hf.sampler import Group, Row, Sampler
 
 SHAPES = frozenset({"llama", "mistral", "qwen2", "qwen3"})
@@ -38,19 +40,21 @@ FIRST_STEPS = 32
 class Decoder:
     """Samples from a loaded causal language model."""
 
-    def __init__(self, model: Any, eos_ids: Collection[int]) -> None:
+    def __init__(self, model: Any, eos_ids: Collection[int], prefixes: Prefixes | None = None) -> None:
         """Wrap a model.
 
         Args:
             model: A transformers causal model, `supports(model)` true.
             eos_ids: Tokens that end a completion.
+            prefixes: What the same weights made of earlier texts. Rows with a stop test, which is how one asks for a
+                turn that will go on, are added to it.
 
         Raises:
             ValueError: the model has another shape.
         """
         if not supports(model):
             raise ValueError(f"no decoder for {type(model).__name__}")
-        self._model, self._eos_ids = model, eos_ids
+        self._model, self._eos_ids, self._prefixes = model, eos_ids, prefixes
 
     def decode(self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False) -> list[list[Row]]:
         """Sample every group's completions in one batch; see `Sampler` for the options.
@@ -71,13 +75,13 @@ class Decoder:
         rows = iter(list(sampler.rows))
         growing = {place: [next(rows) for _ in range(group.n)] for place, group in enumerate(groups)}
         state = _State(self._model, groups)
-        logits = state.prefill()
-        alive = len(sampler.rows)
+        logits = state.prefill([self._prefixes.find(group.ids) if self._prefixes else None for group in groups])
+        live = sampler.live()
         while True:
             tokens = sampler.step(logits)
-            live = sampler.live()
-            if len(live) < alive:
-                alive = len(live)
+            before, live = live, sampler.live()
+            if len(live) < len(before):
+                self._keep(sampler.rows, sorted(set(before).difference(live)), state)
                 for place in [place for place, group in growing.items() if all(row.finish for row in group)]:
                     yield place, growing.pop(place)
             if not live:
@@ -87,7 +91,15 @@ class Decoder:
                 tokens = tokens.index_select(0, index)
                 sampler.select(live)
                 state.select(index)
+                live = sampler.live()
             logits = state.step(tokens)
+
+    def _keep(self, rows: Sequence[Row], places: Sequence[int], state: _State) -> None:
+        for place in places if self._prefixes is not None else ():
+            row = rows[place]
+            if row.group.stop is not None:
+                run = row.ids[:-1]  # the last token was sampled and not run
+                self._prefixes.put([*row.group.ids, *run], state.kept(place, len(run)))  # type: ignore[union-attr]
 
 
 def supports(model: Any) -> bool:
@@ -126,7 +138,7 @@ class _State:
         self._cos, self._sin = (one[0] for one in self._body.rotary_emb(weight.new_empty(1), places))
         self._position = self._lengths[self._group]
         self._step = 0
-        self._prefix: list[tuple[Tensor, Tensor]] = []
+        self._prefix: list[tuple[Tensor, Tensor]]
         copied = len(self._group) * longest * self._kv_heads * self._width <= COPIED_BELOW
         self._start = longest if copied else 0
         """Columns of the rows' own buffers that hold their prompt, at their right end."""
@@ -139,23 +151,27 @@ class _State:
         if not copied:
             self._arrange()
 
-    def prefill(self) -> Tensor:
-        """Run the prompts and return the logits after each, one row for each completion."""
+    def prefill(self, known: Sequence[Tensor | None]) -> Tensor:
+        """Run the prompts and return the logits after each, one row for each completion.
+
+        `known[i]` (layers, 2, kv heads, tokens, width) is of the beginning of prompt i, which isn't run again.
+        """
         longest = int(self._lengths.max())
-        at_once = max(1, PREFILL_TOKENS // longest)
-        last, parts = [], []
+        # One column more than the longest prompt: there goes what padding leaves.
+        shape = (len(self._layers), 2, len(self._prompts), self._kv_heads, longest + 1, self._width)
+        held = torch.empty(shape, dtype=self._dtype, device=self._device)
+        held[..., int(self._lengths.min()) :, :] = 0  # what is masked must be finite still
+        self._prefix = [(keys[:, :, :longest], values[:, :, :longest]) for keys, values in held]
+        begun = [0 if one is None else one.shape[3] for one in known]
+        for number, one in enumerate(known):
+            if one is not None:
+                held[:, :, number, :, : begun[number]] = one
+        to_run = max(len(prompt) - start for prompt, start in zip(self._prompts, begun, strict=True))
+        at_once = max(1, PREFILL_TOKENS // to_run)
+        last = []
         for start in range(0, len(self._prompts), at_once):
-            prompts = self._prompts[start : start + at_once]
-            ids = torch.zeros(len(prompts), longest, dtype=torch.int64, device=self._device)
-            for row, prompt in zip(ids, prompts, strict=True):
-                row[: len(prompt)] = prompt
-            hidden, kept = self._run_prompts(ids)
-            parts.append(kept)
-            last.append(hidden[torch.arange(len(prompts)), self._lengths[start : start + at_once] - 1])
-        self._prefix = [
-            (torch.cat([part[layer][0] for part in parts]), torch.cat([part[layer][1] for part in parts]))
-            for layer in range(len(self._layers))
-        ]
+            stop = start + at_once
+            last.append(self._run_prompts(self._prompts[start:stop], begun[start:stop], held[:, :, start:stop]))
         if self._start:
             self._copy()
         return self._logits(torch.cat(last)).index_select(0, self._group)
@@ -170,20 +186,48 @@ class _State:
                 buffer[:, :, : self._start] = right.index_select(0, self._group)
         self._prefix = []
 
-    def _run_prompts(self, ids: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-        """Run prompts padded on the right, where no real token sees the padding."""
+    def _run_prompts(self, prompts: Sequence[Tensor], begun: Sequence[int], held: Tensor) -> Tensor:
+        """Run what is left of some prompts, padded on the right; return the hidden states of their last tokens.
+
+        `held` (layers, 2, prompts, kv heads, columns, width) has the keys and values of the first `begun[i]` tokens of
+        prompt i and gets those of the others.
+        """
+        left = [prompt[start:] for prompt, start in zip(prompts, begun, strict=True)]
+        ids = pad_sequence(left, batch_first=True)
+        start = torch.tensor(begun, device=self._device)[:, None]
+        places = (start + torch.arange(ids.shape[1], device=self._device)).clamp(max=held.shape[4] - 1)
+        seen = None
+        if any(begun):
+            columns = torch.arange(held.shape[4], device=self._device)
+            seen = (columns <= places[..., None])[:, None]
         hidden = self._body.embed_tokens(ids)
-        cos, sin = (one[: ids.shape[1], None] for one in (self._cos, self._sin))
-        kept = []
-        for layer in self._layers:
+        cos, sin = (one[places][:, :, None] for one in (self._cos, self._sin))
+        for layer, (keys, values) in zip(self._layers, held, strict=True):
             query, key, value = (one.transpose(1, 2) for one in self._project(layer, hidden, cos, sin))
-            kept.append((key.contiguous(), value.contiguous()))
+            if seen is None:  # all from their first token on, where no real token sees the padding
+                keys[:, :, : key.shape[2]], values[:, :, : key.shape[2]] = key, value
+            else:
+                index = places[:, None, :, None].expand_as(key)
+                keys.scatter_(2, index, key)
+                values.scatter_(2, index, value)
+                key, value = keys, values
             key, value = (one.repeat_interleave(self._heads // self._kv_heads, 1) for one in (key, value))
             mixed = functional.scaled_dot_product_attention(
-                query, key, value, is_causal=True, scale=layer.self_attn.scaling
+                query, key, value, seen, is_causal=seen is None, scale=layer.self_attn.scaling
             )
             hidden = _finish(layer, hidden, mixed.transpose(1, 2).flatten(2))
-        return hidden, kept
+        return hidden[torch.arange(len(left)), [len(one) - 1 for one in left]]
+
+    def kept(self, row: int, steps: int) -> Tensor:
+        """The keys and values (layers, 2, kv heads, tokens, width) of a row's prompt and its first sampled tokens."""
+        length = int(self._position[row]) - self._step
+        first = self._start - length if self._start else 0
+        own = torch.stack([one[row, :, first : self._start + steps] for pair in self._own for one in pair])
+        if not self._start:
+            group = int(self._group[row])
+            prompt = torch.stack([one[group, :, :length] for pair in self._prefix for one in pair])
+            own = torch.cat((prompt, own), 2)
+        return own.unflatten(0, (-1, 2))
 
     def step(self, tokens: Tensor) -> Tensor:
         """Run one token of each row and return the logits after it."""

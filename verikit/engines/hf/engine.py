@@ -10,18 +10,25 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from verikit.engines.hf.load import import_transformers
 from verikit.engines.prompts import weights_identity
 from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import SpecError
 
+if TYPE_CHECKING:
+    from verikit.engines.hf.prefixes import Prefixes
+
 
 class HF(StreamingEngine):
     """A causal language model of transformers."""
 
-    def __init__(self, path: str, *, dtype: str = "auto", device: str = "", rows: int = 512) -> None:
+    _prefixes: Prefixes | None = None
+
+    def __init__(
+        self, path: str, *, dtype: str = "auto", device: str = "", rows: int = 512, reuse: float = 0.5
+    ) -> None:
         """Load a model.
 
         Args:
@@ -29,6 +36,8 @@ class HF(StreamingEngine):
             dtype: `auto` (as saved), `float32`, `bfloat16`, …
             device: `cpu`, `cuda`, …; by default CUDA where there is one.
             rows: Most completions decoded at once.
+            reuse: GiB of keys and values kept of requests with `stop`, for prompts that go on from them (the next turn
+                of a review or a search); 0 for none. Log-probabilities are the same up to rounding.
 
         Raises:
             MissingExtra: torch or transformers is not installed.
@@ -44,6 +53,9 @@ class HF(StreamingEngine):
             raise SpecError(f"can't load hf:{path}: {' '.join(str(error).split())[:300]}") from None
         model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
         self._set(model, tokenizer, rows, f"hf:{path}", f"hf:{weights_identity(path)} {dtype}")
+        from verikit.engines.hf.prefixes import Prefixes
+
+        self._prefixes = Prefixes(int(reuse * 2**30)) if reuse > 0 else None
 
     @classmethod
     def of(cls, model: Any, tokenizer: Any, *, rows: int = 512, tempered: bool = False) -> Self:
@@ -77,4 +89,5 @@ class HF(StreamingEngine):
         from verikit.engines.hf.batch import Batch
 
         with self._lock:
-            yield from Batch(self.model, self.tokenizer, requests, tempered=self.tempered).run(self.rows)
+            batch = Batch(self.model, self.tokenizer, requests, tempered=self.tempered, prefixes=self._prefixes)
+            yield from batch.run(self.rows)

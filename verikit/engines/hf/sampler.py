@@ -16,6 +16,7 @@ from torch import Tensor
 
 AHEAD = 16
 """Steps whose random numbers are made at once."""
+ALL = 2**31
 FLOOR = -9999.0
 """Stands for a log-probability of minus infinity, as servers write it."""
 
@@ -31,6 +32,8 @@ class Group:
     max_tokens: int = 512
     temperature: float = 1.0
     top_p: float = 1.0
+    top_k: int = 0
+    """Sample among the likeliest so many, before `top_p`; 0: among all."""
     stop: Callable[[list[int]], bool] | None = None
     """Told a completion's ids after each token; True ends it."""
     allowed: Callable[[list[int]], Sequence[int]] | None = None
@@ -71,6 +74,7 @@ class Sampler:
         self._keys = torch.tensor(keys, dtype=torch.int64, device=device)
         self._temperature = torch.tensor([[row.group.temperature] for row in self.rows], device=device)
         self._top_p = torch.tensor([[row.group.top_p] for row in self.rows], device=device)
+        self._most = torch.tensor([[row.group.top_k or ALL] for row in self.rows], device=device)
         self._ahead: Tensor | None
         self._choose()
 
@@ -105,8 +109,8 @@ class Sampler:
         """Go on with some rows only; the logits of the next step have these alone."""
         index = torch.tensor(places, device=self._keys.device)
         self.rows = [self.rows[place] for place in places]
-        self._keys, self._temperature, self._top_p = (
-            one.index_select(0, index) for one in (self._keys, self._temperature, self._top_p)
+        self._keys, self._temperature, self._top_p, self._most = (
+            one.index_select(0, index) for one in (self._keys, self._temperature, self._top_p, self._most)
         )
         self._choose()
 
@@ -115,7 +119,7 @@ class Sampler:
         groups = [row.group for row in self.rows]
         self._greedy = [group.temperature == 0 for group in groups]
         self._scaled = any(group.temperature not in (0, 1) for group in groups)
-        self._nucleus = any(group.top_p < 1 for group in groups)
+        self._nucleus = any(group.top_p < 1 or group.top_k for group in groups)
         self._bound = any(group.allowed is not None for group in groups)
         self._ahead = None
 
@@ -147,8 +151,10 @@ class Sampler:
         order = None
         if self._nucleus:
             probabilities, order = probabilities.sort(dim=-1, descending=True, stable=True)
-            before = probabilities.cumsum(-1) - probabilities
-            probabilities = probabilities.masked_fill(before >= self._top_p, 0.0)
+            ranks = torch.arange(probabilities.shape[-1], device=probabilities.device)
+            probabilities = probabilities.masked_fill(ranks >= self._most, 0.0)
+            mass = probabilities.cumsum(-1)
+            probabilities = probabilities.masked_fill(mass - probabilities >= self._top_p * mass[:, -1:], 0.0)
         cumulative = probabilities.cumsum(-1)
         point = self._uniforms() * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, point, right=True).clamp(max=logits.shape[-1] - 1)

@@ -37,6 +37,10 @@ def body_of(request: Request, model: str, *, vllm: bool, limit_key: str) -> dict
         body["seed"] = request.seed
     if request.logprobs is not None:
         body.update({"logprobs": True, "top_logprobs": request.logprobs} if chat else {"logprobs": request.logprobs})
+    if request.top_k:
+        if not vllm:
+            raise Unsupported("only vLLM samples among the k likeliest tokens", hint="leave top_k at 0")
+        body["top_k"] = request.top_k
     if vllm:
         body["return_token_ids"] = True
     if request.continues:

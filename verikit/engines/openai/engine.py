@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -22,10 +21,12 @@ from pydantic import SecretStr
 
 from verikit.engines.openai.call import Call
 from verikit.engines.openai.dispatch import Dispatcher
+from verikit.engines.openai.options import check_address, check_options, header_key
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import Failed, exchange
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import SpecError
+from verikit.registry import misfit
 
 if TYPE_CHECKING:
     import httpx
@@ -67,17 +68,25 @@ class OpenAI(StreamingEngine):
             body: Further keys of every body, such as `{"chat_template_kwargs": {...}}`.
 
         Raises:
-            SpecError: the address is none, or holds credentials; the key can't be sent.
+            SpecError: the address is none, or holds credentials; the key can't be sent; an option's value is none.
         """
-        if "@" in url or "?" in url:
-            raise SpecError("put no key into the address", hint="set OPENAI_API_KEY, or the option api_key")
-        if not re.fullmatch(r"https?://([^/:\[\]\s]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/\S*)?", url):
-            raise SpecError("the server's address is not http://HOST[:PORT][/PATH] or https://…")
+        options: dict[str, Any] = {
+            "concurrency": concurrency,
+            "timeout_s": timeout_s,
+            "deadline_s": deadline_s,
+            "retries": retries,
+            "requests_per_minute": requests_per_minute,
+            "tokens_per_minute": tokens_per_minute,
+            "prices": prices,
+            "server": server,
+            "body": body,
+        }
+        check_address(url)
+        check_options(options)
+        self._made_by = partial(OpenAI, url, model, **options)
         self.url, self.model = url.rstrip("/"), model
         self.name = f"openai:{self.url}#{model}"
-        self._key = SecretStr((api_key if api_key is not None else os.environ.get("OPENAI_API_KEY", "")).strip())
-        if not re.fullmatch("[!-~]*", self._key.get_secret_value()):
-            raise SpecError("the API key holds characters that no HTTP header can", hint="set OPENAI_API_KEY anew")
+        self._key = header_key(os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key)
         self.timeout_s, self.deadline_s, self.retries = timeout_s, deadline_s, retries
         self.requests, self.tokens = Pace(requests_per_minute), Pace(tokens_per_minute)
         self.prices, self.body = prices, dict(body or {})
@@ -86,31 +95,20 @@ class OpenAI(StreamingEngine):
         self._asking = threading.Lock()
         self._local = threading.local()
         self._dispatcher = Dispatcher(concurrency, self._close_client)
-        self._made_by = partial(
-            OpenAI,
-            url,
-            model,
-            concurrency=concurrency,
-            timeout_s=timeout_s,
-            deadline_s=deadline_s,
-            retries=retries,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-            prices=prices,
-            server=server,
-            body=body,
-        )
 
     @classmethod
     def from_spec(cls, spec: str, **options: Any) -> Self:
         """Make one from `URL#model`.
 
         Raises:
-            SpecError: there is no model in it.
+            SpecError: there is no model in it, or no such option.
         """
         url, _, model = spec.partition("#")
         if not model:
             raise SpecError("the spec names no model", hint="openai:http://host:8000/v1#model")
+        problem, hint = misfit(cls, [url, model], options)
+        if problem:
+            raise SpecError(f"engine openai: {problem}", hint=hint)
         return cls(url, model, **options)
 
     @property

@@ -101,7 +101,7 @@ def _strike(text: str, secret: str) -> str:
 def _judge(status: int, headers: Mapping[str, str], text: str) -> Any:
     """Return a good reply's JSON, or raise what is wrong with it."""
     try:
-        reply = json.loads(text)
+        reply = json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         if status == 200:
             raise Failed(_not_json(text, error)) from None
@@ -113,6 +113,17 @@ def _judge(status: int, headers: Mapping[str, str], text: str) -> Any:
         status = problem["code"]
     said, code = _said(problem if problem else reply, text)
     raise Failed(_error(status, said, code), _retry_after(headers))
+
+
+def _constant(name: str) -> float:
+    """Read what Python's JSON has beyond the standard's; an infinite log-probability is one, NaN is none.
+
+    Raises:
+        Failed: it is NaN.
+    """
+    if name == "NaN":
+        raise Failed(BadReply("the reply holds NaN for a number", hint="does the model overflow in its number format?"))
+    return float(name)
 
 
 def _not_json(text: str, error: Exception) -> EngineError:

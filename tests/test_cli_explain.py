@@ -1,0 +1,44 @@
+"""`verikit explain` prints its own words only: nothing of the verifier's on stdout, nothing a terminal would obey."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+from verikit import Score, verifier
+
+@verifier
+def loud(sample):
+    print("not a result")
+    return Score(1.0, answer="\\x1b[2J\\ud800", reason="a\\nb\\x07")
+"""
+
+
+def explain(folder, *arguments):
+    command = [sys.executable, "-m", "verikit", "explain", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "loud.py").write_text(CODE)
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "?", "completions": ["5"], "answer": "5"}\n')
+    return tmp_path
+
+
+def test_what_a_verifier_prints_and_control_characters_stay_out_of_the_output(folder):
+    told = explain(folder, "rows.jsonl", "-v", "loud.py:loud")
+    assert told.stdout == "loud: 1  (a\nb )\n  extracted:  [2J \n"
+    as_json = explain(folder, "rows.jsonl", "-v", "loud.py:loud", "--json")
+    assert json.loads(as_json.stdout) | {"seconds": 0} == {
+        "value": 1.0, "status": "ok", "answer": "\x1b[2J?", "reason": "a\nb\x07",
+        "parts": {}, "steps": [], "usage": {}, "seconds": 0, "text": "",
+    }  # fmt: skip
+
+
+def test_a_gold_beside_a_file_is_refused_rather_than_ignored(folder):
+    done = explain(folder, "rows.jsonl", "--answer", "6")
+    assert done.returncode == 2
+    assert "--answer and --prompt go with --completion" in done.stderr

@@ -1,0 +1,115 @@
+"""Reads golds and answers: a gold's kind and tree, once, and what is wrong with it where something is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from verikit.answers import choices, extract
+from verikit.answers.clean import trimmed
+from verikit.answers.evaluate import ExactField, Opaque, Undefined
+from verikit.answers.normal import normal
+from verikit.answers.parser import parse
+from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, symbols
+
+MAX_CACHED = 300
+"""Characters of a text whose tree is kept: 8,192 trees of such texts take a few tens of megabytes at most."""
+MAX_WORDS = 60
+"""Words of a gold that is prose; a longer one is a whole solution, which no short answer could equal."""
+_NO_GOLD = frozenset(("nan", "n/a", "#n/a", "<na>", "null", "[null]", "[none]", "[invalid]", "[deleted]"))
+"""What tables hold where there is no gold."""
+NUMERAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
+"""A number in digits: it can be read in one way only."""
+
+
+class Gold(NamedTuple):
+    """A gold read once: its kind (letter, math, text), tree, and what is wrong with it."""
+
+    text: str
+    kind: str
+    tree: Node | None = None
+    letter: str = ""
+    problem: str = ""
+    numeral: bool = False
+    """Whether it is a number in digits, which has no second reading."""
+
+
+class Reading(NamedTuple):
+    """A text read as mathematics: its tree, or why it has none."""
+
+    tree: Node | None
+    problem: str = ""
+    too_big: bool = False
+
+
+def read(text: str) -> Reading:
+    """The tree of a text, cached if it is short; never raises."""
+    return _read_short(text) if len(text) <= MAX_CACHED else _read(text)
+
+
+def _read(text: str) -> Reading:
+    try:
+        return Reading(normal(parse(text)))
+    except NotMath as error:
+        return Reading(None, str(error))
+    except TooBig as error:
+        return Reading(None, str(error), True)
+
+
+_read_short = lru_cache(maxsize=4096)(_read)
+
+
+def read_gold(gold: str) -> Gold:
+    """A gold with its kind, cached if it is short; a problem if it can't be compared with at all."""
+    return _gold_short(gold) if len(gold) <= MAX_CACHED else _gold(gold)
+
+
+def _gold(gold: str) -> Gold:
+    text = gold.strip()
+    if not text:
+        return Gold(gold, "text", problem="the gold is empty")
+    if NUMERAL.fullmatch(text):
+        return Gold(text, "math", read(text).tree, numeral=True)
+    if len(text) > MAX_CHARS:
+        return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
+    if "boxed" in text and (found := extract.boxes(text)):
+        text = found[-1].text.strip()
+    elif read(text).tree is None and (marked := extract.marked(text)):
+        text = marked[-1].text.strip()
+    text = trimmed(text)
+    if text.casefold() in _NO_GOLD or not text.strip("?"):
+        return Gold(text, "text", problem="the gold says that there is none")
+    letter, _ = choices.gold_letter(text)
+    if letter:
+        return Gold(text, "letter", read(text).tree, letter)
+    reading = read(text)
+    if reading.tree is None:
+        essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
+        return Gold(text, "text", problem=reading.problem if reading.too_big else essay)
+    return Gold(text, "math", reading.tree, problem=_undefined(reading.tree))
+
+
+_gold_short = lru_cache(maxsize=4096)(_gold)
+
+
+def _undefined(tree: Node) -> str:
+    if tree.op not in SCALARS or symbols(tree):
+        return ""
+    try:
+        ExactField().value(tree)
+    except Undefined as error:
+        return f"the gold has no value: {error}"
+    except (Opaque, TooBig):
+        return ""
+    return ""
+
+
+def check_gold(gold: str | Sequence[str] | None) -> str | None:
+    """What is wrong with a gold, None if nothing is; `verikit doctor --data` asks for every row."""
+    golds = [gold] if isinstance(gold, str) else list(gold or [])
+    if not golds:
+        return "no gold answer"
+    problems = [read_gold(str(g)).problem for g in golds]
+    return problems[0] if all(problems) else None

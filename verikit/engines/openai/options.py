@@ -1,0 +1,77 @@
+"""What the engine is told, checked before anything is sent: address, key, options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any
+
+from pydantic import SecretStr
+
+from verikit.errors import SpecError
+
+
+def check_address(url: str) -> None:
+    """Refuse what is no address, without repeating a key that may stand in it.
+
+    Raises:
+        SpecError: it is none, or holds credentials.
+    """
+    if "@" in url or "?" in url:
+        raise SpecError("put no key into the address", hint="set OPENAI_API_KEY, or the option api_key")
+    if not re.fullmatch(r"https?://([^/:\[\]\s]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/\S*)?", url):
+        raise SpecError("the server's address is not http://HOST[:PORT][/PATH] or https://…")
+
+
+def header_key(key: str) -> SecretStr:
+    """Return the key as a header can hold it.
+
+    Raises:
+        SpecError: none can.
+    """
+    if not isinstance(key, str) or not re.fullmatch("[!-~]*", key.strip()):
+        raise SpecError("the API key holds characters that no HTTP header can", hint="set OPENAI_API_KEY anew")
+    return SecretStr(key.strip())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+_FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "concurrency": (lambda value: _is_count(value) and value > 0, "a whole number from 1 up"),
+    "timeout_s": (_is_positive, "a number over 0"),
+    "deadline_s": (_is_positive, "a number over 0"),
+    "retries": (lambda value: _is_count(value) and value >= 0, "a whole number from 0 up"),
+    "requests_per_minute": (lambda value: value is None or _is_positive(value), "a number over 0, or None"),
+    "tokens_per_minute": (lambda value: value is None or _is_positive(value), "a number over 0, or None"),
+    "prices": (
+        lambda value: (
+            value is None or (isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_number, value)))
+        ),
+        "two numbers, for a million prompt and a million reply tokens",
+    ),
+    "server": (lambda value: value in ("auto", "vllm", "openai"), "auto, vllm or openai"),
+    "body": (lambda value: value is None or isinstance(value, Mapping), "a table of further keys"),
+}
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse values that no option has: they come from specs and command lines as they are written there.
+
+    Raises:
+        SpecError: one is wrong; the message says what it should be.
+    """
+    for name, value in options.items():
+        fits, form = _FORMS[name]
+        if not fits(value):
+            raise SpecError(f"engine openai: {name} is {form}, not {value!r}")
