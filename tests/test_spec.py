@@ -311,6 +311,9 @@ def test_files_that_a_toml_file_names_lie_beside_it(tmp_path, monkeypatch):
     for spec, place in (("rewards/some.toml", tmp_path), (f"{tmp_path}/rewards/some.toml", tmp_path / "rewards")):
         monkeypatch.chdir(place)
         assert load(f"{spec}#both")("x", "x").value == 1.25
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "home.toml").write_text('[verifiers]\nmine = "~/rewards/mine.py:Mine"\n')
+    assert load("~/home.toml#mine")("x").value == 0.75
 
 
 @pytest.mark.parametrize(

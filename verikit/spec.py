@@ -68,7 +68,7 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
     if not text or len(text) > _MAX_LENGTH:
         raise SpecError("the spec is empty" if not text else f"a spec has at most {_MAX_LENGTH} characters")
     if match := _IN_FILE.fullmatch(text):
-        return _from_toml(folder / match["file"], match["name"], kind)
+        return _from_toml(folder / os.path.expanduser(match["file"]), match["name"], kind)
     if match := _OBJECT.fullmatch(text):
         return _from_python(match["module"], match["attr"], folder)
     if match := _FILE.match(text):
@@ -169,7 +169,7 @@ def _from_toml(file: Path, name: str, kind: Kind) -> Any:
 
 
 def _from_python(module: str, attr: str, folder: Path) -> Any:
-    loaded: Any = import_file(folder / module) if module.endswith(".py") else _import(module)
+    loaded: Any = import_file(folder / os.path.expanduser(module)) if module.endswith(".py") else _import(module)
     for part in attr.split("."):
         if not hasattr(loaded, part):
             raise SpecError(f"{module} has no {attr!r}")
@@ -200,7 +200,7 @@ def import_file(file: Path) -> Any:
         SpecError: there is no such file; what its code raises goes through.
     """
     try:
-        file = file.expanduser().resolve()
+        file = file.resolve()
         exists = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
         raise SpecError(f"{str(file)!r} is no file: {error}") from None
