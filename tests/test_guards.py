@@ -170,3 +170,23 @@ def test_with_timeout_runs_verifiers_that_a_spec_took_from_a_file(tmp_path):
 def test_with_timeout_refuses_what_no_other_process_can_load():
     with pytest.raises(UsageError, match="pickled"):
         with_timeout(Exact() >> (lambda x: x), seconds=1)
+
+
+def test_a_deadline_holds_for_the_verifiers_of_a_file_and_of_a_class_in_it(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import time\n"
+        "from verikit import Score, Verifier\n"
+        "def slow(sample):\n    time.sleep(30 * sample.completion.startswith('slow'))\n    return 0.5\n"
+        "class Mine(Verifier):\n"
+        "    name = 'mine'\n"
+        "    def score(self, samples):\n        return [Score(0.75)] * len(samples)\n"
+    )
+    (tmp_path / "some.toml").write_text(
+        '[verifiers]\nslow = "mine.py:slow"\nmine = "mine.py:Mine"\n'
+        'safe = "with_timeout(slow, 1)"\nsafe_class = "with_timeout(mine, 1)"\n'
+    )
+    safe = load(f"{tmp_path}/some.toml#safe")
+    first, second = safe.score([Sample(completion="quick"), Sample(completion="slow")])
+    assert first.value == 0.5
+    assert second.status == "timeout"
+    assert load(f"{tmp_path}/some.toml#safe_class")("x").value == 0.75

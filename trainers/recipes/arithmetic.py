@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, PositiveInt
 
 from verikit.trainers.recipe import Sampler, Trajectory
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
+from verikit.trainers.recipes.tiny_model import make_llama, make_tokenizer
 from verikit.types import Group
 
 BOX = "\\boxed{"
@@ -43,26 +44,8 @@ class Arithmetic(SingleTurn):
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
         """Make a Llama of two layers with a tokenizer of single characters."""
-        import torch
-        from transformers import LlamaConfig, LlamaForCausalLM
-
-        tokenizer = make_tokenizer()
-        config = LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=64,
-            intermediate_size=192,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            max_position_embeddings=64,
-            tie_word_embeddings=True,
-            initializer_range=0.08,  # transformers' 0.02 is too small for a width of 64: nothing is learnt for long
-            bos_token_id=None,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.eos_token_id,
-        )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return LlamaForCausalLM(config), tokenizer
+        tokenizer = make_tokenizer([BOX, *CHARACTERS])
+        return make_llama(tokenizer, seed, positions=64, heads=2), tokenizer
 
     def load_problems(self) -> tuple[list[Group], list[Group]]:
         """Return all pairs of numbers but those held out, and those."""
@@ -91,18 +74,6 @@ class Arithmetic(SingleTurn):
         ids = [*encode(prompt), *own]
         mask = [False] * (len(ids) - len(own)) + [True] * len(own)
         return Trajectory(ids, mask, [0.0] * len(ids), None, problem.id, prompt=prompt, completion=text)
-
-
-def make_tokenizer() -> Any:
-    """Make a tokenizer of one token a character, and one for the opening of a box."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    tokens = ["<eos>", BOX, *CHARACTERS]
-    raw = Tokenizer(models.WordLevel({token: number for number, token in enumerate(tokens)}, unk_token="<eos>"))
-    raw.pre_tokenizer = pre_tokenizers.Split(Regex(r"\\boxed\{|."), "isolated")
-    raw.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<eos>", pad_token="<eos>")
 
 
 def working(a: int, b: int) -> str:

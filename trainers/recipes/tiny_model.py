@@ -20,7 +20,7 @@ def make_tokenizer(tokens: Sequence[str]) -> Any:
 
 
 def make_llama(tokenizer: Any, seed: int, *, positions: int, heads: int = 4, width: int = 64, layers: int = 2) -> Any:
-    """Make a Llama of about 100,000 parameters."""
+    """Make a small Llama; two layers of width 64 have about 100,000 parameters."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 

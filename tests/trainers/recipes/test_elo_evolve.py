@@ -17,7 +17,7 @@ from verikit.judges import Pairwise  # noqa: E402
 from verikit.judges.opponents import Opponents  # noqa: E402
 from verikit.trainers.config import load_config, shipped  # noqa: E402
 from verikit.trainers.recipe import Setting  # noqa: E402
-from verikit.trainers.recipes.arithmetic import make_tokenizer, working  # noqa: E402
+from verikit.trainers.recipes.arithmetic import BOX, CHARACTERS, working  # noqa: E402
 from verikit.trainers.recipes.elo_evolve import cli  # noqa: E402
 from verikit.trainers.recipes.elo_evolve import recipe as recipes  # noqa: E402
 from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve, EloEvolveOptions  # noqa: E402
@@ -29,6 +29,7 @@ from verikit.trainers.recipes.elo_evolve.world import (  # noqa: E402
     right,
     terms,
 )
+from verikit.trainers.recipes.tiny_model import make_tokenizer  # noqa: E402
 
 WORLD = "verikit.trainers.recipes.elo_evolve.world"
 SMALL = {"options.prompts": 4, "options.samples": 4, "options.held_out_size": 8, "warmup.steps": 2, "warmup.gate": 0}
@@ -44,7 +45,7 @@ def tiny(**changes):
 def world(**options):
     """The recipe of the tiny world."""
     small = {"prompts": 8, "samples": 4, "held_out_size": 16, "rating": 950.0, "players": {"p10": 0.1, "p98": 0.98}}
-    return EloEvolveWorld(WorldOptions(**(small | options)), Setting(make_tokenizer(), 0, Path()))
+    return EloEvolveWorld(WorldOptions(**(small | options)), Setting(make_tokenizer([BOX, *CHARACTERS]), 0, Path()))
 
 
 def writer(recipe, *mistakes):
@@ -264,10 +265,10 @@ def test_a_missing_answer_is_an_error_unless_an_engine_is_named_for_it(tmp_path)
         }
         return EloEvolve(
             EloEvolveOptions(**(options | {"chat": False, "prompts": 2, "samples": 2} | more)),
-            Setting(make_tokenizer(), 0, tmp_path),
+            Setting(make_tokenizer([BOX, *CHARACTERS]), 0, tmp_path),
         )
 
-    write = Writer(make_tokenizer(), lambda prompt: "1+1")
+    write = Writer(make_tokenizer([BOX, *CHARACTERS]), lambda prompt: "1+1")
     with pytest.raises(VerikitError, match="no answer of '14b'"):
         made().collect(write, 1)
     recipe = made(engines={"14b": f"replay:{replay_file(tmp_path)}"})

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
-from importlib.resources import files
-from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from verikit.errors import ConfigError
 from verikit.trainers.recipes.absolute_zero.options import Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
-from verikit.trainers.recipes.fill import fill
+from verikit.trainers.recipes.prompts import PromptSet, fill
 from verikit.verifiers.proposal import BANNED
 
 
-class Prompts(BaseModel):
+class Prompts(PromptSet):
     """A set of prompts: texts with {names}, which are filled in once."""
-
-    model_config = ConfigDict(extra="forbid")
 
     transcript: str
     """Around a {question}, where there is no chat template."""
@@ -56,21 +48,3 @@ class Prompts(BaseModel):
     def text(self, question: str) -> str:
         """Put a question into the transcript."""
         return fill(self.transcript, question=question) + self.opening
-
-
-def load_prompts(name: str, folder: Path) -> Prompts:
-    """Read a set that comes with verikit, by its name, or a FILE.toml.
-
-    Raises:
-        ConfigError: there is none, or a prompt is missing.
-    """
-    own = "/" not in name and not name.endswith(".toml")
-    shipped = files("verikit.trainers.recipes.absolute_zero") / "prompts"
-    place = shipped / f"{name}.toml" if own else folder / name
-    try:
-        return Prompts.model_validate(tomllib.loads(place.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        raise ConfigError(f"{place}: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        hint = "options.prompts is the name of a set, or a FILE.toml"
-        raise ConfigError(f"no prompts can be read from {place}: {error}", hint=hint) from None

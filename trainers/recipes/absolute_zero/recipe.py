@@ -19,7 +19,7 @@ from verikit.trainers.recipes.absolute_zero.buffers import Buffer, distinct, sol
 from verikit.trainers.recipes.absolute_zero.environment import Environment, Verdict
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import SEEDS, Problem, read_held_out
-from verikit.trainers.recipes.absolute_zero.prompts import load_prompts
+from verikit.trainers.recipes.absolute_zero.prompts import Prompts
 from verikit.trainers.recipes.absolute_zero.rewards import solver_reward
 from verikit.trainers.recipes.absolute_zero.rounds import Asked, Proposed, Solved, figures, proposer_rewards
 from verikit.types import Message
@@ -38,7 +38,7 @@ class AbsoluteZero(Recipe):
 
     def __init__(self, options: AbsoluteZeroOptions, setting: Setting) -> None:
         super().__init__(options, setting)
-        self.prompts = load_prompts(options.prompts, setting.folder)
+        self.prompts = Prompts.load(options.prompts, setting.folder)
         self.environment = Environment(options, "" if options.chat else self.prompts.opening)
         kinds = dict.fromkeys([*BASES, *options.tasks])
         self.buffers: dict[Task, Buffer] = {task: Buffer(options.buffer_size, options.keep) for task in kinds}

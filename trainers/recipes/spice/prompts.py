@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
-from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from verikit.errors import ConfigError
-from verikit.trainers.recipes.fill import fill
+from verikit.trainers.recipes.prompts import PromptSet, fill
 from verikit.trainers.recipes.spice.formats import Kind, Question
 
 
-class Prompts(BaseModel):
+class Prompts(PromptSet):
     """A set of prompts: texts with {names}, which are filled in once."""
-
-    model_config = ConfigDict(extra="forbid")
 
     transcript: str
     """Around a {question}, where there is no chat template."""
@@ -45,20 +36,3 @@ class Prompts(BaseModel):
     def reason(self, question: Question) -> str:
         """Ask a question, and nothing else."""
         return fill(self.reason_mcq if question.format == "mcq" else self.reason_free_form, question=question.text)
-
-
-def load_prompts(name: str, folder: Path) -> Prompts:
-    """Read a set that comes with verikit, by its name, or a FILE.toml.
-
-    Raises:
-        ConfigError: there is none, or a prompt is missing.
-    """
-    own = "/" not in name and not name.endswith(".toml")
-    place = files("verikit.trainers.recipes.spice") / "prompts" / f"{name}.toml" if own else folder / name
-    try:
-        return Prompts.model_validate(tomllib.loads(place.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        raise ConfigError(f"{place}: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        hint = "options.prompts is the name of a set, or a FILE.toml"
-        raise ConfigError(f"no prompts can be read from {place}: {error}", hint=hint) from None
