@@ -1,6 +1,8 @@
 """Any OpenAI-compatible server, `vllm serve` first of all.
 
 engine.py    the engine: concurrency, tries, deadlines
+options.py   what it is told, checked when it is made
+call.py      one request on its way
 dispatch.py  threads; a job that must wait gives its thread back
 pace.py      request and token rate limits
 wire.py      one HTTP exchange, and the typed error of one that fails
