@@ -123,11 +123,9 @@ class WithTimeout(Verifier):
     workers: int
     name = "with_timeout"
     _helper: Helper = field(init=False, repr=False, compare=False)
-    _pickled: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
-        object.__setattr__(self, "_pickled", pickle.dumps(self.part))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the samples in worker processes, `workers` at a time."""
@@ -136,9 +134,7 @@ class WithTimeout(Verifier):
 
     def _one(self, sample: Sample) -> Score:
         try:
-            row = self._helper.call(
-                "verikit.guards:score_row", imported_files(), self._pickled, sample, timeout=self.seconds
-            )
+            row = self._helper.call("verikit.guards:score_row", _Files(), self.part, sample, timeout=self.seconds)
         except HelperTimeout:
             return Score.timeout(f"{self.part.name} took more than {self.seconds} s, or its process died")
         except HelperError as error:
@@ -153,11 +149,20 @@ class WithTimeout(Verifier):
         return (WithTimeout, (self.part, self.seconds, self.workers))
 
 
-def score_row(files: Sequence[str], pickled: bytes, sample: Sample) -> dict[str, Any]:
-    """In a worker process: one sample's score as plain data, by a verifier that may come from files named in specs."""
+class _Files:
+    """Unpickles by importing the files that specs named: what stands behind it in a pickle may come from them."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_import_files, (imported_files(),))
+
+
+def _import_files(files: Sequence[str]) -> None:
     for file in files:
         import_file(Path(file))
-    part: Verifier = pickle.loads(pickled)  # noqa: S301 - from our parent
+
+
+def score_row(files: None, part: Verifier, sample: Sample) -> dict[str, Any]:
+    """In a worker process: one sample's score as plain data. The files were imported with the arguments."""
     return asdict(score_all(part, [sample])[0])
 
 
@@ -180,8 +185,9 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
     if not seconds > 0 or workers < 1:
         raise UsageError(f"a deadline and the number of workers are above 0, not {seconds!r} and {workers!r}")
     try:
-        return WithTimeout(verifier, float(seconds), workers)
+        pickle.dumps(verifier)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise UsageError(
             f"{verifier.name} can't be pickled: {error}", hint="define its functions in a module"
         ) from None
+    return WithTimeout(verifier, float(seconds), workers)
