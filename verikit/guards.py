@@ -123,9 +123,11 @@ class WithTimeout(Verifier):
     workers: int
     name = "with_timeout"
     _helper: Helper = field(init=False, repr=False, compare=False)
+    _pickled: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
+        object.__setattr__(self, "_pickled", pickle.dumps(self.part))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the samples in worker processes, `workers` at a time."""
@@ -134,7 +136,9 @@ class WithTimeout(Verifier):
 
     def _one(self, sample: Sample) -> Score:
         try:
-            row = self._helper.call("verikit.guards:score_row", _Files(), self.part, sample, timeout=self.seconds)
+            row = self._helper.call(
+                "verikit.guards:score_row", imported_files(), self._pickled, sample, timeout=self.seconds
+            )
         except HelperTimeout:
             return Score.timeout(f"{self.part.name} took more than {self.seconds} s, or its process died")
         except HelperError as error:
@@ -149,20 +153,11 @@ class WithTimeout(Verifier):
         return (WithTimeout, (self.part, self.seconds, self.workers))
 
 
-class _Files:
-    """Unpickles by importing the files that specs named: what stands behind it in a pickle may come from them."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_import_files, (imported_files(),))
-
-
-def _import_files(files: Sequence[str]) -> None:
+def score_row(files: Sequence[str], pickled: bytes, sample: Sample) -> dict[str, Any]:
+    """In a worker process: one sample's score as plain data, by a verifier that may come from files named in specs."""
     for file in files:
         import_file(Path(file))
-
-
-def score_row(files: None, part: Verifier, sample: Sample) -> dict[str, Any]:
-    """In a worker process: one sample's score as plain data. The files were imported with the arguments."""
+    part: Verifier = pickle.loads(pickled)  # noqa: S301 - from our parent
     return asdict(score_all(part, [sample])[0])
 
 
@@ -185,9 +180,8 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
     if not seconds > 0 or workers < 1:
         raise UsageError(f"a deadline and the number of workers are above 0, not {seconds!r} and {workers!r}")
     try:
-        pickle.dumps(verifier)
+        return WithTimeout(verifier, float(seconds), workers)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise UsageError(
             f"{verifier.name} can't be pickled: {error}", hint="define its functions in a module"
         ) from None
-    return WithTimeout(verifier, float(seconds), workers)
