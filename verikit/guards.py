@@ -161,8 +161,8 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
     """Give each sample at most `seconds` in a worker process, which is killed beyond that; the sample is `timeout`.
 
     Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
-    pickled: what it is made of must be importable in another process, so a function belongs in a module or a file that
-    a spec names, not in a notebook's cell.
+    pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
+    notebook's cell.
 
     Raises:
         UsageError: the time is not positive, or the verifier can't be pickled.
