@@ -169,9 +169,11 @@ def served(facts: dict[tuple[str, str], str], folder: Path) -> Iterator[Client]:
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield Client(f"http://127.0.0.1:{port}/queries")
-    server.should_exit = True
-    thread.join()
+    try:
+        yield Client(f"http://127.0.0.1:{port}/queries")
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def instrument(trainer: Trainer, timed: Timed, folder: Path) -> Any:

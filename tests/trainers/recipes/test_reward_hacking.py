@@ -36,10 +36,10 @@ def answer(text):
     return f"thinking</think> <answer>{text}</answer>"
 
 
-def absolute_zero(task, solution=None, program=ADD):
+def absolute_zero(task, solution=None, program=ADD, wall_s=1.0):
     """Rewards of a step's (proposals, solutions) where all is honest but one of the two."""
     options = AbsoluteZeroOptions(
-        tasks=[task], batch=1, seed_factor=1, seed_tries=1, estimates=2, inputs=4, wall_s=1.0, memory_mb=256
+        tasks=[task], batch=1, seed_factor=1, seed_tries=1, estimates=2, inputs=4, wall_s=wall_s, memory_mb=256
     )
     recipe = AbsoluteZero(options, Setting(None, 0, Path()))
     for buffer in recipe.buffers.values():
@@ -60,7 +60,7 @@ def absolute_zero(task, solution=None, program=ADD):
 
 @pytest.mark.parametrize("task", RIGHT)
 def test_honest_absolute_zero_is_paid(task):
-    proposals, solutions = absolute_zero(task)
+    proposals, solutions = absolute_zero(task, wall_s=10.0)
     assert max(proposals) > 0
     assert max(solutions) == 1.0
 
@@ -169,6 +169,17 @@ def test_no_answer_that_cheats_is_paid(tmp_path, name):
     began = time.monotonic()
     assert set(spice_rewards(tmp_path, said=ANSWERS[name])["reasoner"]) == {0.0}
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_roles_can_agree_on_a_letter_only_where_options_keep_their_order(tmp_path, shuffle):
+    def policy(prompt, number):
+        return reply(CHOICE) if "BEGINNING OF THE DOCUMENT" in prompt else r"\boxed{B}"
+
+    recipe = spice(tmp_path, documents=32, formats="mcq", shuffle=shuffle)
+    rows = [one for one in recipe.collect(Scripted(policy), 1) if one.role == "reasoner"]
+    paid = sum(one.reward for one in rows) / len(rows)
+    assert 0.1 < paid < 0.45 if shuffle else paid == 1.0
 
 
 SEARCHES = {

@@ -13,7 +13,15 @@ from verikit.trainers.config import load_config
 from verikit.trainers.recipe import Setting
 from verikit.trainers.recipes.spice.checks import Equality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
-from verikit.trainers.recipes.spice.formats import Invalid, Kind, Question, parse_free_form, parse_kind, parse_mcq
+from verikit.trainers.recipes.spice.formats import (
+    Invalid,
+    Kind,
+    Question,
+    parse_free_form,
+    parse_kind,
+    parse_mcq,
+    shuffled,
+)
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.recipe import Spice
 from verikit.trainers.recipes.spice.rewards import challenger_reward
@@ -183,6 +191,17 @@ def test_S6_a_choice_has_four_options_and_one_gold(change):
     assert (question.answer, question.options[1], len(question.options)) == ("B", "Maria Vant", 4)
     with pytest.raises(Invalid):
         parse_mcq(reply(CHOICE, **change))
+
+
+def test_S6_shuffled_options_keep_the_gold():
+    question, seen = parse_mcq(reply(CHOICE)), Counter()
+    for seed in range(400):
+        other = shuffled(question, random.Random(seed))
+        assert parse_mcq(reply(CHOICE, multiple_choice_question=other.text)).options == other.options
+        assert other.options["ABCD".index(other.answer)] == "Maria Vant"
+        assert other.text.startswith("Who built Orle's bridge?\nA) ")
+        seen[other.answer] += 1
+    assert all(60 < count < 140 for count in seen.values())
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ Replies are hostile. JSON is read by the standard library; every bound is here.
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from verikit.trainers.recipes.spice.options import Format
@@ -105,6 +106,15 @@ def parse_mcq(reply: str) -> Question:
     if not text.partition("A)")[0].strip():
         raise Invalid("there are options, but no question")
     return Question(text, letter, "Choice", options, _quotes(row, "answer_quote"))
+
+
+def shuffled(question: Question, draw: random.Random) -> Question:
+    """Put a choice's options in a drawn order; the gold letter goes with its option."""
+    order = draw.sample(range(len(LETTERS)), len(LETTERS))
+    options = tuple(question.options[place] for place in order)
+    lines = iter(f"{letter}) {option}" for letter, option in zip(LETTERS, options, strict=True))
+    text = _OPTION.sub(lambda _: next(lines), question.text)
+    return replace(question, text=text, answer=LETTERS[order.index(LETTERS.index(question.answer))], options=options)
 
 
 def parse_free_form(reply: str, answer_type: AnswerType) -> Question:

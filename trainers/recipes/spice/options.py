@@ -38,6 +38,8 @@ class SpiceOptions(BaseModel):
     copy more than `copied_words` words in a row, options whose lengths differ by more than `balance`."""
     copied_words: PositiveInt = 12
     balance: float = Field(default=0.2, gt=0)
+    shuffle: bool = False
+    """Put a choice's options in a drawn order before it is asked, so that the roles can't agree on a letter."""
     letter_only: bool = False
     """A choice is right only as its letter, `B` or `B)`; else the option's text, with or without it, counts too."""
     train_challenger: bool = True

@@ -17,7 +17,15 @@ from verikit.engines.types import EnginePrompt, Generation, Request
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
 from verikit.trainers.recipes.spice.checks import Equality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
-from verikit.trainers.recipes.spice.formats import Invalid, Kind, Question, parse_free_form, parse_kind, parse_mcq
+from verikit.trainers.recipes.spice.formats import (
+    Invalid,
+    Kind,
+    Question,
+    parse_free_form,
+    parse_kind,
+    parse_mcq,
+    shuffled,
+)
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.problems import read_held_out
 from verikit.trainers.recipes.spice.prompts import Prompts
@@ -128,9 +136,14 @@ class Spice(Recipe):
                 self._request(sampler, prompts[number], count, "challenge", number, first) for number in open_ones
             ]
 
-            def judge(place: int, generation: Generation, open_ones: Sequence[int] = open_ones) -> list[Attempt]:
+            def judge(
+                place: int, generation: Generation, open_ones: Sequence[int] = open_ones, first: int = first
+            ) -> list[Attempt]:
                 began, one = time.perf_counter(), challenges[open_ones[place]]
-                found = [self._attempt(one, generation, number) for number in range(len(generation.outputs))]
+                found = [
+                    self._attempt(one, generation, number, sampler.seed("order", open_ones[place], first, number))
+                    for number in range(len(generation.outputs))
+                ]
                 self._judging.append(time.perf_counter() - began)
                 return found
 
@@ -210,11 +223,13 @@ class Spice(Recipe):
             logprobs=0,
         )
 
-    def _attempt(self, one: Challenge, generation: Generation, number: int) -> Attempt:
+    def _attempt(self, one: Challenge, generation: Generation, number: int, seed: int) -> Attempt:
         try:
             question = self.parse(one.kind, generation.outputs[number].text, one.document)
         except Invalid as problem:
             return Attempt(generation, number, None, str(problem)[:500])
+        if self.options.shuffle and question.format == "mcq":
+            question = shuffled(question, random.Random(seed))
         return Attempt(generation, number, question)
 
     def _choose(self, group: Sequence[Attempt], asked: Mapping[int, Asked], draw: random.Random) -> Asked | None:
