@@ -5,7 +5,7 @@ labels its steps by completing them (relative progress), lets a reviewer write r
 those whose verdicts are the labels; a GenPRM is trained on these alone. It is then measured on held-out solutions of
 the policy, used to choose among eight of them, and as a critic whose doubts the policy thinks over. The world's true
 labels are read for measuring only, and by the reviewer's warm-up, which stands for a model that can follow
-instructions: reviews of solutions by a program, of problems the policy never sees.
+instructions: reviews of a program's solutions.
 """
 
 from __future__ import annotations
@@ -53,16 +53,27 @@ class Sizes:
     operations: int
     """Steps of a problem."""
     operands: int
+    """Different ones in all problems."""
     policy_steps: int
+    """Most of them."""
     reviewer_steps: int
     problems: int
+    """That labels are made from."""
     completions: str
+    """Of a step, for problems seldom, sometimes and mostly solved."""
     genprm_steps: int
     held_out: int
+    """Problems to measure on."""
 
 
-FULL = Sizes(4, 6, 700, 500, 160, "64,32,16", 500, 24)
-SHORT = Sizes(2, 4, 400, 250, 80, "32,16,8", 100, 12)
+FULL = Sizes(
+    operations=4, operands=6, policy_steps=700, reviewer_steps=500, problems=160, completions="64,32,16",
+    genprm_steps=500, held_out=24,
+)  # fmt: skip
+SHORT = Sizes(
+    operations=2, operands=4, policy_steps=400, reviewer_steps=250, problems=80, completions="32,16,8",
+    genprm_steps=100, held_out=12,
+)  # fmt: skip
 
 
 class Problems:
@@ -77,7 +88,7 @@ class Problems:
         """Draw a problem."""
         return problem(self.draw, self.operands, self.operations, sharing=0)
 
-    def solved(self) -> Iterator[dict[str, str]]:
+    def lessons(self) -> Iterator[dict[str, str]]:
         """What the policy learns: right solutions, and for a fifth of the rows, to mend a wrong one."""
         while True:
             asked = self.one()
@@ -103,7 +114,7 @@ class Problems:
 def train_policy(out: Path, problems: Problems, seed: int, steps: int) -> Path:
     """Train the policy on solutions and refinements, and take it as soon as it solves half of what it practises on."""
     make_model(out / "untrained", POLICY, seed, TEMPLATE.replace("<a>{{ m.content }}", "<a>{{ m.content }}<eos>"))
-    rows = list(islice(problems.solved(), steps * 16))
+    rows = list(islice(problems.lessons(), steps * 16))
     run = train(out / "trained", out / "untrained", rows, seed, steps, batch=64, tokens=2048, save_every=EVERY)
     practice = [problems.one() for _ in range(64)]
     for step in range(EVERY, steps + 1, EVERY):

@@ -63,7 +63,7 @@ def test_the_truth_about_a_policys_steps_is_lost_from_the_first_that_is_not_the_
 
 def test_the_policy_learns_to_mend_what_a_critic_quotes_and_never_a_wrong_solution():
     problems = policy.Problems(0, policy.SHORT)
-    rows = list(itertools.islice(problems.solved(), 400))
+    rows = list(itertools.islice(problems.lessons(), 400))
     doubted = [row for row in rows if policy.DOUBT in row["prompt"]]
     assert 40 < len(doubted) < 120
     first = 0
