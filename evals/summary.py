@@ -10,7 +10,7 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from verikit.evals.aggregate import Aggregate
-from verikit.evals.grade import AT_K, NOTES, add, ks
+from verikit.evals.grade import AT_K, BY, NOTES, add, ks
 from verikit.evals.loading import graded
 from verikit.evals.samples import grades_of, own_metric, value_of
 from verikit.stats import Summary, mean_interval
@@ -46,13 +46,16 @@ def _graded(rows: Sequence[Row]) -> dict[str, Any]:
     told = dict.fromkeys(name for row in rows for name in row["metrics"])
     metrics |= dict(_means(rows, [name for name in told if name != own and not name.startswith(AT_K)]))
     metrics |= {name: one for name, one in estimates.items() if name.startswith(AT_K)}
-    lost = [grade[name] for grade in every for name in names if grade[name]["value"] is None]
+    scored = {name: name for name in names} | ({BY: "rank"} if BY in every[0] else {})
+    lost = [grade[name] for grade in every for name in scored if grade[name]["value"] is None]
     return {
         "own": own,
         "repeats": repeats,
         "replies": len(every),
         "metrics": {name: asdict(one) for name, one in metrics.items()},
-        "unscored": {name: n for name in names if (n := sum(grade[name]["value"] is None for grade in every))},
+        "unscored": {
+            called: n for name, called in scored.items() if (n := sum(grade[name]["value"] is None for grade in every))
+        },
         "unparsed": sum(grade[own]["value"] is not None and grade[own].get("answer") is None for grade in every),
         "reasons": dict(Counter(row["reason"][:200] for row in lost).most_common(MAX_REASONS)),
         "categories": _categories(rows),

@@ -50,6 +50,11 @@ class Judge(Verifier):
             raise ConfigError(
                 f"{self.prompt!r} is a {self.file.task} prompt", hint=f"{self.name} needs a {self.task} one"
             )
+        for name, value, least in (("probe", self.probe, 0), ("max_chars", self.max_chars, 1)):
+            if not isinstance(value, int) or value < least:
+                raise ConfigError(f"{name} is a whole number from {least} up, not {value!r}")
+        if not isinstance(self.options, Mapping):
+            raise ConfigError(f"options is a table of the engine's options, not {self.options!r}")
 
     def __repr__(self) -> str:
         """Every option that decides the verdicts, the prompt with a digest of its content."""

@@ -11,7 +11,7 @@ from verikit.judges.bias import Judged, bias
 from verikit.judges.match.entrants import Bout, read_entrants
 from verikit.judges.match.rows import from_row
 from verikit.judges.match.run import CONFIG, SUMMARY, VERDICTS
-from verikit.judges.match.show import BIAS, warnings
+from verikit.judges.match.show import BIAS, shown_kappa, warnings
 from verikit.judges.prompt import as_text
 from verikit.report.curves import estimate, forest, share
 from verikit.report.items import shown, spread
@@ -61,7 +61,7 @@ def _figures(summary: Row) -> Iterator[Figure]:
         if "win_rate" in pair:
             yield estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"], f"{pair['n']:,} comparisons")
     if agreement := summary.get("agreement"):
-        yield share("Agreement with labels", agreement["accuracy"], agreement["n"], f"kappa {agreement['kappa']:.3f}")
+        yield share("Agreement with labels", agreement["accuracy"], agreement["n"], shown_kappa(agreement))
 
 
 def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from statistics import fmean
+from types import NoneType
 from typing import Literal, get_args
 
 from verikit.errors import ConfigError, JudgeError, VerikitError
@@ -103,6 +104,10 @@ class Pairwise(Judge, Comparer):
             raise ConfigError(f"order is one of {', '.join(get_args(Order))}, not {self.order!r}")
         if self.file.reply.span != (0.0, 1.0):
             raise ConfigError(f"{self.prompt!r}: a pairwise verdict is worth 0 to 1 for the answer shown first")
+        if not isinstance(self.tie, (int, float)):
+            raise ConfigError(f"tie is what a tie is worth as a score, a number, not {self.tie!r}")
+        if not isinstance(self.max_longer, (int, NoneType)):
+            raise ConfigError(f"max_longer is a number of words, not {self.max_longer!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Compare each completion with its opponent, all in one call of the engine."""

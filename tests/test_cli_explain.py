@@ -12,7 +12,7 @@ from verikit import Score, verifier
 @verifier
 def loud(sample):
     print("not a result")
-    return Score(1.0, answer="\\x1b[2J\\ud800", reason="a\\nb\\x07")
+    return Score(1.0, answer="\\x1b[2J\\ud800", reason="a\\n\\tb\\x07")
 """
 
 
@@ -30,10 +30,10 @@ def folder(tmp_path):
 
 def test_what_a_verifier_prints_and_control_characters_stay_out_of_the_output(folder):
     told = explain(folder, "rows.jsonl", "-v", "loud.py:loud")
-    assert told.stdout == "loud: 1  (a\nb )\n  extracted:  [2J \n"
+    assert told.stdout == "loud: 1  (a\n    b )\n  extracted:  [2J \n"
     as_json = explain(folder, "rows.jsonl", "-v", "loud.py:loud", "--json")
     assert json.loads(as_json.stdout) | {"seconds": 0} == {
-        "value": 1.0, "status": "ok", "answer": "\x1b[2J?", "reason": "a\nb\x07",
+        "value": 1.0, "status": "ok", "answer": "\x1b[2J?", "reason": "a\n\tb\x07",
         "parts": {}, "steps": [], "usage": {}, "seconds": 0, "text": "",
     }  # fmt: skip
 

@@ -3,6 +3,7 @@
 import math
 import operator
 import pickle
+import re
 from dataclasses import dataclass
 from functools import reduce
 
@@ -301,3 +302,10 @@ def test_sums_flatten_and_weights_multiply_out():
     a, b = Exact(), Numeric()
     assert 0.5 * (a + 2 * b) == 0.5 * a + 1.0 * b
     assert a + (b + a) == (a + b) + a
+
+
+def test_a_class_or_a_spec_in_the_place_of_a_verifier_is_told_what_to_write():
+    for part, hint in ((Exact, r"Exact\(\)"), ("exact", r"verikit.load\('exact'\)"), (print, "@verifier")):
+        with pytest.raises(UsageError) as caught:
+            mean(part)
+        assert re.search(hint, caught.value.hint)

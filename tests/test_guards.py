@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from verikit import Sample, Score, score_all, verifier
 from verikit.errors import UsageError
 from verikit.guards import cached, length_guard, with_timeout
+from verikit.spec import load
 from verikit.verifier import FunctionVerifier, Verifier
 from verikit.verifiers.exact import Exact
 from verikit.verifiers.numeric import Numeric
@@ -158,6 +159,34 @@ def test_with_timeout_works_in_a_thread_and_pickles():
         assert threads.submit(guarded.score, [Sample(completion="0")]).result()[0].value == 1.0
 
 
+def test_with_timeout_runs_verifiers_that_a_spec_took_from_a_file(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import verikit\n\n\n@verikit.verifier\ndef even(sample):\n    return len(sample.completion) % 2 == 0\n"
+    )
+    guarded = with_timeout(0.5 * load(f"{tmp_path}/mine.py:even") + 0.5 * Exact(), seconds=30)
+    assert [guarded(text, "ab").value for text in ("ab", "a", "cd")] == [1.0, 0.0, 0.5]
+
+
 def test_with_timeout_refuses_what_no_other_process_can_load():
     with pytest.raises(UsageError, match="pickled"):
         with_timeout(Exact() >> (lambda x: x), seconds=1)
+
+
+def test_a_deadline_holds_for_the_verifiers_of_a_file_and_of_a_class_in_it(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import time\n"
+        "from verikit import Score, Verifier\n"
+        "def slow(sample):\n    time.sleep(30 * sample.completion.startswith('slow'))\n    return 0.5\n"
+        "class Mine(Verifier):\n"
+        "    name = 'mine'\n"
+        "    def score(self, samples):\n        return [Score(0.75)] * len(samples)\n"
+    )
+    (tmp_path / "some.toml").write_text(
+        '[verifiers]\nslow = "mine.py:slow"\nmine = "mine.py:Mine"\n'
+        'safe = "with_timeout(slow, 1)"\nsafe_class = "with_timeout(mine, 1)"\n'
+    )
+    safe = load(f"{tmp_path}/some.toml#safe")
+    first, second = safe.score([Sample(completion="quick"), Sample(completion="slow")])
+    assert first.value == 0.5
+    assert second.status == "timeout"
+    assert load(f"{tmp_path}/some.toml#safe_class")("x").value == 0.75

@@ -303,6 +303,19 @@ def test_a_toml_file_names_specs_that_may_use_each_other(tmp_path):
             load(f"{file}#{circular}")
 
 
+def test_files_that_a_toml_file_names_lie_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "rewards").mkdir()
+    (tmp_path / "rewards/mine.py").write_text(MODULE)
+    (tmp_path / "rewards/other.toml").write_text('[verifiers]\nmine = "mine.py:Mine"\n')
+    (tmp_path / "rewards/some.toml").write_text('[verifiers]\nmine = "other.toml#mine"\nboth = "0.5*exact + mine"\n')
+    for spec, place in (("rewards/some.toml", tmp_path), (f"{tmp_path}/rewards/some.toml", tmp_path / "rewards")):
+        monkeypatch.chdir(place)
+        assert load(f"{spec}#both")("x", "x").value == 1.25
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "home.toml").write_text('[verifiers]\nmine = "~/rewards/mine.py:Mine"\n')
+    assert load("~/home.toml#mine")("x").value == 0.75
+
+
 @pytest.mark.parametrize(
     "content", [b"[verifiers", b"verifiers = 5", b"verifiers = ['a']", b"\xff", b"", b"[other]\na='exact'"]
 )
@@ -359,3 +372,9 @@ def test_a_bad_spec_of_a_toml_file_is_told_with_file_and_name(tmp_path):
     with pytest.raises(SpecError, match=r"rewards\.toml#good: no verifier is called 'answr'") as caught:
         load(f"{file}#good")
     assert "did you mean answer" in caught.value.hint
+
+
+@pytest.mark.parametrize("spec", [None, 5, ["exact"], b"exact"])
+def test_what_is_no_text_is_no_spec(spec):
+    with pytest.raises(SpecError, match="a spec is text"):
+        load(spec)

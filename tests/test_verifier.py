@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from verikit import Sample, Score, Verifier, score_all, verifier
 from verikit.errors import EngineError, UsageError
 from verikit.verifier import FunctionVerifier, describe, unique_names
+from verikit.verifiers.exact import Exact
 
 
 @verifier
@@ -233,3 +234,8 @@ def test_only_the_three_operators_are_overloaded():
             broken()
     with pytest.raises(TypeError):
         has_digit * "x"
+
+
+@pytest.mark.parametrize(("gold", "right"), [(5, True), (5.0, False), ("5", True), (["6", "5"], True), (True, False)])
+def test_a_gold_that_is_a_number_is_its_text(gold, right):
+    assert Exact()("5", gold).passed is right

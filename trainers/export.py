@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
     """Write the model (in the number format it came in) and tokenizer of a checkpoint; return the checkpoint's name.
 
     Raises:
-        ConfigError: there is no such checkpoint, or the folder holds something else that is needed.
+        ConfigError: there is no such checkpoint, or the folder can't be written or holds something else.
     """
     found = checkpoint.checkpoints(run / CHECKPOINTS)
     if step is not None:
@@ -30,7 +31,11 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
         raise ConfigError(f"{run} has no such checkpoint", hint=f"it keeps {kept}")
     if out.resolve() == (run / MODEL).resolve():
         raise ConfigError(f"{out} holds the model the run began with", hint="choose another folder with -o")
-    if out.exists() and any(out.iterdir()) and not (out / "config.json").exists():
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"can't write to {out}: {error.strerror}", hint="choose another folder with -o") from None
+    if any(out.iterdir()) and not _is_model(out):
         raise ConfigError(f"{out} holds something that is no model", hint="choose another folder with -o")
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
     model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL))
@@ -42,3 +47,11 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
         if path.name != "config.json":
             shutil.copy(path, out / path.name)
     return found[-1].name
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a folder holds a model; runs of verikit have a config.json too."""
+    try:
+        return "model_type" in json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False

@@ -178,7 +178,12 @@ def as_verifier(part: Part) -> Verifier:
         return part
     if isinstance(part, (int, float)) and _finite(part):
         return Constant(float(part))
-    raise UsageError(f"a verifier or a finite number is needed here, not {part!r}", hint="wrap a function in @verifier")
+    hint = "wrap a function in @verifier"
+    if isinstance(part, type) and issubclass(part, Verifier):
+        hint = f"make one of the class: {part.__name__}()"
+    elif isinstance(part, str):
+        hint = f"verikit.load({part!r}) makes one of a spec"
+    raise UsageError(f"a verifier or a finite number is needed here, not {part!r}", hint=hint)
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,7 +3,8 @@
     answer                                      a registered name
     0.9*answer + 0.1*tags('think', 'answer')    an expression over registered names
     package.module:attr    file.py:attr         an object in Python code: a verifier, its class, or a plain function
-    file.toml#name                              a spec in a TOML file's [verifiers] table, which may use the others
+    file.toml#name                              a spec in a TOML file's [verifiers] table, which may use the others;
+                                                files it names lie beside it
 
 An expression is parsed with `ast` and walked over a whitelist (names, calls, literals, `*`, `+`, unary minus); it is
 never evaluated. `load_selector` reads the same forms for selectors.
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
 _FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
+_PREFIX = "verikit_file_"
+"""Of the names of modules that are files."""
 _MAX_LENGTH = 10_000
 _BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
 _IMPORTING = threading.RLock()
@@ -51,21 +54,23 @@ def load(spec: str | Verifier) -> Verifier:
     """
     if isinstance(spec, Verifier):
         return spec
-    loaded = _read(spec, "verifiers", {})
+    loaded = _read(spec, "verifiers", {}, Path())
     if isinstance(loaded, Verifier):
         return loaded
     raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a verifier")
 
 
-def _read(spec: str, kind: Kind, scope: Mapping[str, str]) -> Any:
-    """Read one spec; `scope` holds the other specs of the same TOML file."""
+def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
+    """Read one spec; `scope` holds the other specs of the same TOML file, which lies in `folder`."""
+    if not isinstance(spec, str):
+        raise SpecError(f"a spec is text, not {spec!r}", hint="e.g. '0.9*answer + 0.1*boxed'")
     text = spec.strip()
     if not text or len(text) > _MAX_LENGTH:
         raise SpecError("the spec is empty" if not text else f"a spec has at most {_MAX_LENGTH} characters")
     if match := _IN_FILE.fullmatch(text):
-        return _from_toml(Path(match["file"]), match["name"], kind)
+        return _from_toml(folder / os.path.expanduser(match["file"]), match["name"], kind)
     if match := _OBJECT.fullmatch(text):
-        return _from_python(match["module"], match["attr"])
+        return _from_python(match["module"], match["attr"], folder)
     if match := _FILE.match(text):
         file, part = match[0], ":NAME" if match[1] == "py" else "#NAME"
         raise SpecError(f"{text!r} does not name what {file} holds", hint=f"{file}{part}")
@@ -79,7 +84,7 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str]) -> Any:
             f"can't read the spec {text!r}: {problem}", hint="e.g. 0.9*answer + 0.1*length(max=500)"
         ) from None
     try:
-        return _Reader(text, kind, scope).value(tree.body)
+        return _Reader(text, kind, scope, folder).value(tree.body)
     except RecursionError:
         raise SpecError("the spec is nested too deeply") from None
 
@@ -87,8 +92,8 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str]) -> Any:
 class _Reader:
     """Walks an expression's tree; whatever is not on the whitelist is refused with the place it stands at."""
 
-    def __init__(self, text: str, kind: Kind, scope: Mapping[str, str]) -> None:
-        self.text, self.scope = text, scope
+    def __init__(self, text: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> None:
+        self.text, self.scope, self.folder = text, scope, folder
         self.kind: Kind = kind
 
     def value(self, node: ast.expr) -> Any:
@@ -120,7 +125,7 @@ class _Reader:
     def _named(self, node: ast.expr, name: str) -> Any:
         if name in self.scope:
             others = {k: v for k, v in self.scope.items() if k != name}
-            return _read(self.scope[name], self.kind, others)
+            return _read(self.scope[name], self.kind, others, self.folder)
         return self._call(node, find(self.kind, name), [], {})
 
     def _call(self, node: ast.expr, make: Any, args: list[Any], options: dict[str, Any]) -> Any:
@@ -158,13 +163,13 @@ def _from_toml(file: Path, name: str, kind: Kind) -> Any:
     if name not in specs:
         raise SpecError(f"{file} has no {name!r} in its [{kind}] table", hint=f"it has {', '.join(specs) or 'none'}")
     try:
-        return _read(specs.pop(name), kind, specs)
+        return _read(specs.pop(name), kind, specs, file.parent)
     except SpecError as error:
         raise SpecError(f"{file}#{name}: {error}", hint=error.hint) from None
 
 
-def _from_python(module: str, attr: str) -> Any:
-    loaded: Any = _import_file(Path(module)) if module.endswith(".py") else _import(module)
+def _from_python(module: str, attr: str, folder: Path) -> Any:
+    loaded: Any = import_file(folder / os.path.expanduser(module)) if module.endswith(".py") else _import(module)
     for part in attr.split("."):
         if not hasattr(loaded, part):
             raise SpecError(f"{module} has no {attr!r}")
@@ -186,14 +191,20 @@ def _import(module: str) -> Any:
         raise SpecError(f"can't import {module!r}: {error}", hint="is it installed, or on PYTHONPATH?") from None
 
 
-def _import_file(file: Path) -> Any:
-    """Import a file once per process, under a name of its own so that it can't shadow an installed module."""
+def import_file(file: Path) -> Any:
+    """Import a file once per process, under a name of its own so that it can't shadow an installed module.
+
+    The name is the same in every process.
+
+    Raises:
+        SpecError: there is no such file; what its code raises goes through.
+    """
     try:
-        file = file.expanduser().resolve()
+        file = file.resolve()
         exists = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
         raise SpecError(f"{str(file)!r} is no file: {error}") from None
-    name = f"verikit_file_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
+    name = f"{_PREFIX}{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
     with _IMPORTING:  # another thread must not get the module before it is complete
         if name in sys.modules:
             return sys.modules[name]
@@ -210,6 +221,11 @@ def _import_file(file: Path) -> Any:
         return module
 
 
+def imported_files() -> list[str]:
+    """The files imported so far: what pickles from them needs in another process, by `import_file`."""
+    return [str(module.__file__) for name, module in list(sys.modules.items()) if name.startswith(_PREFIX)]
+
+
 def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None] | None = None) -> Selector:
     """Make the selector that a spec describes; one that compares answers compares them by `equal`.
 
@@ -218,7 +234,7 @@ def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None]
     """
     from verikit.select import Selector
 
-    loaded = spec if isinstance(spec, Selector) else _read(spec, "selectors", {})
+    loaded = spec if isinstance(spec, Selector) else _read(spec, "selectors", {}, Path())
     if not isinstance(loaded, Selector):
         raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a selector", hint="`verikit list selectors`")
     if equal is not None and is_dataclass(loaded) and "equal" in {field.name for field in fields(loaded)}:

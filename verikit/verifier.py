@@ -39,9 +39,10 @@ class Verifier(ABC):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order. A failure is a `Score` without a value, not an exception."""
 
-    def __call__(self, completion: str, answer: Answer = None, *, prompt: Prompt = "", **meta: Any) -> Score:
-        """Score one completion; `meta` becomes the sample's own keys."""
-        return score_all(self, [Sample(prompt, completion, answer, meta=meta)])[0]
+    def __call__(self, completion: str, answer: Answer | float = None, *, prompt: Prompt = "", **meta: Any) -> Score:
+        """Score one completion; a number is the answer that is its text, `meta` becomes the sample's own keys."""
+        gold = str(answer) if isinstance(answer, int | float) else answer
+        return score_all(self, [Sample(prompt, completion, gold, meta=meta)])[0]
 
     def equal(self, a: str, b: str) -> bool | None:
         """Whether two extracted answers are the same (None: undecided). Majority voting clusters by it."""

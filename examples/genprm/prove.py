@@ -10,13 +10,13 @@ import argparse
 import json
 import random
 import statistics
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from world import RESULT, Problem, labels, make_model, problem, review, solution
+from tiny import export, make_model, train
+from world import RESULT, WORDS, Problem, labels, problem, review, solution
 
 from verikit import Group, Sample, Score
 from verikit.engines import load_engine
@@ -29,25 +29,12 @@ PATHS = (1, 2, 4, 8)
 KINDS = ("first", "majority", "min", "product", "weighted")
 
 
-def train(out: Path, seed: int, steps: int, rows: int) -> Path:
-    """Write the reviews, train on them, and return the exported model's folder."""
+def reviews(seed: int, count: int) -> Iterator[dict[str, Any]]:
+    """Reviews of solutions that slip, to learn from."""
     draw = random.Random(f"{seed} train")
-    make_model(out / "untrained", seed)
-    with open(out / "reviews.jsonl", "w", encoding="utf-8") as stream:
-        for _ in range(rows):
-            asked = problem(draw)
-            solved = solution(asked, draw, slip=0.35, copying=0.65)
-            stream.write(json.dumps({"messages": review(asked, *solved)}) + "\n")
-    sets = {
-        "model.path": out / "untrained", "options.data": out / "reviews.jsonl", "options.batch": 32, "run.steps": steps,
-        "optimizer.lr": 5e-3, "optimizer.betas": [0.9, 0.99], "optimizer.warmup_steps": 50, "run.save_every": steps,
-        "run.evaluate_every": 0, "batch.tokens": 4096, "seed": seed,
-    }  # fmt: skip
-    changes = [part for key, value in sets.items() for part in ("--set", f"{key}={value}")]
-    verikit = [sys.executable, "-m", "verikit"]
-    subprocess.run([*verikit, "train", "sft", "-q", "-o", str(out / "run"), *changes], check=True)
-    subprocess.run([*verikit, "export", str(out / "run"), "-o", str(out / "model")], check=True)
-    return out / "model"
+    for _ in range(count):
+        asked = problem(draw)
+        yield {"messages": review(asked, *solution(asked, draw, slip=0.35, copying=0.65))}
 
 
 def auc(rewards: list[float], right: list[bool]) -> float:
@@ -155,9 +142,13 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.out.exists() and any(asked.out.iterdir()):
         parser.error(f"{asked.out} is not empty")
+    asked.out = asked.out.resolve()
     asked.out.mkdir(parents=True, exist_ok=True)
     began = time.process_time()
-    model = train(asked.out, asked.seed, asked.steps, rows=asked.steps * 8)
+    make_model(asked.out / "untrained", WORDS, asked.seed)
+    rows = reviews(asked.seed, asked.steps * 8)
+    run = train(asked.out / "trained", asked.out / "untrained", rows, asked.seed, asked.steps)
+    model = export(run, asked.steps)
     case = Case(asked.seed, asked.problems // 2 if asked.short else asked.problems, each=8)
     engine = load_engine(f"hf:{model}")
     found: dict[str, Any] = {"seed": asked.seed}

@@ -9,20 +9,16 @@ slip on.
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 STEPS = 4
 COPY, RESULT = "copy", "result"
-WORDS = ("<eos>", "<u>", "<a>", "<analyze>", "</analyze>", "\n```python\n", "\n```\n", "print((", ")%89+10)",
+WORDS = ("<u>", "<a>", "<analyze>", "</analyze>", "\n```python\n", "\n```\n", "print((", ")%89+10)",
          "<output>", "</output>", "\\boxed", "{", "}", "Yes", "No", "[", "]", ";", "=", "D", "n", "t", "e", "y", "x",
          "*", "+", "-", *"0123456789")  # fmt: skip
-TEMPLATE = (
-    "{% for m in messages %}{% if m.role == 'assistant' %}<a>{{ m.content }}"
-    "{% elif m.role == 'user' %}<u>{{ m.content }}{% else %}{{ m.content }}{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}<a>{% endif %}"
-)
+_STEP = re.compile(r"(?:Step \d:)?(?P<left>\d\d[*+-](?P<operand>\d\d))=(?:\\boxed\{)?(?P<claimed>\d\d)\}?")
 
 
 @dataclass(frozen=True)
@@ -39,11 +35,22 @@ class Problem:
         return str(self.start) + "".join(f"{op}{a}" for op, a in self.operations)
 
     @property
-    def answer(self) -> str:
-        value = self.start
+    def steps(self) -> list[str]:
+        """The right solution."""
+        value, steps = self.start, []
         for op, a in self.operations:
+            steps.append(f"{value}{op}{a}={result(value, op, a)}")
             value = result(value, op, a)
-        return str(value)
+        return steps
+
+    @property
+    def answer(self) -> str:
+        return self.steps[-1].partition("=")[2]
+
+    @classmethod
+    def read(cls, text: str) -> Problem:
+        """Read a problem's text."""
+        return cls(int(text[:2]), tuple((text[at], int(text[at + 1 : at + 3])) for at in range(2, len(text), 3)), None)
 
 
 def result(value: int, op: str, a: int) -> int:
@@ -51,12 +58,14 @@ def result(value: int, op: str, a: int) -> int:
     return {"*": value * a, "+": value + a, "-": value - a}[op] % 89 + 10
 
 
-def problem(draw: random.Random) -> Problem:
+def problem(
+    draw: random.Random, operands: Sequence[int] = range(11, 100), steps: int = STEPS, sharing: float = 0.45
+) -> Problem:
     """Draw a problem: 70 % of the operations multiply; 45 % of the problems hold a shared mistake."""
-    operations = tuple((draw.choices("*+-", (70, 15, 15))[0], draw.randrange(11, 100)) for _ in range(STEPS))
+    operations = tuple((draw.choices("*+-", (70, 15, 15))[0], draw.choice(operands)) for _ in range(steps))
     shared = None
-    if draw.random() < 0.45:
-        shared = (draw.randrange(STEPS), draw.choice((COPY, RESULT)), draw.randrange(10, 99))
+    if draw.random() < sharing:
+        shared = (draw.randrange(steps), draw.choice((COPY, RESULT)), draw.randrange(10, 99))
     return Problem(draw.randrange(10, 99), operations, shared)
 
 
@@ -85,15 +94,23 @@ def labels(wrong: list[str]) -> list[bool]:
     return [not any(wrong[: place + 1]) for place in range(len(wrong))]
 
 
+def written(steps: Sequence[str]) -> list[str]:
+    """Steps as a policy writes them: "Step k:" before each, the last result in a box."""
+    lines = [f"Step {number}:{step}" for number, step in enumerate(steps, 1)]
+    left, _, claimed = lines[-1].partition("=")
+    return [*lines[:-1], f"{left}=\\boxed{{{claimed}}}"]
+
+
 def review(asked: Problem, steps: list[str], wrong: list[str]) -> list[dict[str, str]]:
     """A teacher's review as a conversation in the protocol of tiny.toml; its code prints what it is said to print."""
     messages = []
     for place, (step, label) in enumerate(zip(steps, labels(wrong), strict=True)):
-        left, _, claimed = step.partition("=")
-        op, a = asked.operations[place]
-        copied = left[3:]
+        read = _STEP.fullmatch(step)
+        assert read, step
+        left, copied, claimed = read["left"], read["operand"], read["claimed"]
+        a = asked.operations[place][1]
         same = "".join(f"{x}{y}{'y' if x == y else 'x'}" for x, y in zip(str(a), copied, strict=True))
-        printed = result(int(left[:2]), op, int(copied))
+        printed = result(int(left[:2]), left[2], int(copied))
         agree = "".join(f"{x}{y}{'y' if x == y else 'x'}" for x, y in zip(str(printed), claimed, strict=True))
         text = (
             f"<analyze>{same}</analyze>\n```python\nprint(({left})%89+10)\n```\n[{printed}]{agree}"
@@ -102,26 +119,3 @@ def review(asked: Problem, steps: list[str], wrong: list[str]) -> list[dict[str,
         asking = f"{asked.text};{step}" if place == 0 else step
         messages += [{"role": "user", "content": asking}, {"role": "assistant", "content": text}]
     return messages
-
-
-def make_model(folder: Path, seed: int) -> None:
-    """Write an untrained Llama of 100,000 parameters, and its tokenizer of single characters and whole tags."""
-    import torch
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    raw: Any = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="n"))
-    longest = sorted(WORDS, key=len, reverse=True)
-    pattern = "|".join("".join(f"\\{c}" if not c.isalnum() and c != "\n" else c for c in word) for word in longest)
-    raw.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "isolated")
-    raw.decoder = decoders.Fuse()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<eos>", pad_token="<eos>")
-    tokenizer.chat_template = TEMPLATE
-    config = LlamaConfig(
-        vocab_size=len(WORDS), hidden_size=64, intermediate_size=192, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=512, tie_word_embeddings=True, initializer_range=0.08, bos_token_id=None,
-        eos_token_id=0, pad_token_id=0,
-    )  # fmt: skip
-    torch.manual_seed(seed)
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)

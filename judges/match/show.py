@@ -82,11 +82,17 @@ def _ratings(ratings: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _agreement(found: Mapping[str, Any]) -> str:
-    text = f"{_percent(found['accuracy'])} % of {found['n']:,}, kappa {found['kappa']:.3f}"
+    text = f"{_percent(found['accuracy'])} % of {found['n']:,}, {shown_kappa(found)}"
     if "both" in found:
         text += f"; right in both orders {_percent(found['both'])} %, in each {_percent(found['first'])} and "
         text += _percent(found["second"])
     return text
+
+
+def shown_kappa(agreement: Mapping[str, Any]) -> str:
+    """Kappa as text, where there is one."""
+    kappa = agreement["kappa"]
+    return "no kappa: one label alone" if kappa is None else f"kappa {kappa:.3f}"
 
 
 def _interval(rate: Mapping[str, float]) -> str:

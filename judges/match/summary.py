@@ -5,6 +5,7 @@ Made from the folder's rows and the answers alone, so a continued run says the s
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 from verikit.judges.bias import Judged, bias
 from verikit.judges.match.rows import from_row
-from verikit.judges.rates.agreement import both_orders, cohen_kappa
+from verikit.judges.rates.agreement import accuracy, both_orders, cohen_kappa
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.judges.rates.length_control import Gamed, length_controlled
 from verikit.judges.rates.winrate import win_rate
@@ -63,7 +64,8 @@ def summarize(
     games = [Game(row["a"], row["b"], row["preference"], row["id"]) for row in rows if row["preference"] is not None]
     if len(by_pair) > 1 and games:
         summary["ratings"] = [asdict(rating) for rating in bradley_terry(games)]
-    if labelled := [row for row in rows if "label" in row]:
+    # What the engine failed to answer says nothing of the judge; a reply without a verdict is a wrong one.
+    if labelled := [row for row in rows if "label" in row and row.get("error") != "failed"]:
         summary["agreement"] = _agreement(labelled)
     summary["reasons"] = _reasons(rows)
     return summary
@@ -81,7 +83,8 @@ def _pair(a: str, b: str, rows: Sequence[Row], control: LengthControl | None) ->
     if not known:
         return found
     rate, interval = win_rate(preferences), mean_interval(known)
-    found["win_rate"] = {"value": rate.value, "low": interval.low, "high": interval.high, "stderr": rate.stderr}
+    found["win_rate"] = {"value": rate.value, "low": interval.low, "high": interval.high}
+    found["win_rate"]["stderr"] = _defined(rate.stderr)
     found |= {"discrete": rate.discrete, "wins": rate.wins, "ties": rate.ties, "losses": rate.losses}
     found["bias"] = asdict(bias(map(from_row, rows)))
     if control is not None:
@@ -113,17 +116,23 @@ def _model(texts: Mapping[str, str], looks_like_verdict: Callable[[str], bool]) 
 def _agreement(rows: Sequence[Row]) -> dict[str, Any]:
     """Against labels: over both orders where each comparison has both, else over the comparisons."""
     labels = [row["label"] for row in rows]
+    golds = [_side(label) for label in labels]
     verdicts = [_side(row["preference"]) for row in rows]
     found: dict[str, Any] = {
         "n": len(rows),
-        "accuracy": sum(v == _side(g) for v, g in zip(verdicts, labels, strict=True)) / len(rows),
-        "kappa": cohen_kappa(verdicts, [_side(label) for label in labels]),
+        "accuracy": accuracy(verdicts, golds),
+        "kappa": _defined(cohen_kappa(verdicts, golds)),
     }
     judged: list[Judged] = list(map(from_row, rows))
     if all(len(one.comparison.asked) == 2 for one in judged):
         orders = [tuple(asked.preference for asked in one.comparison.asked) for one in judged]
         found |= asdict(both_orders(orders, labels))  # type: ignore[arg-type]
     return found
+
+
+def _defined(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else value
 
 
 def _side(preference: float | None) -> int | None:

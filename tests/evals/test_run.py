@@ -71,6 +71,16 @@ def test_a_stored_reward_ranks_the_repeats(tmp_path):
     assert metrics["acc"]["value"] == 0.5
 
 
+def test_a_rank_that_no_reply_has_is_counted_by_its_reason(tmp_path):
+    stored, data = write(tmp_path / "stored.jsonl", STORED[:1]), write(tmp_path / "rows.jsonl", MATH[:1])
+    settings = Settings(data=data, repeats=2, by="column('nosuch')")
+    found = run_tasks(["verikit_math500"], f"replay:{stored}", Stored(stored), settings, tmp_path / "run")
+    task = found["tasks"]["verikit_math500"]
+    assert "bon@2" not in task["metrics"]
+    assert task["unscored"] == {"rank": 2}
+    assert any("nosuch" in reason for reason in task["reasons"])
+
+
 def test_a_recording_of_requests_is_replayed(tmp_path):
     data, record = write(tmp_path / "rows.jsonl", MATH), tmp_path / "record.jsonl"
     engine = Recorder(Scripted(lambda request: "\\boxed{5}"), record)

@@ -13,6 +13,7 @@ from verikit.judges.match.canaries import CANARIES, canary_win_rates
 from verikit.judges.match.entrants import Bout, read_entrants
 from verikit.judges.match.rows import from_row, to_row
 from verikit.judges.match.run import VERDICTS, judge_bouts
+from verikit.judges.match.show import show
 from verikit.judges.match.summary import LengthControl, summarize
 from verikit.judges.pairwise import Pair
 
@@ -336,6 +337,20 @@ def test_llmbar_pairs_give_labelled_agreement(tmp_path, judge_file):
     assert summary["agreement"]["n"] == 286
     assert 0.2 < summary["agreement"]["accuracy"] < 0.6
     assert summary["bias"]["length_win_rate"] == 1.0
+
+
+def test_agreement_leaves_out_what_the_engine_failed_to_answer_and_counts_unreadable_replies_against_the_judge():
+    def row(i, preference, **others):
+        made = {"line": i, "id": f"r{i}", "a": "x", "b": "y", "preference": preference, "reason": "told", "label": 1.0}
+        return made | {"lengths": [1, 1], "orders": []} | others
+
+    rows = [row(1, 1.0), row(2, 0.0), row(3, None, error="failed"), row(4, None, error="unread")]
+    found = summarize(rows, {})["agreement"]
+    assert (found["n"], found["accuracy"]) == (3, pytest.approx(1 / 3))
+    assert "agreement" not in summarize(rows[2:3], {})
+    alike = summarize(rows[:1], {})
+    assert (alike["agreement"]["kappa"], alike["pairs"][0]["win_rate"]["stderr"]) == (None, None)
+    assert "no kappa" in "\n".join(show(alike))
 
 
 def test_a_pointwise_judge_can_run_a_match(tmp_path):

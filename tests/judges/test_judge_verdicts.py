@@ -262,7 +262,16 @@ def test_judges_and_tournaments_have_specs():
         load("jury(judge('replay:/dev/null'), reference_judge('replay:/dev/null'), rule='mean')"), Verifier
     )
     assert isinstance(load_selector("knockout(\"pairwise('replay:/dev/null')\")"), Knockout)
-    for wrong in ("pairwise('replay:/dev/null', order='sometimes')", "pairwise('replay:/dev/null', 'rating')"):
+    values = (
+        "order='sometimes'",
+        "prompt='rating'",
+        "max_chars=-3",
+        "probe='x'",
+        "options=3",
+        "tie='half'",
+        "max_longer='x'",
+    )
+    for wrong in (f"pairwise('replay:/dev/null', {value})" for value in values):
         with pytest.raises((ConfigError, SpecError)):
             load(wrong)
 

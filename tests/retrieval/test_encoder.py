@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -46,6 +47,18 @@ def test_vectors_are_the_models_pooled_and_do_not_depend_on_the_batch(folder, po
     for text, vector in zip(texts, encoder.encode(texts, "passage"), strict=True):
         np.testing.assert_allclose(vector, by_hand(folder, text, pooling), atol=1e-5)
     np.testing.assert_allclose(encoder.encode(["x"], "query")[0], by_hand(folder, "find: x", pooling), atol=1e-5)
+
+
+def test_a_model_that_has_no_padding_or_pads_on_the_left_gives_the_same_vectors(folder, tmp_path):
+    texts = ["the quick brown fox", "yes"]
+    wanted = make_encoder(EncoderSettings(path=str(folder), pooling="cls")).encode(texts, "passage")
+    for name, changed in (("none", {"pad_token": None}), ("left", {"padding_side": "left"})):
+        shutil.copytree(folder, tmp_path / name)
+        path = tmp_path / name / "tokenizer_config.json"
+        kept = {key: value for key, value in (json.loads(path.read_text()) | changed).items() if value is not None}
+        path.write_text(json.dumps(kept))
+        found = make_encoder(EncoderSettings(path=str(tmp_path / name), pooling="cls")).encode(texts, "passage")
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_half_precision_is_near_and_vectors_stay_float32(folder):

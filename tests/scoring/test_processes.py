@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
+from verikit.scoring import pool
+from verikit.scoring.plan import Plan
 
 N = 60
 
@@ -200,3 +202,19 @@ def test_progress_shows_in_a_terminal_unless_it_is_asked_to_be_quiet(tmp_path, f
     assert (b"rows/s" in shown) is not quiet
     assert b"unscored" not in out
     assert b"60 prompts, 120 candidates" in out
+
+
+def test_no_more_workers_are_started_than_there_is_work_for(score, tmp_path, monkeypatch):
+    started = []
+
+    class Counted(pool._Worker):
+        def __init__(self, plan: Plan) -> None:
+            started.append(self)
+            super().__init__(plan)
+
+    monkeypatch.setattr(pool, "_Worker", Counted)
+    rows = write(tmp_path / "few.jsonl", [row(1), row(2)])
+    assert score(rows, "-o", "out", "--jobs", 500).code == 0
+    assert len(started) == 2
+    assert score(rows, "-o", "out", "--jobs", 500).code == 0
+    assert len(started) == 2

@@ -60,6 +60,7 @@ def test_a_judge_that_fails_as_by_counts_as_unscored_and_selects_nothing(score, 
     summary = json.loads((tmp_path / "out/summary.json").read_bytes())
     assert (summary["unscored"], summary["status"]["ok"], summary["by_status"]["error"]) == (2, 4, 2)
     assert summary["metrics"]["selected"]["n"] == 1
+    assert "1 prompt without a scored selection" in outcome.out
     assert lines(tmp_path / "out/selected.jsonl")[1] == {
         "id": "r2",
         "line": 2,

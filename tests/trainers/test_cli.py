@@ -41,6 +41,19 @@ def test_a_run_shows_its_table_exports_a_plain_folder_and_goes_on(tmp_path):
     assert [row["step"] for row in metrics if "reward" in row] == [1, 2, 3]
 
 
+def test_an_export_overwrites_a_model_and_no_other_folder(tmp_path):
+    run("train", "arithmetic", "-o", tmp_path / "run", *SETS, "--set", "run.steps=1")
+    for _ in range(2):
+        run("export", tmp_path / "run", "-o", tmp_path / "model")
+    for other, told in (
+        ("run", "no model"),
+        ("model/config.json", "can't write"),
+        ("model/config.json/x", "can't write"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            run("export", tmp_path / "run", "-o", tmp_path / other)
+
+
 def test_a_resume_with_another_model_is_refused_by_name(tmp_path):
     run("train", "arithmetic", "-o", tmp_path / "run", *SETS)
     with pytest.raises(ConfigError, match="can't go on with another seed: 0 -> 1"):

@@ -32,7 +32,7 @@ COMMANDS = {
     "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
-    "list": ("verikit.cli.list:list_", "List what is registered: verifiers, selectors, formats."),
+    "list": ("verikit.cli.list:list_", "List what can stand in a spec: verifiers and selectors."),
     "cache": ("verikit.cli.cache:cache", "Show or clear the cache of generations."),
     "doctor": ("verikit.cli.doctor:doctor", "Check this machine: versions, extras, what is missing and how to add it."),
 }

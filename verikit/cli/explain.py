@@ -62,7 +62,7 @@ def explain(
         click.echo(json.dumps(asdict(score), indent=2, ensure_ascii=False).encode(errors="replace"))
         return
     for text in (*tree(loaded.name, score), *more):
-        click.echo("\n".join(map(printable, text.split("\n"))))
+        click.echo("\n".join(map(printable, text.expandtabs(4).split("\n"))))
 
 
 def _find(file: str, row: str | None, index: int, mapping: dict[str, str], format_: str | None) -> Sample:

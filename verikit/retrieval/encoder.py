@@ -76,6 +76,9 @@ class Transformer:
             model: Any = AutoModel.from_pretrained(settings.path, dtype=getattr(torch, settings.dtype))
         except (OSError, ValueError) as error:
             raise SpecError(f"can't load the encoder {settings.path}: {' '.join(str(error).split())[:300]}") from None
+        self._tokenizer.padding_side = "right"  # the first place is the text's own
+        if self._tokenizer.pad_token is None:
+            self._tokenizer.pad_token = self._tokenizer.eos_token  # any will do: the mask hides it
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._model = model.to(self._device).eval()
         self._settings, self._batch = settings, batch

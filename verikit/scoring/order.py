@@ -54,6 +54,11 @@ class Order:
             self.cut()
 
     @property
+    def waiting(self) -> int:
+        """Tasks that no worker has had: one for each worker, or all that are left of the input."""
+        return len(self._todo)
+
+    @property
     def empty(self) -> bool:
         """Whether everything was cut, done and yielded."""
         return not self._order

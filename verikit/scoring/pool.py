@@ -85,14 +85,15 @@ class _Worker:
 
 class _Pool:
     def __init__(self, chunks: Iterator[Chunk], scorer: Scorer, jobs: int, in_flight: InFlight) -> None:
-        self.scorer, self.jobs, self.in_flight = scorer, jobs, in_flight
+        self.scorer, self.in_flight = scorer, in_flight
         self.workers: list[_Worker] = []
         self.order = Order(chunks, scorer, jobs)
 
     def score(self) -> Iterator[tuple[Chunk, Result]]:
         """Yield each chunk with its result, in order."""
         try:
-            for _ in range(self.jobs):
+            self.order.cut()
+            for _ in range(self.order.waiting):  # no more than there is work for
                 self._add_worker()
             while True:
                 self.order.cut()

@@ -32,6 +32,9 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
             yield f"  {label}: {_percent(metrics[name])}"
+    chosen = metrics.get("selected", {"n": 0})["n"] if config["select"] else summary["prompts"]
+    if lost := summary["prompts"] - chosen:
+        yield click.style(f"  {_many(lost, 'prompt')} without a scored selection: see selected.jsonl", fg="yellow")
     ks = sorted({int(name.partition("@")[2]) for name in metrics if "@" in name} - {1})
     columns = [metric for metric in _COLUMNS if any(f"{metric}@{k}" in metrics for k in ks)]
     rows = [[str(k), *(_percent(metrics.get(f"{metric}@{k}")) for metric in columns)] for k in ks]

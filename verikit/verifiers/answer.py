@@ -91,8 +91,8 @@ class Answer(Verifier):
         except HelperError as error:
             return f"computer algebra: {error}"
 
-    def verdict(self, sample: Sample) -> Verdict:
-        """The whole verdict on a sample.
+    def verdict(self, sample: Sample, *, tail: bool = True) -> Verdict:
+        """The whole verdict on a sample; without `tail`, computer algebra is not asked.
 
         Raises:
             HelperError: the helper process could not be started or died.
@@ -104,7 +104,7 @@ class Answer(Verifier):
             question=_text(sample.prompt),
             options=[str(option) for option in options] if isinstance(options, list | tuple) else (),
             policy=self.rules,
-            tail=_tail(self.tail_seconds) if self.tail_seconds else None,
+            tail=_tail(self.tail_seconds) if tail and self.tail_seconds else None,
             letters=self._letters,
         )
 
@@ -130,19 +130,20 @@ class Answer(Verifier):
         return Score(float(verdict.equal), answer=verdict.extracted, reason=reason, seconds=seconds)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Whether two answers are the same in both directions; None where neither could be shown."""
+        """Whether two answers are the same in both directions; None where neither could be shown.
+
+        Decided in process alone: n answers make up to n² / 2 pairs, and computer algebra may take seconds over each.
+        """
         if a == b:
             return True
-        one, other = self._direction(a, b), self._direction(b, a)
-        if one is True and other is True:
-            return True
-        return False if False in (one, other) else None
+        one = self._direction(a, b)
+        if one is False:
+            return False
+        other = self._direction(b, a)
+        return other if other is not True else one
 
     def _direction(self, a: str, b: str) -> bool | None:
-        try:
-            verdict = self.verdict(Sample(completion=a, answer=b))
-        except HelperError:
-            return None
+        verdict = self.verdict(Sample(completion=a, answer=b), tail=False)
         if verdict.outcome == "bad gold":
             return a.strip() == b.strip()
         return None if verdict.outcome == "undecided" else verdict.equal
