@@ -10,13 +10,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from verikit.combine import Part, as_verifier
 from verikit.errors import HelperError, HelperTimeout, UsageError
 from verikit.helper import Helper
-from verikit.spec import import_file, imported_files
 from verikit.types import Sample, Score
 from verikit.verifier import Verifier, score_all
 
@@ -123,11 +121,9 @@ class WithTimeout(Verifier):
     workers: int
     name = "with_timeout"
     _helper: Helper = field(init=False, repr=False, compare=False)
-    _pickled: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
-        object.__setattr__(self, "_pickled", pickle.dumps(self.part))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the samples in worker processes, `workers` at a time."""
@@ -136,9 +132,7 @@ class WithTimeout(Verifier):
 
     def _one(self, sample: Sample) -> Score:
         try:
-            row = self._helper.call(
-                "verikit.guards:score_row", imported_files(), self._pickled, sample, timeout=self.seconds
-            )
+            row = self._helper.call("verikit.guards:score_row", self.part, sample, timeout=self.seconds)
         except HelperTimeout:
             return Score.timeout(f"{self.part.name} took more than {self.seconds} s, or its process died")
         except HelperError as error:
@@ -153,11 +147,8 @@ class WithTimeout(Verifier):
         return (WithTimeout, (self.part, self.seconds, self.workers))
 
 
-def score_row(files: Sequence[str], pickled: bytes, sample: Sample) -> dict[str, Any]:
-    """In a worker process: one sample's score as plain data, by a verifier that may come from files named in specs."""
-    for file in files:
-        import_file(Path(file))
-    part: Verifier = pickle.loads(pickled)  # noqa: S301 - from our parent
+def score_row(part: Verifier, sample: Sample) -> dict[str, Any]:
+    """In a worker process: one sample's score as plain data."""
     return asdict(score_all(part, [sample])[0])
 
 
@@ -170,8 +161,8 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
     """Give each sample at most `seconds` in a worker process, which is killed beyond that; the sample is `timeout`.
 
     Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
-    pickled: what it is made of must be importable in another process, so a function belongs in a module or a file that
-    a spec names, not in a notebook's cell.
+    pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
+    notebook's cell.
 
     Raises:
         UsageError: the time is not positive, or the verifier can't be pickled.
@@ -180,8 +171,9 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
     if not seconds > 0 or workers < 1:
         raise UsageError(f"a deadline and the number of workers are above 0, not {seconds!r} and {workers!r}")
     try:
-        return WithTimeout(verifier, float(seconds), workers)
+        pickle.dumps(verifier)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise UsageError(
             f"{verifier.name} can't be pickled: {error}", hint="define its functions in a module"
         ) from None
+    return WithTimeout(verifier, float(seconds), workers)

@@ -24,9 +24,11 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import IO, Any
 
-from verikit.errors import HelperError, HelperTimeout
+from verikit.errors import HelperError, HelperTimeout, SpecError
+from verikit.spec import import_file, imported_files
 
 _HEAD = struct.Struct("!I")
 GRACE_S = 30.0
@@ -73,7 +75,8 @@ class Helper:
             self._waiting[number] = future
             limit = GRACE_S + timeout * (1 + len(self._waiting) // self.workers)
             try:
-                _write(process.stdin, pickle.dumps((number, target, args, timeout)))
+                request = pickle.dumps((target, args, timeout))
+                _write(process.stdin, pickle.dumps((number, imported_files(), request)))
             except OSError as error:
                 self._process = None
                 self._fail("the helper process died")
@@ -276,11 +279,14 @@ def main(options: dict[str, Any]) -> None:
             getattr(loaded, name)()
     lock = threading.Lock()
 
-    def answer(number: int, future: Any) -> None:
-        line = json.dumps({"id": number} | _reply_of(future)).encode() + b"\n"
+    def answer(number: int, reply: dict[str, Any]) -> None:
+        line = json.dumps({"id": number} | reply).encode() + b"\n"
         with lock, suppress(OSError):
             replies.write(line)
             replies.flush()
+
+    def answer_with(number: int, future: Any) -> None:
+        answer(number, _reply_of(future))
 
     pool = ProcessPool(
         max_workers=options["workers"],
@@ -289,9 +295,16 @@ def main(options: dict[str, Any]) -> None:
         context=multiprocessing.get_context("fork"),
     )
     while len(head := requests.read(_HEAD.size)) == _HEAD.size:
-        number, target, args, timeout = pickle.loads(requests.read(_HEAD.unpack(head)[0]))  # noqa: S301 - from our parent
+        number, files, request = pickle.loads(requests.read(_HEAD.unpack(head)[0]))  # noqa: S301 - from our parent
+        try:
+            for file in files:
+                import_file(Path(file))
+            target, args, timeout = pickle.loads(request)  # noqa: S301
+        except (ImportError, AttributeError, SpecError) as error:
+            answer(number, {"error": f"{type(error).__name__}: {error}"})
+            continue
         future = pool.schedule(_run, args=(target, args), timeout=timeout)
-        future.add_done_callback(partial(answer, number))
+        future.add_done_callback(partial(answer_with, number))
     pool.stop()  # type: ignore[no-untyped-call]
     pool.join(5)
     os._exit(0)
