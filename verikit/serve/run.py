@@ -51,13 +51,25 @@ def serve(settings: Settings, started: Callable[[str], None]) -> None:
             f"{settings.host} can be reached from other machines, and there is no token",
             hint="put one into the environment as VERIKIT_TOKEN, or into a file for --token-file",
         )
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    try:
-        listener = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
-    except OSError as error:
-        raise VerikitError(f"can't listen on {settings.host}:{settings.port}: {error.strerror}") from None
-    with listener:
+    with listen(settings.host, settings.port) as listener:
         asyncio.run(_serve(settings, listener, started))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Make the listening socket.
+
+    Raises:
+        VerikitError: the address can't be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise VerikitError(f"can't listen on {host}:{port}: {error.strerror}") from None
+    # Its connections inherit this; asyncio sets it for listeners of its own making only. Without it, each reply's body
+    # waits for the client's delayed ACK of its head: 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 async def _serve(settings: Settings, listener: socket.socket, started: Callable[[str], None]) -> None:
