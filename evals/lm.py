@@ -6,6 +6,7 @@ request of n outputs. A request that fails gives a reply that says so (`Failed`)
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -146,7 +147,7 @@ class EngineLM(LM):  # type: ignore[misc]
                 top_p=float(settings.get("top_p", 1.0)),
                 top_k=max(0, int(settings.get("top_k", 0))),
                 stop=(until,) if isinstance(until, str) else tuple(filter(None, until)),
-                seed=int(settings.get("seed", self.seed)) if temperature else None,
+                seed=_seed(int(settings.get("seed", self.seed)), context) if temperature else None,
             )
         except (ValueError, TypeError) as error:
             raise UsageError(
@@ -218,3 +219,11 @@ def continuation(generation: Generation, start: int) -> tuple[float, bool]:
         top = generation.prompt_top_logprobs[place]
         greedy = greedy and bool(top) and value is not None and value >= top[0].logprob
     return total, greedy
+
+
+def _seed(seed: int, context: str) -> int:
+    """A seed of each question's own: with one for all, engines would give all questions the same random numbers."""
+    return (
+        int.from_bytes(hashlib.blake2b(f"{seed}\0{context}".encode(errors="replace"), digest_size=8).digest(), "big")
+        >> 33
+    )

@@ -187,9 +187,21 @@ def test_generation_settings_reach_the_request(tmp_path):
     engine = Scripted(lambda request: "\\boxed{5}")
     run(tmp_path, "math500", MATH[:1], engine, generation={"temperature": 0.7, "top_p": 0.9, "max_gen_toks": 7}, seed=3)
     (request,) = engine.calls[0]
-    assert (request.temperature, request.top_p, request.max_tokens, request.seed) == (0.7, 0.9, 7, 3)
+    assert (request.temperature, request.top_p, request.max_tokens) == (0.7, 0.9, 7)
     with pytest.raises(UsageError, match="no generation setting beams"):
         run(tmp_path, "math500", MATH[:2], engine, generation={"beams": 4})
+
+
+def test_each_question_is_sampled_by_a_seed_of_its_own_which_the_runs_seed_decides(tmp_path):
+    seeds = []
+    for number, seed in enumerate((3, 3, 4)):
+        engine = Scripted(lambda request: "\\boxed{5}")
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        run(folder, "math500", MATH[:2], engine, generation={"temperature": 0.7}, seed=seed)
+        seeds.append([request.seed for call in engine.calls for request in call])
+    assert seeds[0] == seeds[1]
+    assert len({*seeds[0], *seeds[2]}) == 4
 
 
 @pytest.mark.parametrize(
