@@ -26,7 +26,7 @@ class Verdict:
     label: bool
     """Whether Yes was written."""
     reward: float | None
-    """None where the engine gave no log-probabilities."""
+    """None where the engine gave no log-probabilities, or none that are numbers."""
 
 
 def read_verdict(protocol: Protocol, begun: str, output: Output) -> Verdict | None:
@@ -53,15 +53,18 @@ def read_verdict(protocol: Protocol, begun: str, output: Output) -> Verdict | No
     return Verdict(label, _reward(protocol, before, listed))
 
 
-def _reward(protocol: Protocol, before: str, listed: Mapping[str, float]) -> float:
-    """P(Yes) / (P(Yes) + P(No)) of the tokens listed at one place; a side that is not listed has the least of them."""
+def _reward(protocol: Protocol, before: str, listed: Mapping[str, float]) -> float | None:
+    """P(Yes) / (P(Yes) + P(No)) of the tokens listed at one place; a side that is not listed has the least of them.
+
+    None where they are no probabilities: a model that overflows gives NaN.
+    """
     mass = {True: 0.0, False: 0.0}
     for token, logprob in listed.items():
         if (side := _side(protocol, before + token)) is not None:
-            mass[side] += math.exp(logprob)
-    least = math.exp(min(listed.values()))
+            mass[side] += math.exp(min(logprob, 0.0))
+    least = math.exp(min(*listed.values(), 0.0))
     yes, no = mass[True] or least, mass[False] or least
-    return yes / (yes + no) if yes + no > 0 else 0.5
+    return yes / (yes + no) if yes + no > 0 else None
 
 
 def _verdicts(protocol: Protocol) -> re.Pattern[str]:

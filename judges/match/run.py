@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from verikit.engines.errors import UnknownModel, Unreachable
-from verikit.errors import AuthError, EngineError, UsageError
+from verikit.engines.errors import raise_if_gone
+from verikit.errors import UsageError
 from verikit.judges.ask import PROBE, added
 from verikit.judges.match.entrants import Bout
 from verikit.judges.match.rows import to_row
@@ -129,19 +129,8 @@ def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
         EngineError: nothing of it came back, for a reason that another try may mend.
     """
     compared = judge.compare([bout.pair for bout in chunk])
-    errors = [one.error for bout, one in zip(chunk, compared, strict=True) if bout.pair.first != bout.pair.second]
-    gone = [error for error in errors if isinstance(error, EngineError) and _is_gone(error, len(errors))]
-    if gone and len(gone) == len(errors):
-        hint = "nothing of this batch was kept; run the same command again: it goes on where it stopped"
-        raise type(gone[0])(str(gone[0]), hint="; ".join(filter(None, (gone[0].hint, hint))))
+    raise_if_gone([one.error for bout, one in zip(chunk, compared, strict=True) if bout.pair.first != bout.pair.second])
     return compared
-
-
-def _is_gone(error: EngineError, size: int) -> bool:
-    if isinstance(error, (AuthError, UnknownModel, Unreachable)):
-        return True
-    # One bout alone may time out for its own sake; a whole batch doesn't.
-    return error.retryable and size > 1
 
 
 def _batches(bouts: Sequence[Bout], size: int, first: int) -> Iterator[Sequence[Bout]]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 import verikit
 from verikit.engines.types import Generation, Output, Request
-from verikit.errors import ConfigError, EngineError
+from verikit.errors import ConfigError, EngineError, TrainerError
 from verikit.guards import with_timeout
 from verikit.readers.problems import read_problems
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
@@ -114,10 +114,17 @@ class SingleTurn(Recipe):
         return figures | {"greedy": self.accuracy(sampler, 0.0, 1)}
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
-        """Return the mean score on the held-out problems; what is unscored is left out."""
+        """Return the mean score on the held-out problems; what is unscored is left out.
+
+        Raises:
+            TrainerError: nothing could be scored.
+        """
         requests = self.held_out_requests(sampler, temperature, n)
         done = sampler.generate_then(requests, lambda place, one: self.score(self.held_out[place], one))
-        values = [score.value for _, scores in done for score in scores if score.value is not None]
+        given = [score for _, scores in done for score in scores]
+        values = [score.value for score in given if score.value is not None]
+        if given and not values:
+            raise TrainerError(f"no completion of the held-out problems was scored: {given[0].reason}")
         return fmean(values) if values else 0.0
 
     def requests(self, sampler: Sampler, chosen: Sequence[tuple[int, Group, list[int]]]) -> list[Request]:

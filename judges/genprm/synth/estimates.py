@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from verikit.engines.errors import raise_if_gone
 from verikit.engines.types import Engine
 from verikit.judges.genprm.synth.labels import completions_for
 from verikit.judges.genprm.synth.sampling import Asking
@@ -82,7 +83,9 @@ def _complete(
         for path in paths
     ]
     samples, of = [], []
-    for path, generation in zip(paths, engine.generate(requests) if requests else [], strict=True):
+    generations = engine.generate(requests) if requests else []
+    raise_if_gone([generation.error for generation in generations])
+    for path, generation in zip(paths, generations, strict=True):
         path["values"].append([0, 0])
         for output in generation.outputs:
             text = asking.begun(path["steps"][:depth]) + output.text

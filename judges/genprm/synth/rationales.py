@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from verikit.engines.errors import raise_if_gone
 from verikit.judges.genprm.protocol import Mode, Protocol
 from verikit.judges.genprm.review import Path, Review, Solution
 from verikit.judges.genprm.synth.labels import agrees
@@ -26,7 +27,9 @@ def write_rationales(paths: Sequence[dict[str, Any]], reviewer: GenPRM) -> list[
         A row a path: `kept`, why not, the reviewer's `verdicts` a draft, and the conversation of one that is kept.
     """
     read = [reviewer.solution(Sample(path["prompt"], meta={"steps": path["steps"]})) for path in paths]
-    reviews = iter(reviewer.review([one for one in read if isinstance(one, Solution)]))
+    reviewed = reviewer.review([one for one in read if isinstance(one, Solution)])
+    raise_if_gone([review.error for review in reviewed])
+    reviews = iter(reviewed)
     return [
         {"id": path["id"], "labels": path["labels"], "verdicts": [], "kept": False, "why": "unreadable"}
         if isinstance(one, Score)

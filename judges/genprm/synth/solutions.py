@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from verikit.engines.errors import raise_if_gone
 from verikit.engines.types import Engine
 from verikit.judges.genprm.steps import split_steps
 from verikit.judges.genprm.synth.sampling import Asking
@@ -48,6 +49,9 @@ def sample_solutions(
 
     All problems that go on are asked in one call. A solution that can't be scored counts neither way.
 
+    Raises:
+        EngineError: the engine is gone.
+
     Returns:
         A row a problem: how many were `tried` and `right` (pass@1), and its `paths`, none if it is dropped.
     """
@@ -65,7 +69,9 @@ def _draw(live: Sequence[_Drawn], engine: Engine, verifier: Verifier, asking: As
         requests.append(asking.request(str(one.problem.prompt), asking.lead, count, "solution", one.problem.id, spent))
     samples: list[Sample] = []
     of: list[_Drawn] = []
-    for one, request, generation in zip(live, requests, engine.generate(requests), strict=True):
+    generations = engine.generate(requests)
+    raise_if_gone([generation.error for generation in generations])
+    for one, request, generation in zip(live, requests, generations, strict=True):
         if generation.error is not None:
             one.errors += request.n
         for output in generation.outputs:

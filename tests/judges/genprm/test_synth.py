@@ -3,13 +3,15 @@
 import json
 import random
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from verikit import answer
+from verikit.engines.errors import Unreachable
 from verikit.engines.types import Engine, Generation, Output
-from verikit.errors import EngineError, UsageError
+from verikit.errors import AuthError, EngineError, UsageError
 from verikit.judges.genprm import GenPRM
 from verikit.judges.genprm.synth.pipeline import Synthesis, synthesise
 from verikit.judges.genprm.synth.sampling import Asking
@@ -190,6 +192,35 @@ def test_a_synthesis_interrupted_anywhere_ends_in_the_same_files(made, tmp_path)
             synthesise(PROBLEMS, tmp_path / "cut", parts(policy=Dying(calls)), {"seed": 0})
     synthesise(PROBLEMS, tmp_path / "cut", parts(), {"seed": 0})
     for name in ("train.jsonl", "steps.jsonl", "report.json", "solutions/rows.jsonl", "values/rows.jsonl"):
+        assert (tmp_path / "cut" / name).read_bytes() == (out / name).read_bytes(), name
+
+
+class Gone(Engine):
+    """A server that nobody answers at, or that refuses the key."""
+
+    name = "gone"
+
+    def __init__(self, error):
+        self.error, self.asked = error, 0
+
+    def generate(self, requests):
+        self.asked += len(requests)
+        return [Generation(error=self.error) for _ in requests]
+
+
+@pytest.mark.parametrize("error", [Unreachable("nobody answers"), AuthError("401")])
+@pytest.mark.parametrize("place", ["policy", "completer", "reviewer"])
+def test_an_engine_that_is_gone_stops_the_synthesis_and_is_no_result(made, tmp_path, place, error):
+    out, _ = made
+    gone = Gone(error)
+    settings = {name: getattr(parts(), name) for name in Synthesis.__slots__}
+    settings[place] = replace(settings[place], engine=gone) if place == "reviewer" else gone
+    with pytest.raises(type(error), match=str(error)) as stopped:
+        synthesise(PROBLEMS, tmp_path / "cut", Synthesis(**settings), {"seed": 0})
+    assert "goes on where it stopped" in stopped.value.hint
+    assert gone.asked <= 80  # one batch, not all attempts
+    synthesise(PROBLEMS, tmp_path / "cut", parts(), {"seed": 0})
+    for name in ("train.jsonl", "report.json"):
         assert (tmp_path / "cut" / name).read_bytes() == (out / name).read_bytes(), name
 
 

@@ -1,9 +1,12 @@
+import math
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.genprm.reviewer import JUDGED, output
-from verikit.engines import Output
+from verikit.engines import Output, TopLogprob
 from verikit.judges.genprm import load_protocol
 from verikit.judges.genprm.verdict import read_verdict
 
@@ -63,6 +66,15 @@ def test_G8_of_two_verdicts_the_last_counts():
 
 def test_without_log_probabilities_there_is_a_label_and_no_reward():
     found = read_verdict(OURS, "", output(JUDGED, tokens=[]))
+    assert (found.label, found.reward) == (True, None)
+
+
+@pytest.mark.parametrize("place", [{"Yes": math.nan, "No": -1.0}, {"Yes": -1.0, "No": math.nan}])
+def test_log_probabilities_that_are_no_numbers_are_no_reward(place):
+    said = output(JUDGED)
+    top = tuple(TopLogprob(token, logprob) for token, logprob in place.items())
+    tops = tuple(top if token == "Yes" else one for token, one in zip(said.tokens, said.top_logprobs, strict=True))
+    found = read_verdict(OURS, "", replace(said, top_logprobs=tops))
     assert (found.label, found.reward) == (True, None)
 
 
