@@ -154,7 +154,7 @@ def main() -> None:
     found: dict[str, Any] = {"seed": asked.seed}
 
     def scored(mode: str, paths: int, temperature: float) -> list[Score]:
-        judge = GenPRM(engine, paths, mode=mode, protocol=str(HERE / "tiny.toml"), temperature=temperature,
+        judge = GenPRM(engine, paths, mode=mode, protocol=str(HERE / "tiny.toml"), temperature=temperature, top_p=1.0,
                        seed=asked.seed)  # fmt: skip
         start = time.perf_counter()
         scores = judge.score(case.samples())

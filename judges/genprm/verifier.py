@@ -51,6 +51,8 @@ class GenPRM(StepVerifier):
     """Name of one of our protocols, or the path of a TOML file."""
     temperature: float | None = None
     """None: the protocol's."""
+    top_p: float | None = None
+    """None: the protocol's."""
     fallback: float | None = None
     """The reward of a step on a path that gives no verdict; None: it has none."""
     seed: int = 0
@@ -108,7 +110,8 @@ class GenPRM(StepVerifier):
         """What a path goes by."""
         sampling = self.file.sampling
         temperature = sampling.temperature if self.temperature is None else self.temperature
-        return Plan(self.file, self.mode, temperature, sampling.top_p, sampling.top_k, self.seed)
+        top_p = sampling.top_p if self.top_p is None else self.top_p
+        return Plan(self.file, self.mode, temperature, top_p, sampling.top_k, self.seed)
 
     def review(self, solutions: Sequence[Solution]) -> list[Review]:
         """Review solutions, all paths of all of them together.
