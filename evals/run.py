@@ -61,11 +61,16 @@ def run_tasks(
         begun: Called with the name of each task that begins.
 
     Raises:
-        UsageError: a task can't be run; what was done before it stays.
+        UsageError: the folder holds another model's results, or a task can't be run; what was done before it stays.
     """
     with Folder(out, ()) as folder, quiet():
         config = {"model": model, "tasks": list(names), "settings": settings.model_dump()}
-        held = {} if restart else (folder.read_json(RESULTS) or {}).get("tasks", {})
+        before = {} if restart else folder.read_json(RESULTS) or {}
+        if (other := before.get("model", model)) != model:
+            raise UsageError(
+                f"{out} holds the results of {other}", hint="give another -o, or --restart to replace them"
+            )
+        held = before.get("tasks", {})
         results: dict[str, Any] = {"model": model, "tasks": {}, "groups": {}, "empty": []}
         tasks, results["empty"] = build_all(names, settings)
         if results["empty"]:

@@ -125,6 +125,22 @@ def test_settings_that_no_task_can_be_made_with_leave_a_folder_with_the_config_o
     assert (tmp_path / "run/config.json").read_bytes() == before
 
 
+def test_another_models_results_are_not_replaced_unless_asked_to(tmp_path):
+    settings = Settings(data=write(tmp_path / "rows.jsonl", MATH))
+
+    def run(model, text, **options):
+        return run_tasks(
+            ["verikit_math500"], model, EngineLM(Scripted(lambda request: text)), settings, tmp_path / "run", **options
+        )
+
+    first = run("one", "\\boxed{5}")
+    held = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    with pytest.raises(UsageError, match="holds the results of one"):
+        run("two", "none")
+    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == held
+    assert run("two", "none", restart=True)["tasks"] != first["tasks"]
+
+
 def test_an_interrupted_run_keeps_the_tasks_that_were_done(tmp_path):
     data = {
         "verikit_math500": write(tmp_path / "m.jsonl", MATH),
