@@ -4,9 +4,10 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("verikit", deadline=None)  # an example's wall time says more of the machine than of the code
+# How long examples take to run or to draw says more of the machine than of the code.
+settings.register_profile("verikit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("verikit")
 
 ROOT = Path(__file__).resolve().parent.parent
