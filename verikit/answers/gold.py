@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from verikit.answers import choices, extract
 from verikit.answers.clean import trimmed
 from verikit.answers.evaluate import ExactField, Opaque, Undefined
+from verikit.answers.families import Family, meanings
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
+from verikit.answers.spellings import respelled
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, symbols
 
 MAX_CACHED = 300
@@ -34,6 +36,8 @@ class Gold(NamedTuple):
     problem: str = ""
     numeral: bool = False
     """Whether it is a number in digits, which has no second reading."""
+    meanings: tuple[tuple[Family, Any], ...] = ()
+    """The families it belongs to, each with what it means there."""
 
 
 class Reading(NamedTuple):
@@ -53,9 +57,17 @@ def _read(text: str) -> Reading:
     try:
         return Reading(normal(parse(text)))
     except NotMath as error:
-        return Reading(None, str(error))
+        others = (_read_spelling(other) for other in respelled(text))
+        return next((Reading(tree) for tree in others if tree is not None), Reading(None, str(error)))
     except TooBig as error:
         return Reading(None, str(error), True)
+
+
+def _read_spelling(text: str) -> Node | None:
+    try:
+        return normal(parse(text))
+    except (NotMath, TooBig):
+        return None
 
 
 _read_short = lru_cache(maxsize=4096)(_read)
@@ -84,11 +96,11 @@ def _gold(gold: str) -> Gold:
     letter, _ = choices.gold_letter(text)
     if letter:
         return Gold(text, "letter", read(text).tree, letter)
-    reading = read(text)
+    reading, families = read(text), meanings(text)
     if reading.tree is None:
         essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
-        return Gold(text, "text", problem=reading.problem if reading.too_big else essay)
-    return Gold(text, "math", reading.tree, problem=_undefined(reading.tree))
+        return Gold(text, "text", problem=reading.problem if reading.too_big else essay, meanings=families)
+    return Gold(text, "math", reading.tree, problem=_undefined(reading.tree), meanings=families)
 
 
 _gold_short = lru_cache(maxsize=4096)(_gold)

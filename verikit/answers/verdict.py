@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from verikit.answers import choices, extract
 from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
 from verikit.answers.extract import Found
+from verikit.answers.families import Context, compare_meanings
 from verikit.answers.gold import NUMERAL, Gold, read, read_gold
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.text import compare_texts
@@ -190,6 +192,12 @@ def _judge(
         return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, gold.tree, answer)
     if choices.several_letters(gold.text) and choices.several_letters(gold.text) == choices.several_letters(text):
         return Verdict("equal", "same option letters", "letters", text, form, gold.text)
+    if gold.meanings:
+        context = Context(
+            question, policy, partial(_part, question=question, options=options, policy=policy, tail=tail)
+        )
+        if (meant := compare_meanings(gold.meanings, text, context)) is not None:
+            return Verdict(meant.outcome, meant.rule, "family", text, form, gold.text, gold.tree)
     if gold.tree is None:
         match = _against_text(text, gold, question, options, policy)
         return Verdict(match.outcome, match.rule, "text", text, form, gold.text)
@@ -210,6 +218,15 @@ def _judge(
         match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
     rule = match.rule if match else "the answer is no mathematics that is understood"
     return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
+
+
+def _part(gold: str, answer: str, question: str, options: Sequence[str], policy: Policy, tail: Tail | None) -> Match:
+    """Compare a part of an answer with a part of a gold."""
+    part = read_gold(gold)
+    if part.problem:
+        return Match("bad gold", part.problem)
+    verdict = _judge(Found(answer, "part", 0), part, question, options, policy, tail)
+    return Match(verdict.outcome, verdict.rule, verdict.stage)
 
 
 _UNMARKED = ("whole text", "last line")

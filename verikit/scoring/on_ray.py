@@ -101,13 +101,13 @@ def score_on_ray(
         actors.start()
         while True:
             order.cut()
-            while actors.free and (task := order.take()):
-                actors.hand_out(task, in_flight)
-            yield from order.done()
+            yield from order.done()  # makes room for more: handed out before anybody is waited for
+            actors.hand_out(order, in_flight)
             if order.empty:
                 break
             for task, cause in actors.hear(in_flight):
                 order.lost(task, cause)
+            actors.hand_out(order, in_flight)
     finally:
         actors.stop()
 
@@ -140,11 +140,12 @@ class _Actors:
         actor = self.ray.remote(Scoring).options(num_cpus=cpus).remote(self.plan)
         self._coming[actor.ready.remote()] = actor
 
-    def hand_out(self, task: Task, in_flight: InFlight) -> None:
-        """Give a task to a free actor."""
-        actor = self.free.pop()
-        in_flight[actor] = task.chunk, time.monotonic()
-        self._busy[actor.score.remote(task.chunk)] = actor, task
+    def hand_out(self, order: Order, in_flight: InFlight) -> None:
+        """Give each free actor a task, while there are any."""
+        while self.free and (task := order.take()):
+            actor = self.free.pop()
+            in_flight[actor] = task.chunk, time.monotonic()
+            self._busy[actor.score.remote(task.chunk)] = actor, task
 
     def hear(self, in_flight: InFlight) -> Iterator[tuple[Task, str]]:
         """Wait for a result or a new actor; yield the tasks whose actor died, with the cause.

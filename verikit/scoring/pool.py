@@ -97,8 +97,8 @@ class _Pool:
                 self._add_worker()
             while True:
                 self.order.cut()
+                yield from self.order.done()  # makes room for more: handed out before anybody is waited for
                 self._hand_out()
-                yield from self.order.done()
                 if self.order.empty:
                     break
                 heard = {worker.connection: worker for worker in self.workers if worker.task or not worker.ready}
