@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.answers.families.base import Context, Family, by_reading
+from verikit.answers.families.base import Context, Family
 from verikit.answers.families.bases import BASES
 from verikit.answers.families.numbers import NUMBERS
 from verikit.answers.families.quantities import QUANTITIES
 from verikit.answers.policy import Match
 
-__all__ = ["FAMILIES", "Context", "Family", "by_reading", "compare_meanings", "meanings"]
-
-FAMILIES: tuple[Family, ...] = (BASES, QUANTITIES, NUMBERS)
+FAMILIES: tuple[Family, ...] = (
+    BASES,
+    QUANTITIES,
+    NUMBERS,
+)
 """In the order in which they are asked."""
 
 
