@@ -11,7 +11,8 @@ from typing import NamedTuple
 from verikit.answers import choices, closing, extract
 from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
-from verikit.answers.families import Context, compare_meanings
+from verikit.answers.families import compare_meanings
+from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, Gold, read, read_gold
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.statements import Found
