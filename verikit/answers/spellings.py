@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from verikit.answers.families.plain import plain
-from verikit.answers.families.words import MAX_CHARS, in_words
+from verikit.answers.families.spelled import MAX_CHARS, in_words
 
 
 def number_words(text: str) -> str | None:

@@ -67,6 +67,11 @@ class Code(Verifier):
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
 
+    @property
+    def slowest_s(self) -> float:
+        """The budget of a row."""
+        return row_seconds(self.wall_s, self.row_s)
+
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}

@@ -63,6 +63,11 @@ class Program(Verifier):
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
 
+    @property
+    def slowest_s(self) -> float:
+        """The budget of a row."""
+        return row_seconds(self.wall_s, self.row_s)
+
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
@@ -180,7 +185,8 @@ class _Row:
             Invalid: it is no literal.
             OurFault: the sandbox failed.
         """
-        result = self.box.run(source("reading"), call=(how, [text], {}), limits=self._limits)
+        reading = source("reading")
+        result = self._budget.run(lambda limits: self.box.run(reading, call=(how, [text], {}), limits=limits))
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")
         if result.status != "ok":

@@ -10,7 +10,7 @@ from tests.answers.families.helpers import assert_different, assert_same
 from verikit.answers import verify
 from verikit.answers.families import FAMILIES
 from verikit.answers.families.numerals import roman
-from verikit.answers.families.words import in_words
+from verikit.answers.families.spelled import in_words
 
 DIGITS = "0123456789ABCDEFGHIJ"
 BASE_NAMES = {2: "two", 3: "three", 4: "four", 5: "five", 8: "eight", 12: "twelve", 16: "sixteen"}

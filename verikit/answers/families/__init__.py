@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from verikit.answers.families import assignments, bases, numbers, quantities, words
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.bases import BASES
-from verikit.answers.families.numbers import NUMBERS
-from verikit.answers.families.quantities import QUANTITIES
 from verikit.answers.policy import Match
 
 FAMILIES: tuple[Family, ...] = (
-    BASES,
-    QUANTITIES,
-    NUMBERS,
+    words.FAMILY,
+    assignments.FAMILY,
+    bases.FAMILY,
+    quantities.FAMILY,
+    numbers.FAMILY,
 )
 """In the order in which they are asked."""
 

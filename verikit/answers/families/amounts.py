@@ -10,7 +10,7 @@ from typing import NamedTuple
 from verikit.answers.families.measures import Measure, conversions, is_currency, measures
 from verikit.answers.families.numerals import multiple_of_pi, number_at
 from verikit.answers.families.plain import led
-from verikit.answers.families.words import in_words
+from verikit.answers.families.spelled import in_words
 from verikit.answers.tree import Node, num
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, plain, stated
-from verikit.answers.families.words import in_words
+from verikit.answers.families.spelled import in_words
 from verikit.answers.policy import Match, different, equal
 
 _NAMES = {"bin": 2, "binary": 2, "oct": 8, "octal": 8, "dec": 10, "decimal": 10, "hex": 16, "hexadecimal": 16}
@@ -70,7 +70,7 @@ def _gold(text: str) -> Based | None:
 
 
 def _match(gold: Based, text: str, context: Context) -> Match | None:
-    for part in stated(flat(plain(text))):
+    for part in stated(flat(plain(text)), context.policy.assignment):
         answer = read_based(part)
         if answer is not None:
             return equal("same number") if answer.value == gold.value else different("another number in a base")
@@ -81,4 +81,4 @@ def _match(gold: Based, text: str, context: Context) -> Match | None:
     return None
 
 
-BASES = Family("base", _gold, _match)
+FAMILY = Family("base", _gold, _match)

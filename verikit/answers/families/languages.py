@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ def _table(below: dict[str, int], hundreds: dict[str, int], joiner: str = "") ->
     return found
 
 
-def _regular(units: list[str], teens: list[str], tens: list[str], joiner: str = "") -> dict[str, int]:
+def _regular(units: Sequence[str], teens: Sequence[str], tens: Sequence[str], joiner: str = "") -> dict[str, int]:
     """Zero to 99 where tens come before units: `units` from zero, `teens` from ten, `tens` from twenty."""
     below = {word: value for value, word in enumerate(units)} | {word: 10 + i for i, word in enumerate(teens)}
     for i, ten in enumerate(tens):

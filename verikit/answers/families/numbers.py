@@ -10,7 +10,7 @@ from verikit.answers.families.base import Context, Family
 from verikit.answers.families.bases import read_based
 from verikit.answers.families.numerals import number, number_at, roman, same_number
 from verikit.answers.families.plain import flat, plain, stated
-from verikit.answers.families.words import in_words, ordinal_in_words
+from verikit.answers.families.spelled import in_words, ordinal_in_words
 from verikit.answers.policy import Match, different, equal
 from verikit.answers.tree import Node, num
 
@@ -97,7 +97,7 @@ def _match(gold: Numeric, text: str, context: Context) -> Match | None:
         other = number(text)
         assert other is not None
         return equal("same number") if same_number(gold.value, other, context.policy) else None
-    for part in stated(flat(plain(text))):
+    for part in stated(flat(plain(text)), context.policy.assignment):
         if (match := _compare(gold, part, context)) is not None:
             return match
     return context.same(gold.text, text) if gold.look == "words" or gold.foreign else None
@@ -144,4 +144,4 @@ def _short_thousands(part: str) -> Node | None:
     return num(Fraction(match[1]) * 1000) if match else None
 
 
-NUMBERS = Family("number", _gold, _match)
+FAMILY = Family("number", _gold, _match)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verikit.answers.families.words import in_words
+from verikit.answers.families.spelled import in_words
 from verikit.answers.policy import Match, Policy
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.tree import Node, num

@@ -143,16 +143,17 @@ _NOT_LEADS = frozenset(
 MAX_LED = 200
 
 
-def stated(text: str) -> Iterator[str]:
+def stated(text: str, assigned: bool = True) -> Iterator[str]:
     """The parts of a plain text that may be its answer: the whole, then what follows a label or its one copula.
 
-    A sentence that denies, hedges or compares states nothing but itself.
+    `assigned` tells whether an equals sign makes a label of what is before it. A sentence that denies, hedges or
+    compares states nothing but itself.
     """
     text = _ABOUT.sub("", text)
     yield text
     if label := _LABEL.match(text):
         rest = text[label.end() :]
-        if "=" not in rest:
+        if "=" not in rest and (assigned or ":" in label[0]):
             yield _ABOUT.sub("", rest)
     elif (" " in text or "是" in text or "为" in text) and not _HEDGE.search(text):
         copulas = list(_COPULA.finditer(text))
@@ -160,10 +161,10 @@ def stated(text: str) -> Iterator[str]:
             yield _ABOUT.sub("", text[copulas[0].end() :])
 
 
-def led(text: str) -> Iterator[str]:
+def led(text: str, assigned: bool = True) -> Iterator[str]:
     """`stated`, then what begins with the first number of a sentence, shorter and shorter at its end."""
     last = text
-    for last in stated(text):
+    for last in stated(text, assigned):
         yield last
     if len(last) > MAX_LED or _HEDGE.search(last):
         return

@@ -44,7 +44,7 @@ def _match(gold: Quantity, text: str, context: Context) -> Match | None:
             return _compare_change(gold, change, context)
         if shown[way.end() :].lstrip()[:1] in ("+", "-"):
             return different("a change with a sign of its own")
-    for index, part in enumerate(led(shown)):
+    for index, part in enumerate(led(shown, context.policy.assignment)):
         answer = read_quantity(part)
         if answer is not None:
             match = _compare(gold, answer, context.policy)
@@ -127,4 +127,4 @@ def _is_power_of_ten(value: Fraction) -> bool:
     return (top == 1 and str(bottom).strip("0") == "1") or (bottom == 1 and str(top).strip("0") == "1")
 
 
-QUANTITIES = Family("quantity", _gold, _match)
+FAMILY = Family("quantity", _gold, _match)

@@ -1,206 +1,138 @@
-"""Numbers in words: English, German, French, Spanish, Italian, Portuguese and Chinese.
+"""Words that are answers of mathematics: true, no solution, does not exist, diverges, even, increasing.
 
-A number is a chain of entries of `languages`' tables and scales, so reading one is a handful of look-ups.
+A text is read as a phrase of a closed vocabulary, with a subject before it or not: "The series diverges.", "an even
+function", "Yes, it is.". What denies the phrase, limits it or goes on to something else is not read.
 """
 
 from __future__ import annotations
 
 import re
-from fractions import Fraction
-from functools import lru_cache
 
-from verikit.answers.families.languages import Language, english, languages, ordinals, squeezed
+from verikit.answers.families.base import Context, Family
+from verikit.answers.policy import Match, different, equal
+from verikit.answers.text import words
 
-MAX_CHARS = 120
+MAX_CHARS = 300
+MAX_SUBJECT = 10
+"""Words before the phrase."""
 
-
-_MINUS = ("minus", "negative", "moins", "menos", "meno")
-_COLLISIONS = frozenset(
-    ("once", "cent", "sept", "mil", "due", "dos", "sei", "un", "une", "a", "an", "ein", "um", "uma")
+_VERBS = {
+    "does not exist": "dne;does not exist;do not exist;doesnt exist;dont exist;nonexistent;non existent",
+    "exists": "exists;exist",
+    "undefined": "undefined;not defined;is not defined;isnt defined",
+    "diverges": "diverges;diverge;divergent;does not converge;doesnt converge;not convergent;is not convergent",
+    "converges": "converges;converge;convergent;does not diverge;doesnt diverge;not divergent",
+    "no solution": "no solution;no solutions;no real solution;no real solutions;no real roots;solution set is empty;"
+    "emptyset;varnothing;empty set;empty;none;no such solution;null set",
+    "infinitely many": "infinitely many;infinitely many solutions;infinite solutions;infinite number of solutions;"
+    "infinitely many solution;infinite many solutions;infinite number",
+}
+"""What each phrase says, for phrases that are whole predicates."""
+_ADJECTIVES = {
+    "true": "true;correct", "false": "false;incorrect;not true;not correct", "even": "even", "odd": "odd",
+    "neither": "neither;neither even nor odd;neither odd nor even", "increasing": "increasing",
+    "decreasing": "decreasing", "constant": "constant", "positive": "positive", "negative": "negative",
+    "rational": "rational", "irrational": "irrational", "concave up": "concave up;concave upward;concave upwards",
+    "concave down": "concave down;concave downward;concave downwards", "prime": "prime", "composite": "composite",
+    "linearly independent": "linearly independent", "linearly dependent": "linearly dependent",
+    "consistent": "consistent", "inconsistent": "inconsistent", "dependent": "dependent", "independent": "independent",
+    "continuous": "continuous", "discontinuous": "discontinuous;not continuous", "acute": "acute", "obtuse": "obtuse",
+    "isosceles": "isosceles", "equilateral": "equilateral", "scalene": "scalene", "parallel": "parallel",
+    "perpendicular": "perpendicular;orthogonal", "skew": "skew", "convex": "convex", "concave": "concave",
+    "injective": "injective;one to one", "surjective": "surjective;onto", "bijective": "bijective",
+}  # fmt: skip
+"""The same for those that follow is or are."""
+_SAID = {
+    tuple(phrase.split()): (says, adjective)
+    for table, adjective in ((_VERBS, False), (_ADJECTIVES, True))
+    for says, phrases in table.items()
+    for phrase in phrases.split(";")
+}
+_LONGEST = max(map(len, _SAID))
+_COPULAS = frozenset(("is", "are", "was", "be"))
+_NOUNS = frozenset(
+    "function functions number numbers series sequence integral limit set triangle angle system lines line vectors "
+    "statement claim answer expression".split()
 )
-"""Number words that are more often something else when they stand alone."""
+_ADVERBS = frozenset("therefore thus hence indeed clearly always strictly monotonically so actually".split())
+_DENIALS = frozenset(
+    "not no never neither nor none cannot isnt arent doesnt dont wasnt cant or but if unless when except maybe perhaps "
+    "might may could possibly unlikely hardly almost nearly then while some sometimes doubt suppose assume wrong "
+    "mistaken rather instead than only every once whether yes".split()
+) | {word for phrase in _SAID for word in phrase if word not in _COPULAS | _NOUNS and word not in ("of", "to", "one")}
+_AFTER = frozenset(("to", "for", "in", "exists", "exist"))
+_LIKELY = re.compile(
+    r"true|false|correct|\byes\b|\bno\b|none|exist|defined|diverg|converg|infinite|empty|varnothing|∅|dne|even\b|\bodd\b"
+    r"|neither|creasing|constant|itive|ative|rational|concave|convex|prime|composite|depend|consistent|continuous|acute"
+    r"|obtuse|isosceles|equilateral|scalene|parallel|perpendicular|orthogonal|skew|jective|one-to-one|onto|\\\{\s*\\\}",
+    re.IGNORECASE,
+)
+_SIGN = re.compile(r"[\s$({]*(?:[-−+~!¬]|\\(?:neg|lnot)\b)")
+_BRACES = re.compile(r"\\\{\s*\\\}")
+_YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*[,.;:!—-]|\s+because\b)")
+_ECHO = re.compile(
+    r"\W*(?:it|they|this|that|there|he|she|we|you|one)\s+(?:is|are|does|do|can|will|was|has|have)(?:\s*not|n['’]t)?\W*"
+)
+_TRUTH = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 
 
-@lru_cache(maxsize=1)
-def _edges() -> tuple[frozenset[str], frozenset[str]]:
-    """The three letters number words begin with and the two they end with: most prose has others."""
-    words = [word for language in languages() for words in language[0::3] for word in words if len(word) > 2]
-    words += [scale for language in languages() for scale, _ in language.scales]
-    words += [word for language in languages() for word in language.percent]
-    words += [*_HALVES, *_MINUS]
-    singles = ("a" + word for word in words)
-    return frozenset(word[:3] for word in (*words, *singles)), frozenset(word[-2:] for word in words)
+def _phrase(parts: tuple[str, ...]) -> str:
+    """What a subject and a phrase of the vocabulary say; '' for anything else."""
+    if len(parts) == 1 and parts[0] in _TRUTH:
+        return _TRUTH[parts[0]]
+    end = len(parts)
+    while end > 1 and parts[end - 1] in _NOUNS and parts[end - 2 : end] not in _SAID:
+        end -= 1
+    for stop in _ends(parts, end):
+        for start in range(max(0, stop - _LONGEST), stop):
+            says, adjective = _SAID.get(parts[start:stop], ("", False))
+            if says and _subject(parts[:start], adjective):
+                return says
+    return ""
 
 
-@lru_cache(maxsize=1)
-def _english_ordinals() -> dict[str, int]:
-    return {word: value for word, value in ordinals(english().table).items() if value}
+def _ends(parts: tuple[str, ...], end: int) -> list[int]:
+    """Where the phrase may end: at the text's end, or before "to the equation", "in the reals"."""
+    after = [i for i in range(max(1, end - 5), end) if parts[i] in _AFTER]
+    plain = after and all(p.isalpha() and p not in _DENIALS for p in parts[after[0] + 1 : end])
+    return [end, after[0]] if plain else [end]
 
 
-def ordinal_in_words(text: str) -> int | None:
-    """The value of an English ordinal: eleventh, twenty-first, the hundredth."""
-    if not 5 <= len(text) <= 60:
+def _subject(parts: tuple[str, ...], adjective: bool) -> bool:
+    """Whether words are no more than what a phrase is said of."""
+    if len(parts) > MAX_SUBJECT or _DENIALS & set(parts):
+        return False
+    while parts and parts[-1] in _ADVERBS:
+        parts = parts[:-1]
+    return not adjective or not parts or parts[-1] in _COPULAS
+
+
+def meaning(text: str) -> str:
+    """What a gold says, '' if it is no text of this kind."""
+    if len(text) > MAX_CHARS or not _LIKELY.search(text) or _SIGN.match(text):
+        return ""
+    lead = _YES_NO.match(text.lower())
+    if lead and _ECHO.fullmatch(text.lower(), lead.end()):
+        denied = re.search(r"not|n['’]t", text[lead.end() :]) is not None
+        return _TRUTH[lead[1]] if denied == (_TRUTH[lead[1]] == "false") else ""
+    return _phrase(words(_BRACES.sub("emptyset", text.replace("∅", "emptyset").replace("-", " "))))
+
+
+def _answer(text: str) -> str:
+    """What an answer says: as a gold, or with reasons after yes, no, true or false."""
+    if says := meaning(text):
+        return says
+    lead = _YES_NO.match(text.lower()) if len(text) <= MAX_CHARS else None
+    if lead is None or {"true", "false", "yes", "correct", "incorrect"} & set(words(text[lead.end() :])):
+        return ""
+    return _TRUTH[lead[1]]
+
+
+def _match(gold: str, text: str, context: Context) -> Match | None:
+    says = _answer(text)
+    if not says:
         return None
-    return _english_ordinals().get(squeezed(text.lower().removeprefix("the ")))
+    return equal(f"both say {gold}") if says == gold else different(f"says {says}, not {gold}")
 
 
-def in_words(text: str) -> tuple[Fraction, bool] | None:
-    """The number a text spells in words, and whether it is a percentage; None if it is anything else."""
-    if not 1 <= len(text) <= MAX_CHARS:
-        return None
-    if "\u4e00" <= text[-1] <= "\u9fff" or text[0] == "〇":
-        return _chinese(text.replace(" ", ""))
-    word = squeezed(text)
-    starts, ends = _edges()
-    if word[:3] not in starts or word[-2:] not in ends or word in _COLLISIONS or not word.isalpha():
-        return None
-    sign = 1
-    for minus in _MINUS:
-        if word.startswith(minus):
-            sign, word = -1, word[len(minus) :]
-    for language in languages():
-        percent = next((p for p in language.percent if word.endswith(p)), "")
-        value = _number(word.removesuffix(percent), language)
-        if value is not None:
-            return sign * value, bool(percent)
-    return None
-
-
-def _number(word: str, language: Language) -> Fraction | None:
-    """A whole number, a decimal ("one point two five"), a fraction or a mixed number."""
-    whole = _whole(word, language)
-    if whole is not None:
-        return Fraction(whole)
-    if "point" in word:
-        head, _, tail = word.partition("point")
-        for name, scale in (*language.scales, ("", 1)):
-            if name and not tail.endswith(name):
-                continue
-            digits, before = _digits(tail.removesuffix(name)), _whole(head, language) if head else 0
-            if digits is None or before is None:
-                return None
-            return (before + Fraction(int(digits), 10 ** len(digits))) * scale
-    return _fraction(word, language)
-
-
-def _digits(word: str) -> str | None:
-    """The digits spelled one by one."""
-    found = ""
-    names = {name: value for name, value in english().table.items() if value < 10}
-    while word and len(found) < 20:
-        name = next((n for n in names if word.startswith(n)), None)
-        if name is None:
-            return None
-        found, word = found + str(names[name]), word[len(name) :]
-    return found or None
-
-
-def _whole(word: str, language: Language) -> int | None:
-    total, seen = 0, False
-    for name, scale in language.scales:
-        head, found, rest = word.partition(name)
-        if not found:
-            continue
-        count = language.table.get(head.removeprefix(language.joiner) if seen else head)
-        if count is None:
-            count = 1 if head in ("", "a", "un", "ein", "eine", "um", language.joiner if seen else "") else None
-        if not count:
-            return None
-        total, seen, word = total + count * scale, True, rest
-    if not word:
-        return total if seen else None
-    small = language.table.get(word)
-    if small is None and seen:
-        small = language.table.get(word.removeprefix(language.joiner))
-    return None if small is None or (seen and not small) else total + small
-
-
-_HALVES = {"half": Fraction(1, 2), "ahalf": Fraction(1, 2), "einhalb": Fraction(1, 2), "halfdozen": Fraction(6),
-           "halfadozen": Fraction(6), "dozen": Fraction(12), "adozen": Fraction(12), "lamoitie": Fraction(1, 2),
-           "lamitad": Fraction(1, 2), "diehalfte": Fraction(1, 2), "aquarter": Fraction(1, 4)}  # fmt: skip
-
-
-def _fraction(word: str, language: Language) -> Fraction | None:
-    if word in _HALVES:
-        return _HALVES[word]
-    if word.endswith("dozen") and (count := _whole(word[:-5], language)) is not None:
-        return Fraction(12 * count)
-    joined = language.joiner
-    for cut in range(len(word) - 2, 0, -1):
-        bottom = language.denominators.get(word[cut:])
-        if bottom is None:
-            continue
-        top = _top(word[:cut], language)
-        if top is not None:
-            return Fraction(top, bottom) if top > 0 else None
-        at = word.find(joined, 1, cut)
-        while at > 0:
-            whole, top = _whole(word[:at], language), _top(word[at + len(joined) : cut], language)
-            if whole is not None and top is not None and 0 < top < bottom:
-                return whole + Fraction(top, bottom)
-            at = word.find(joined, at + 1, cut)
-    return None
-
-
-def _top(word: str, language: Language) -> int | None:
-    return 1 if word in ("a", "an", "ein", "eine", "un", "une", "um") else _whole(word, language)
-
-
-_HAN_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
-_HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
-_HAN_LARGE = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
-_HAN = re.compile(r"[零一二三四五六七八九〇两兩十百千万萬亿億点點分之半负負]+")
-
-
-def _chinese(text: str) -> tuple[Fraction, bool] | None:
-    if not _HAN.fullmatch(text):
-        return None
-    sign = -1 if text[0] in "负負" else 1
-    text = text.lstrip("负負")
-    if text.startswith("百分之"):
-        value = _han_decimal(text[3:])
-        return None if value is None else (Fraction(sign * value), True)
-    if "分之" in text:
-        bottom, _, top = text.partition("分之")
-        whole, parts = _han_whole(top), _han_whole(bottom)
-        return None if whole is None or not parts else (sign * Fraction(whole, parts), False)
-    if text in ("半", "一半"):
-        return Fraction(sign, 2), False
-    value = _han_decimal(text)
-    return None if value is None else (Fraction(sign * value), False)
-
-
-def _han_decimal(text: str) -> Fraction | None:
-    head, _, tail = text.replace("點", "点").partition("点")
-    whole = _han_whole(head)
-    if whole is None or any(c not in _HAN_DIGITS for c in tail) or ("点" in text and not tail):
-        return None
-    digits = "".join(str(_HAN_DIGITS[c]) for c in tail)
-    return Fraction(whole) + (Fraction(int(digits), 10 ** len(digits)) if digits else 0)
-
-
-def _han_whole(text: str) -> int | None:
-    """Digits and scales from the largest down; 二〇二一 is read digit by digit."""
-    if not text or any(c not in _HAN_DIGITS and c not in _HAN_SCALES and c not in _HAN_LARGE for c in text):
-        return None
-    if all(c in _HAN_DIGITS for c in text):
-        return int("".join(str(_HAN_DIGITS[c]) for c in text))
-    for large in ("亿億", "万萬"):
-        at = next((i for i, c in enumerate(text) if c in large), -1)
-        if at >= 0:
-            head, tail = _han_whole(text[:at]), text[at + 1 :].lstrip("零〇")
-            rest = _han_whole(tail) if tail else 0
-            scale = _HAN_LARGE[large[0]]
-            return None if not head or rest is None or rest >= scale else head * scale + rest
-    total, digit, scale = 0, None, 10_000
-    for char in text:
-        if char in _HAN_DIGITS:
-            if digit:
-                return None
-            digit = _HAN_DIGITS[char]
-        elif _HAN_SCALES[char] >= scale or digit == 0:
-            return None
-        else:
-            scale = _HAN_SCALES[char]
-            total, digit = total + (1 if digit is None else digit) * scale, None
-    return total + (digit or 0)
+FAMILY = Family("words", lambda text: meaning(text) or None, _match)
