@@ -14,7 +14,7 @@ from typing import Any, Literal
 from verikit.errors import UsageError
 from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 from verikit.verifiers import code_tests
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
@@ -22,7 +22,7 @@ from verikit.verifiers.fences import last
 
 
 @dataclass(frozen=True)
-class Code(Verifier):
+class Code(TextVerifier):
     """1.0 if the program in the completion passes its tests, which the row's meta holds.
 
     `meta.tests` is a list of asserts, of `{"call": "f(2)", "expected": "4"}`, `{"fn", "args", "expected"}` or
@@ -47,6 +47,7 @@ class Code(Verifier):
     name = "code"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.children == "row" and self.reward == "fraction":
             raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
 

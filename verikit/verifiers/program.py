@@ -16,7 +16,7 @@ from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_
 from verikit.sandbox.guest import source
 from verikit.text import tagged
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.proposal import Invalid, OurFault, Preset, validate
 
@@ -25,7 +25,7 @@ _REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abductio
 
 
 @dataclass(frozen=True)
-class Program(Verifier):
+class Program(TextVerifier):
     """1.0 if the completion solves the task on a program that the row's meta holds.
 
     `deduction` (meta: program, input, output): the completion's ```output block equals the output.
