@@ -17,6 +17,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from verikit.errors import ConfigError
+from verikit.folders import check_code
 from verikit.settings import checked
 from verikit.trainers.recipe import Recipe
 
@@ -285,6 +286,8 @@ def find_recipe(name: str) -> type[Recipe]:
             f"no recipe is called {name!r}" + (f" (did you mean {near[0]!r}?)" if near else ""),
             hint=f"there are {', '.join(sorted(found))}; or package.module:Class",
         )
+    if name not in found:
+        check_code(name)
     try:
         made = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:

@@ -62,7 +62,8 @@ def to_sympy(tree):
     if kind == "root":
         return to_sympy(args[1]) ** sympy.Rational(1, args[0])
     if kind == "fn":
-        return getattr(sympy, {"ln": "log", "arctan": "atan"}.get(args[0], args[0]))(to_sympy(args[1]))
+        name = {"ln": "log", "arctan": "atan"}.get(str(args[0]), str(args[0]))
+        return getattr(sympy, name)(to_sympy(args[1]))
     values = [to_sympy(a) for a in args]
     if kind == "add":
         return sympy.Add(*values)

@@ -19,6 +19,12 @@ def raises(sample: Sample) -> float:
     return right(sample)
 
 
+def late(sample: Sample) -> float:
+    if sample.completion == "bad":
+        time.sleep(3)
+    return right(sample)
+
+
 def nan(sample: Sample) -> float:
     return float("nan") if sample.completion == "bad" else right(sample)
 

@@ -103,6 +103,14 @@ def test_workers_that_hang_end_with_the_run(tmp_path, stop):
     until(lambda: not any(map(alive, pids(tmp_path))), "the workers' end")
 
 
+def test_a_row_so_slow_that_all_the_others_wait_for_it_holds_nobody_up_for_good(tmp_path):
+    write(tmp_path / "in.jsonl", [row(0, "bad"), *(row(i) for i in range(1, 2000))])
+    run = start(tmp_path, "in.jsonl", "-v", f"{HOSTILE}:late", "-o", "out", "--jobs", 2)
+    run.communicate(timeout=60)
+    assert run.returncode == 0
+    assert len(lines(tmp_path / "out/scores.jsonl")) == 1 + 2 * 1999
+
+
 def test_an_interrupt_while_workers_start_prints_no_tracebacks(tmp_path, file):
     run = start(tmp_path, "in.jsonl", "-v", "exact", "-o", "out", "--jobs", 2)
     until(lambda: (tmp_path / "out/.progress").exists(), "the folder")

@@ -15,12 +15,12 @@ from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
 from verikit.answers.letters import split_letters
 from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num
+from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num, symbols
 from verikit.answers.units import COUNT, parse_unit
 
 _RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "=<": "<=", "le": "<=", "ge": ">=", "!=": "!=",
-    "ne": "!=", "approx": "=", "sim": "=", "simeq": "=", "cong": "=", "in": "in", "notin": "notin", "subset": "subset",
+    "ne": "!=", "approx": "≈", "sim": "=", "simeq": "=", "cong": "=", "in": "in", "notin": "notin", "subset": "subset",
     "subseteq": "subset",
 }  # fmt: skip
 _SET_OPERATORS = {"cup": "union", "cap": "inter", "setminus": "diff"}
@@ -63,15 +63,20 @@ class Parser(AtomParser):
     def items(self, *closers: str) -> tuple[list[Node], str]:
         """Read elements up to one of `closers` ('' is the end of the text)."""
         found: list[Node] = []
+        words: list[str] = []
         while True:
+            word = ""
             while self.token.kind == "sep" or (self.at(".") and self.ahead().text in closers):
-                self.take()
+                text = self.take().text
+                word = text if text in ("and", "or") else word
             if self.token.kind == "end":
                 if "" in closers:
-                    return found, ""
+                    return connected(found, words), ""
                 raise NotMath("a bracket does not close")
             if (self.token.kind == "op" or self.token.text in closers) and (closer := self.accept(*closers)):
-                return found, closer
+                return connected(found, words), closer
+            if found:
+                words.append(word)
             found.append(self._element())
             if not (self.token.kind in ("sep", "end") or self.at(*closers) or self.at(".")):
                 raise NotMath(f"not understood: {self.token.text[:40]!r}")
@@ -321,6 +326,32 @@ class Parser(AtomParser):
         else:
             exponent = self.power()
         return Node("pow", (base, Node("neg", (exponent,)) if negative else exponent))
+
+
+def connected(items: list[Node], words: list[str]) -> list[Node]:
+    """Join conditions by the words between them: first and, then or; commas join nothing."""
+    for connective, operator in (("and", "inter"), ("or", "union")):
+        if connective not in words:
+            continue
+        joined, left = items[:1], []
+        for word, item in zip(words, items[1:], strict=True):
+            if word == connective and _are_conditions(joined[-1], item, connective):
+                joined[-1] = Node(operator, (joined[-1], item))
+            else:
+                joined.append(item)
+                left.append(word)
+        items, words = joined, left
+    return items
+
+
+def _are_conditions(left: Node, right: Node, connective: str) -> bool:
+    """Whether two items restrict variables: the same one, or either of two."""
+    if not {left.op, right.op} <= {"rel", "inter", "union"}:
+        return False
+    equations = sum(node.op == "rel" and {"=", "≈"}.issuperset(node.args[0]) for node in (left, right))
+    if symbols(left) == symbols(right):
+        return equations < 2 and len(symbols(left)) == 1
+    return connective == "or" and not equations
 
 
 def _times(left: Node, right: Node) -> Node:
