@@ -14,6 +14,7 @@ from verikit.answers.compare import compare
 from verikit.answers.families import compare_meanings
 from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, Gold, read, read_gold
+from verikit.answers.percent import wrong_sense
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.statements import Found
 from verikit.answers.text import compare_texts
@@ -193,6 +194,11 @@ def _judge(
         return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, gold.tree, answer)
     if choices.several_letters(gold.text) and choices.several_letters(gold.text) == choices.several_letters(text):
         return Verdict("equal", "same option letters", "letters", text, form, gold.text)
+    if question and gold.tree is not None and (_PERCENT.search(text) or _PERCENT.search(gold.text)):
+        answer = read(text).tree
+        if answer is not None and wrong_sense(gold.tree, answer, question, policy):
+            rule = "a percentage or a share, and the question asks for the other"
+            return Verdict("different", rule, "", text, form, gold.text, gold.tree, answer)
     if gold.meanings:
         context = Context(
             question, policy, partial(_part, question=question, options=options, policy=policy, tail=tail)
@@ -230,6 +236,7 @@ def _part(gold: str, answer: str, question: str, options: Sequence[str], policy:
     return Match(verdict.outcome, verdict.rule, verdict.stage)
 
 
+_PERCENT = re.compile(r"%|per ?cent|pct")
 _UNMARKED = ("whole text", "last line", "last lines")
 _FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 
@@ -264,7 +271,8 @@ def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], 
     return match
 
 
-_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_DECIMAL_COMMA = re.compile(r"-?(?:0,\d+|\d+,(?!\d{3}$)\d*[1-9]\d*)")
+"""A comma may be a decimal one, but not before zeros alone (35,000 and -3,0) or where it groups digits (1,234)."""
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
 _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
 _PLAIN_UNIT = re.compile(
