@@ -12,7 +12,7 @@ import re
 
 from verikit.answers import choices
 from verikit.answers.evaluate import Opaque, Undefined
-from verikit.answers.gold import read_gold
+from verikit.answers.gold import NUMERAL, read_gold
 from verikit.answers.modular import PRIMES, ModularField
 from verikit.answers.tree import Node, TooBig, children
 from verikit.answers.verdict import other_readings
@@ -32,7 +32,10 @@ def fingerprint(text: str) -> int | None:
     if choices.letter_in(text) or choices.several_letters(text) or other_readings(text):
         return None
     gold = read_gold(text)
-    if gold.kind != "math" or gold.tree is None or gold.problem or gold.meanings or not _exact(gold.tree):
+    if gold.kind != "math" or gold.tree is None or gold.problem or not _exact(gold.tree):
+        return None
+    # A family tells a number in digits from words and numerals, which have no fingerprint themselves.
+    if gold.meanings and not NUMERAL.fullmatch(text):
         return None
     field = ModularField(PRIMES[0])
     try:
