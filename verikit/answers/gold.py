@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from verikit.answers import choices, extract
 from verikit.answers.clean import trimmed
 from verikit.answers.evaluate import ExactField, Opaque, Undefined
-from verikit.answers.families import Family, meanings
+from verikit.answers.families import meanings
+from verikit.answers.families.base import Family
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
 from verikit.answers.spellings import respelled

@@ -12,7 +12,8 @@ from verikit.answers import choices, extract
 from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
 from verikit.answers.extract import Found
-from verikit.answers.families import Context, compare_meanings
+from verikit.answers.families import compare_meanings
+from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, Gold, read, read_gold
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.text import compare_texts

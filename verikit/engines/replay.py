@@ -30,6 +30,9 @@ class Replay(Engine):
     def __init__(self, path: str | Path) -> None:
         """Read the file.
 
+        Args:
+            path: A file of records: `replay:FILE`.
+
         Raises:
             UsageError: it can't be read.
             SchemaError: a row is not a record.

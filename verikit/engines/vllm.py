@@ -35,6 +35,10 @@ class VLLM(Engine):
     def __init__(self, path: str, **options: Any) -> None:
         """Load a model; `options` are those of `vllm.LLM`.
 
+        Args:
+            path: A folder or a hub name: `vllm:PATH`.
+            options: Passed on.
+
         Raises:
             MissingExtra: vLLM is not installed.
             SpecError: there is no such model, or vLLM can't run it.

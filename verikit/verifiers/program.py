@@ -42,7 +42,9 @@ class Program(Verifier):
     numeric: bool = False
     """Compare as `==` does (1 == 1.0 == True) instead of type by type."""
     wall_s: float = 10.0
+    """Time for one run of a program, in seconds."""
     memory_mb: int = 512
+    """Memory of its process, in MiB."""
     name = "program"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:

@@ -32,7 +32,7 @@ class HF(StreamingEngine):
         """Load a model.
 
         Args:
-            path: A folder or a hub name.
+            path: A folder or a hub name: `hf:PATH`.
             dtype: `auto` (as saved), `float32`, `bfloat16`, …
             device: `cpu`, `cuda`, …; by default CUDA where there is one.
             rows: Most completions decoded at once.

@@ -100,6 +100,10 @@ class OpenAI(StreamingEngine):
     def from_spec(cls, spec: str, **options: Any) -> Self:
         """Make one from `URL#model`.
 
+        Args:
+            spec: Address and model: `openai:http://host:8000/v1#model`.
+            options: The class's.
+
         Raises:
             SpecError: there is no model in it, or no such option.
         """
