@@ -178,7 +178,7 @@ def _need_lm_eval() -> None:
 def compare(first: Path, second: Path, examples: int, as_json: bool) -> None:
     """Compare two runs on the same questions: paired differences, flips both ways, and the rows that changed.
 
-    Intervals are bootstrapped over questions; p-values are those of a sign-flip test, corrected for several tasks.
+    Intervals are over questions; p-values are those of a sign-flip test, corrected for several tasks.
 
     \b
     verikit compare runs/eval-base runs/eval-trained

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -94,6 +95,7 @@ def _ends(changes: Sequence[Change], most: int) -> list[Change]:
 def as_json(one: Difference) -> dict[str, Any]:
     """A difference for a file."""
     kept = {name: getattr(one, name) for name in one.__dataclass_fields__ if name != "changed"}
+    kept |= {name: None for name in ("low", "high") if math.isinf(kept[name])}
     return kept | {"value": one.value, "changed": [vars(change) for change in one.changed]}
 
 

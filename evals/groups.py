@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from lm_eval.tasks._yaml_loader import load_yaml
@@ -16,7 +15,6 @@ from verikit.evals.loading import task_file
 from verikit.stats import Estimate, mean_interval
 
 Results = Mapping[str, Mapping[str, Any]]
-_Z = 1.959963984540054
 
 
 def group_figures(
@@ -40,7 +38,7 @@ def group_figures(
             rows = [row for member in known if whole for row in rows_of(member)]
             metrics = [one["metric"] for one in hows]
             means = [_pooled(metric, rows) if whole else _mean(metric, known.values()) for metric in metrics]
-            if kept := {metric: asdict(mean) for metric, mean in zip(metrics, means, strict=True) if mean is not None}:
+            if kept := {metric: mean.as_row() for metric, mean in zip(metrics, means, strict=True) if mean is not None}:
                 found[name] = {"members": list(known), "whole": whole, "own": next(iter(kept)), "metrics": kept}
     return found
 
@@ -51,11 +49,17 @@ def _pooled(metric: str, rows: Sequence[Mapping[str, Any]]) -> Estimate | None:
 
 
 def _mean(metric: str, members: Iterable[Mapping[str, Any]]) -> Estimate | None:
-    """The plain mean of the members' figures, with the normal interval of independent parts."""
+    """The plain mean of the members' figures; each end lies as far off as the parts' ends do together.
+
+    That is the square root of their summed squared distances (Zou and Donner 2008), so no part counts as certain.
+    """
     parts = [one["metrics"][metric] for one in members if metric in one["metrics"]]
     if not parts:
         return None
     value = math.fsum(part["value"] for part in parts) / len(parts)
     stderr = math.sqrt(math.fsum(part["stderr"] ** 2 for part in parts)) / len(parts)
-    low, high = max(0.0, value - _Z * stderr), min(1.0, value + _Z * stderr)
-    return Estimate(value, low, high, stderr, sum(part["n"] for part in parts), f"normal, over {len(parts)} parts")
+    low, high = (
+        value + sign * math.hypot(*(part[end] - part["value"] for part in parts)) / len(parts)
+        for sign, end in ((-1, "low"), (1, "high"))
+    )
+    return Estimate(value, low, high, stderr, sum(part["n"] for part in parts), f"beta, over {len(parts)} parts")

@@ -1,13 +1,14 @@
 """Is one run really better than another on the same questions?
 
-Rows are paired by document, and documents that ask the same question form a cluster, which is drawn as a whole: the
-interval of the mean difference is a percentile bootstrap over clusters, the p-value that of a sign-flip test of the
-clusters' sums (all signs up to 12 clusters that differ, else seeded draws). Where several differences are looked at
-together, Holm's correction keeps the chance of any false one.
+Rows are paired by document, and documents that ask the same question form a cluster, the independent unit: the interval
+of the mean difference is the beta interval over clusters (where values leave [0, 1]: a percentile bootstrap), the
+p-value that of a sign-flip test of the clusters' sums (all signs up to 12 clusters that differ, else seeded draws).
+Where several differences are looked at together, Holm's correction keeps the chance of any false one.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from verikit.evals.samples import value_of
+from verikit.stats import beta_interval
 from verikit.types import PASS_MARK
 
 RESAMPLES = 2000
@@ -77,7 +79,8 @@ def compare_rows(task: str, metric: str, first: Sequence[Row], second: Sequence[
     old = np.array([before[key] for key in shared])
     new = np.array([after[key] for key in shared])
     sums, counts = _clusters([questions[key] for key in shared], new - old)
-    low, high = _bootstrap(sums, counts)
+    within = min(old.min(), new.min()) >= 0 and max(old.max(), new.max()) <= 1
+    low, high = _beta(sums, counts) if within else _bootstrap(sums, counts)
     changes = [Change(key, questions[key], before[key], after[key]) for key in shared if before[key] != after[key]]
     return Difference(
         task,
@@ -122,8 +125,18 @@ def sign_flip(sums: Any, *, seed: int = 0) -> float:
     return (as_large + 1) / (FLIPS + 1)
 
 
+def _beta(sums: Any, counts: Any) -> tuple[float, float]:
+    """Beta interval of sum over count, each difference in [-1, 1], at Kish's effective number of clusters."""
+    rate, squares = sums.sum() / counts.sum(), (counts**2).sum()
+    variance = ((sums - rate * counts) ** 2).sum() / squares
+    low, high = beta_interval((1 + float(rate)) / 2, float(variance) / 4, float(counts.sum() ** 2 / squares))
+    return 2 * low - 1, 2 * high - 1
+
+
 def _bootstrap(sums: Any, counts: Any) -> tuple[float, float]:
-    """Percentile interval of sum over count, by resampled clusters."""
+    """Percentile interval of sum over count, by resampled clusters; the whole line where they are all the same."""
+    if np.ptp(sums / counts) <= _ROUNDING:
+        return -math.inf, math.inf
     rng, n = np.random.default_rng(0), len(sums)
     drawn = []
     for size in _chunks(RESAMPLES, n):

@@ -72,7 +72,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 def figures(metric: str, one: Mapping[str, Any]) -> tuple[str, str]:
     """An estimate's value and interval: in percent, or as they are for the metrics in `RAW`."""
     if metric in RAW:
-        return f"{one['value']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}"
+        return f"{one['value']:.2f}", "none" if one["low"] is None else f"{one['low']:.2f} to {one['high']:.2f}"
     return percent(one), interval(one)
 
 
@@ -83,4 +83,4 @@ def percent(one: Mapping[str, Any]) -> str:
 
 def interval(one: Mapping[str, Any]) -> str:
     """An estimate's interval in percent."""
-    return f"{100 * one['low']:.2f} to {100 * one['high']:.2f}"
+    return "none" if one["low"] is None else f"{100 * one['low']:.2f} to {100 * one['high']:.2f}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
+from verikit.folders import refuse_links
 
 CONFIG, RESULTS, REPORT = "config.json", "results.json", "report.md"
 
@@ -21,8 +22,9 @@ def read_results(run: Path) -> dict[str, Any]:
     """What a run's results.json holds.
 
     Raises:
-        UsageError: the folder is no finished run's.
+        UsageError: the folder is no finished run's, or holds a link that leads out of it.
     """
+    refuse_links(run)
     try:
         found: Mapping[str, Any] = json.loads((run / RESULTS).read_bytes())
         return {"model": str(found["model"]), "tasks": dict(found["tasks"]), "groups": dict(found["groups"])}

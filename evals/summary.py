@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from lm_eval.api.task import ConfigurableTask
@@ -52,7 +51,7 @@ def _graded(rows: Sequence[Row]) -> dict[str, Any]:
         "own": own,
         "repeats": repeats,
         "replies": len(every),
-        "metrics": {name: asdict(one) for name, one in metrics.items()},
+        "metrics": {name: one.as_row() for name, one in metrics.items()},
         "unscored": {
             called: n for name, called in scored.items() if (n := sum(grade[name]["value"] is None for grade in every))
         },
@@ -71,7 +70,7 @@ def _plain(rows: Sequence[Row]) -> dict[str, Any]:
         "own": names[0] if names else "",
         "repeats": 1,
         "replies": len(rows),
-        "metrics": {name: asdict(one) for name, one in _means(whole, names)},
+        "metrics": {name: one.as_row() for name, one in _means(whole, names)},
         "unscored": {"reply": len(rows) - len(whole)} if len(whole) < len(rows) else {},
         "unparsed": 0,
         "reasons": dict(reasons.most_common(MAX_REASONS)),
@@ -92,7 +91,7 @@ def _aggregated(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
         if isinstance(how, Aggregate):
             estimate = how.estimate([row[name] for row in rows if name in row])
             if estimate is not None:
-                found[name] = asdict(estimate)
+                found[name] = estimate.as_row()
     return found
 
 
@@ -104,4 +103,4 @@ def _categories(rows: Sequence[Row]) -> dict[str, Any]:
             by_category[row["doc"]["category"]].append(value)
     if len(by_category) < 2:
         return {}
-    return {name: asdict(mean_interval(values)) for name, values in sorted(by_category.items())}
+    return {name: mean_interval(values).as_row() for name, values in sorted(by_category.items())}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +125,7 @@ def _summary(
     )
     if attacked:
         rates = canary_win_rates(comparer(judge), attacked)
-        summary["canaries"] = {name: rate and asdict(rate) for name, rate in rates.items()}
+        summary["canaries"] = {name: rate and rate.as_row() for name, rate in rates.items()}
     with Folder(folder, ()) as held:
         held.write_json(SUMMARY, summary)
     return summary

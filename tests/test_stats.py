@@ -22,6 +22,7 @@ from verikit.stats import (
     Mean,
     Summary,
     best_at_k,
+    beta_interval,
     bootstrap,
     intervals,
     mean_at_k,
@@ -31,8 +32,8 @@ from verikit.stats import (
     vote_at_k,
     vote_weights,
     votes,
-    wilson,
 )
+from verikit.stats.beta import UNSEEN, beta_probability, beta_quantile
 from verikit.types import Score
 
 DATA = Path(os.environ.get("VERIKIT_DATA", Path(__file__).parents[2] / "shared" / "data")) / "bon"
@@ -290,21 +291,77 @@ def test_a_k_no_subset_has_is_refused(k):
 # Intervals
 
 
-@pytest.mark.parametrize(
-    ("successes", "n", "low", "high"),
-    # Brown, Cai and DasGupta's formula by hand; 0 of 10 and 81 of 263 are widely printed (0.2775; Newcombe 1998).
-    [
-        (0, 10, 0.0, 0.2775),
-        (10, 10, 0.7225, 1.0),
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (1, 29, 0.0061, 0.1718),
-    ],
-)
-def test_wilson_gives_the_published_intervals(successes, n, low, high):
-    interval = wilson(successes, n)
-    assert interval.low == pytest.approx(low, abs=5e-5)
-    assert interval.high == pytest.approx(high, abs=5e-5)
+def binomial_tail(n, least, rate):
+    """P(X >= least), X of the binomial distribution, exactly."""
+    rate = Fraction(rate)
+    return sum(math.comb(n, i) * rate**i * (1 - rate) ** (n - i) for i in range(least, n + 1))
+
+
+@given(st.integers(1, 40), st.data())
+@settings(max_examples=40)
+def test_the_beta_distribution_of_whole_numbers_is_the_binomial_tail(n, data):
+    successes, rate = data.draw(st.integers(1, n)), data.draw(st.floats(0.001, 0.999))
+    exact = float(binomial_tail(n, successes, rate))
+    assert beta_probability(rate, successes, n - successes + 1) == pytest.approx(exact, rel=1e-10, abs=1e-300)
+    found = beta_quantile(exact, successes, n - successes + 1)
+    assert beta_probability(found, successes, n - successes + 1) == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [2, 5, 10, 30, 100])
+def test_intervals_of_0_1_values_cover_any_rate_by_93_percent(n):
+    ends = [beta_interval(i / n, i / n * (1 - i / n), n) for i in range(n + 1)]
+    rates = [j / 400 for j in range(1, 200)] + [end + step for low, end in ends for step in (1e-9,) if end < 0.5]
+    for rate in rates:
+        covered = math.fsum(
+            math.comb(n, i) * rate**i * (1 - rate) ** (n - i)
+            for i, (low, high) in enumerate(ends)
+            if low <= rate <= high
+        )
+        assert covered >= 0.931, (rate, covered)
+
+
+def test_a_whole_unseen_prompt_gives_the_exact_interval(monkeypatch):
+    # Clopper and Pearson's: 0 of 10 up to 0.3085, 15 of 148 from 0.0578 to 0.1617 (Newcombe 1998).
+    monkeypatch.setattr("verikit.stats.beta.UNSEEN", 1.0)
+    assert beta_interval(0.0, 0.0, 10) == pytest.approx((0.0, 0.3085), abs=5e-5)
+    rate = 15 / 148
+    assert beta_interval(rate, rate * (1 - rate), 148) == pytest.approx((0.0578, 0.1617), abs=5e-5)
+
+
+def test_a_little_spread_does_not_pass_for_certainty():
+    zeros, nearly = mean_interval([0.0] * 30), mean_interval([0.0] * 29 + [0.01])
+    assert nearly.high == pytest.approx(zeros.high, rel=0.01)
+    assert nearly.low < 1e-4
+
+
+def test_tied_prompts_leave_room_for_what_was_not_seen():
+    tied = mean_interval([0.3] * 30)
+    assert tied.method == "beta"
+    assert tied.low < 0.3 - 0.3 * UNSEEN / (30 + UNSEEN)
+    assert tied.high > 0.3 + 0.7 * UNSEEN / (30 + UNSEEN)
+
+
+def test_of_equal_values_without_bounds_nothing_can_be_said():
+    constant = mean_interval([3.0] * 12)
+    assert (constant.value, constant.low, constant.high, constant.method) == (3.0, -math.inf, math.inf, "none")
+    row = constant.as_row()
+    assert (row["low"], row["high"], row["stderr"]) == (None, None, None)
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+def test_differences_that_all_tie_have_an_interval_on_both_sides():
+    tied = mean_interval([0.0] * 30, bounds=(-1.0, 1.0))
+    assert tied.low == pytest.approx(-tied.high)
+    assert 0.05 < tied.high < 0.15
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 0.99))
+@settings(max_examples=60)
+def test_the_interval_holds_the_mean_and_mirrors_with_the_values(values, level):
+    found, mirrored = mean_interval(values, level), mean_interval([1 - value for value in values], level)
+    assert 0 <= found.low <= found.value + 1e-12
+    assert found.value - 1e-12 <= found.high <= 1
+    assert (mirrored.low, mirrored.high) == pytest.approx((1 - found.high, 1 - found.low), abs=1e-6)
 
 
 @given(st.integers(1, 3000), st.sampled_from([0.0, 1.0]))
@@ -318,7 +375,7 @@ def test_an_interval_at_0_or_100_percent_has_a_width(n, value):
 
 def test_rounding_does_not_pass_for_spread():
     nearly = mean_interval([1.0, 1 - 2**-53, 1 - 2**-52] * 5)
-    assert (nearly.low, nearly.high) == (wilson(15, 15).low, 1.0)
+    assert (nearly.low, nearly.high) == (mean_interval([1.0] * 15).low, 1.0)
     constant = mean_interval([0.1 + 0.2, 0.3])
     assert constant.high - constant.low > 0.1
 
@@ -345,24 +402,12 @@ def test_mean_and_standard_error_are_the_usual_ones(values):
         assert interval.stderr == pytest.approx(statistics.stdev(values) / math.sqrt(len(values)), rel=1e-9)
 
 
-def test_0_1_values_get_wilsons_interval_of_their_count():
-    ours, plain_wilson = mean_interval([1.0] * 81 + [0.0] * 182), wilson(81, 263)
-    assert ours.method == "wilson"
-    assert (ours.low, ours.high) == pytest.approx((plain_wilson.low, plain_wilson.high), abs=1e-12)
-
-
-def test_less_spread_within_0_and_1_counts_as_more_prompts():
-    # Half the deviation is a quarter of the variance: 400 prompts' worth from 100.
-    ours, four_times = mean_interval([0.25, 0.75] * 50), wilson(200, 400)
-    assert (ours.low, ours.high) == pytest.approx((four_times.low, four_times.high), abs=1e-12)
-
-
 def test_the_three_intervals_meet_in_the_middle():
     rng = random.Random(1)
     values = [rng.betavariate(2, 3) for _ in range(intervals.MAX_BOOTSTRAP + 1)]
     booted = mean_interval(values[:-1], interval="bootstrap")
     normal, ours = mean_interval(values, interval="bootstrap"), mean_interval(values)
-    assert (booted.method, normal.method, ours.method) == ("bootstrap", "normal", "wilson")
+    assert (booted.method, normal.method, ours.method) == ("bootstrap", "normal", "beta")
     for other in (booted, normal):
         assert other.low == pytest.approx(ours.low, abs=0.1 * (ours.high - ours.low))
         assert other.high == pytest.approx(ours.high, abs=0.1 * (ours.high - ours.low))
@@ -385,7 +430,11 @@ def test_values_outside_0_and_1_are_bootstrapped():
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -1, 95, math.nan])
 def test_a_level_outside_0_and_1_is_refused(level):
-    for call in (lambda: wilson(1, 2, level), lambda: bootstrap([0.0, 1.0], level), lambda: Summary([1], level=level)):
+    for call in (
+        lambda: mean_interval([1.0], level),
+        lambda: bootstrap([0.0, 1.0], level),
+        lambda: Summary([1], level=level),
+    ):
         with pytest.raises(UsageError, match="confidence level"):
             call()
 
@@ -409,9 +458,9 @@ def test_a_value_no_mean_survives_is_refused(value):
     ("interval", "prompts", "shape", "least"),
     # Each prompt has its own difficulty, Beta(shape), and 4 candidates: the clustered case; the last is near 100 %.
     [
-        ("wilson", 30, (1, 2), 0.92),
-        ("wilson", 100, (1, 2), 0.925),
-        ("wilson", 100, (2, 0.05), 0.92),
+        ("beta", 30, (1, 2), 0.93),
+        ("beta", 100, (1, 2), 0.93),
+        ("beta", 100, (2, 0.05), 0.93),
         ("bootstrap", 30, (1, 2), 0.90),
         ("bootstrap", 100, (1, 2), 0.92),
     ],
@@ -424,6 +473,25 @@ def test_95_percent_intervals_over_prompts_cover_the_truth(interval, prompts, sh
         found = mean_interval([sum(rng.random() < p for _ in range(4)) / 4 for p in difficulties], interval=interval)
         covered += found.low <= shape[0] / sum(shape) <= found.high
     assert least <= covered / runs <= 0.985
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prompts", [30, 100])
+def test_intervals_cover_where_nearly_every_prompt_is_right(prompts):
+    # pass@4 of 8, accuracy 0.98: here the interval at the sample's own spread covers 72 % to 80 %.
+    rng, runs, covered = random.Random(prompts), 1_000, 0
+    level = 49 / 50
+
+    def prompt():
+        chance = rng.betavariate(level, 1 - level)
+        return pass_at_k(8, sum(rng.random() < chance for _ in range(8)), 4)
+
+    # E[(1 - p)^4] of the beta distribution: the chance that 4 of 4 fail.
+    truth = 1 - math.prod((1 - level + i) / (1 + i) for i in range(4))
+    for _ in range(runs):
+        found = mean_interval([prompt() for _ in range(prompts)])
+        covered += found.low <= truth <= found.high
+    assert covered / runs >= 0.93
 
 
 # Summary
@@ -479,7 +547,7 @@ def mixed_groups(count):
     ]
 
 
-@pytest.mark.parametrize("interval", ["wilson", "bootstrap"])
+@pytest.mark.parametrize("interval", ["beta", "bootstrap"])
 def test_a_summary_has_no_order(interval):
     groups = mixed_groups(30)
     forth, back = Summary([1, 3], interval=interval), Summary([3, 1], interval=interval)
@@ -516,7 +584,7 @@ def test_the_method_says_how_many_groups_were_not_exact(monkeypatch):
     summary = Summary([2])
     summary.add(right(1, 0, 0), clusters=[0, 1, 1])
     summary.add(right(1, 1, 1), clusters=[0, 1, 1])
-    assert summary.estimates()["maj@2"].method == "wilson, 1 groups by monte carlo"
+    assert summary.estimates()["maj@2"].method == "beta, 1 groups by monte carlo"
 
 
 def test_a_truth_beyond_averaging_is_refused_and_leaves_the_summary_as_it_was():

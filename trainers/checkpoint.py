@@ -27,6 +27,7 @@ from torch.distributed.checkpoint.state_dict_saver import save as dcp_save
 
 from verikit.errors import TrainerError
 from verikit.trainers.distributed import World
+from verikit.trainers.plain import PlainPlanner, PlainReader
 
 STATE = "state.json"
 
@@ -81,7 +82,11 @@ def save(
 
 
 def load(path: Path, module: Any, optimizer: torch.optim.Optimizer, world: World) -> None:
-    """Put a checkpoint's weights and optimizer into these."""
+    """Put a checkpoint's weights and optimizer into these.
+
+    Raises:
+        TrainerError: it is damaged, of another model, or holds more than tensors and plain values.
+    """
     tensors: dict[str, Any] = {"model": get_model_state_dict(module)}
     if read_state(path)["stepped"]:
         tensors["optimizer"] = get_optimizer_state_dict(module, optimizer)
@@ -92,7 +97,11 @@ def load(path: Path, module: Any, optimizer: torch.optim.Optimizer, world: World
 
 
 def load_weights(path: Path, module: Any) -> None:
-    """Put a checkpoint's weights into a whole policy, in one process."""
+    """Put a checkpoint's weights into a whole policy, in one process.
+
+    Raises:
+        TrainerError: as `load` does.
+    """
     tensors = {"model": get_model_state_dict(module)}
     _read(tensors, path, True)
     set_model_state_dict(module, tensors["model"])
@@ -101,7 +110,13 @@ def load_weights(path: Path, module: Any) -> None:
 def _read(tensors: dict[str, Any], path: Path, alone: bool) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "torch.distributed is disabled")
-        dcp_load(tensors, checkpoint_id=path, no_dist=alone)
+        try:
+            dcp_load(tensors, storage_reader=PlainReader(path), planner=PlainPlanner(), no_dist=alone)
+        except CheckpointException as error:
+            told = "; ".join(dict.fromkeys(" ".join(str(one).split())[:300] for one, _ in error.failures.values()))
+            raise TrainerError(
+                f"can't read the checkpoint {path}: {told}", hint="delete it, and go on from the one before"
+            ) from None
 
 
 def read_state(path: Path) -> dict[str, Any]:

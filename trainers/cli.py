@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 
 from verikit.engines.hf.load import import_transformers
 from verikit.errors import ConfigError
+from verikit.folders import code_only_from
 from verikit.terminal import Watch, printable
 from verikit.trainers.config import Config, changed, differences, load_config, read_config, shipped
 from verikit.trainers.run import METRICS, RunFolder, read_log, read_settings
@@ -45,17 +47,23 @@ def train(
     """  # noqa: D301 - click reads \b as "don't wrap"
     if (config is None) == (resume is None):
         raise click.UsageError(f"give a config or --resume; configs: {', '.join(shipped())}, or a FILE.toml")
-    settings = load_config(config, changes) if config is not None else _changed(resume or Path(), changes, quiet)
-    if dry_run:
-        click.echo(json.dumps(settings.model_dump(mode="json"), indent=2, ensure_ascii=False))
-        return 0
-    path = resume or out or Path("runs") / (settings.name or settings.recipe)
-    try:
-        _train(settings, path, resume is not None, quiet)
-    except KeyboardInterrupt:
-        click.echo(f"Interrupted: `verikit train --resume {path}` goes on from the last checkpoint", err=True)
-        return 1
+    with nullcontext() if resume is None else code_only_from(_values(changes)):
+        settings = load_config(config, changes) if config is not None else _changed(resume or Path(), changes, quiet)
+        if dry_run:
+            click.echo(json.dumps(settings.model_dump(mode="json"), indent=2, ensure_ascii=False))
+            return 0
+        path = resume or out or Path("runs") / (settings.name or settings.recipe)
+        try:
+            _train(settings, path, resume is not None, quiet)
+        except KeyboardInterrupt:
+            click.echo(f"Interrupted: `verikit train --resume {path}` goes on from the last checkpoint", err=True)
+            return 1
     return 0
+
+
+def _values(changes: Sequence[str]) -> Iterator[str]:
+    """What `--set KEY=VALUE` options set, without quotes."""
+    return (change.partition("=")[2].strip().strip("\"'") for change in changes)
 
 
 def _train(settings: Config, path: Path, resume: bool, quiet: bool) -> None:
@@ -109,10 +117,11 @@ def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Where it goes.")
 @click.option("--step", type=click.IntRange(0), help="Of the checkpoint; default the last.")
-def export(run: Path, out: Path, step: int | None) -> None:
+@click.option("--recipe", metavar="MODULE:CLASS", default="", help="The run's recipe, where that is your own code.")
+def export(run: Path, out: Path, step: int | None, recipe: str) -> None:
     """Write a trained run's model and tokenizer as a plain transformers folder, adapters merged into the weights."""
     import_transformers("training", "train")
     from verikit.trainers.export import export_run
 
-    settings = read_settings(run)
-    click.echo(f"{export_run(run, settings, out, step)} -> {out}", err=True)
+    with code_only_from([recipe]):
+        click.echo(f"{export_run(run, read_settings(run), out, step)} -> {out}", err=True)

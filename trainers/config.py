@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from verikit.errors import ConfigError, SpecError
+from verikit.folders import check_code
 from verikit.registry import find, registered
 from verikit.settings import checked
 from verikit.spec import import_object, names_object
@@ -276,6 +277,8 @@ def find_recipe(name: str) -> type[Recipe]:
     Raises:
         ConfigError: there is none, or it can't be imported.
     """
+    if names_object(name):
+        check_code(name)
     try:
         made = import_object(name) if names_object(name) else find("recipes", name)
     except SpecError as error:

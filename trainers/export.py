@@ -10,6 +10,7 @@ from typing import Any
 import transformers
 
 from verikit.errors import ConfigError
+from verikit.folders import refuse_links
 from verikit.trainers import checkpoint
 from verikit.trainers.config import Config, find_recipe
 from verikit.trainers.policy import Policy
@@ -22,6 +23,7 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
 
     Raises:
         ConfigError: there is no such checkpoint, or the folder can't be written or holds something else.
+        UsageError: a folder holds a link that leads out of it.
     """
     found = checkpoint.checkpoints(run / CHECKPOINTS)
     if step is not None:
@@ -33,12 +35,13 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
         raise ConfigError(f"{out} holds the model the run began with", hint="choose another folder with -o")
     try:
         out.mkdir(parents=True, exist_ok=True)
+        refuse_links(out)
     except OSError as error:
         raise ConfigError(f"can't write to {out}: {error.strerror}", hint="choose another folder with -o") from None
     if any(out.iterdir()) and not _is_model(out):
         raise ConfigError(f"{out} holds something that is no model", hint="choose another folder with -o")
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
-    model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL))
+    model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
     dtype = model.config.dtype or model.dtype
     policy = Policy(prepare_model(model, config))
     checkpoint.load_weights(found[-1], policy)

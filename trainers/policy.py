@@ -199,9 +199,11 @@ def _load(config: Config, model_class: str) -> tuple[Any, Any]:
         raise ConfigError(f"recipe {config.recipe} makes no model of its own", hint="set model.path")
     options = {"attn_implementation": config.model.attention} if config.model.attention else {}
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, trust_remote_code=False)
         loader = getattr(transformers, model_class)
-        model = loader.from_pretrained(path, dtype=config.model.dtype, attention_dropout=0.0, **options)
+        model = loader.from_pretrained(
+            path, dtype=config.model.dtype, attention_dropout=0.0, trust_remote_code=False, **options
+        )
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path {path!r}: {' '.join(str(error).split())[:300]}") from None
     return model, tokenizer

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import ConfigError, TrainerError
+from verikit.folders import refuse_links
 from verikit.trainers.config import Config
 
 CONFIG, ENVIRONMENT, MODEL, CHECKPOINTS = "config.json", "environment.json", "model", "checkpoints"
@@ -39,8 +40,10 @@ class RunFolder:
 
         Raises:
             ConfigError: it can't be written, or another process trains in it.
+            UsageError: it holds a link that leads out of it.
         """
         self.path, self.main = path, main
+        refuse_links(path)
         if not main:
             return
         try:
@@ -130,7 +133,9 @@ def read_settings(path: Path) -> Config:
 
     Raises:
         ConfigError: the folder holds none.
+        UsageError: it holds a link that leads out of it.
     """
+    refuse_links(path)
     try:
         return Config.model_validate_json((path / CONFIG).read_text("utf-8"))
     except (OSError, ValueError) as error:

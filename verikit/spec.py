@@ -29,6 +29,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from verikit.errors import SpecError
+from verikit.folders import check_code
 from verikit.registry import Kind, find, misfit
 from verikit.verifier import Scorer, Verifier, verifier
 
@@ -54,10 +55,21 @@ def load(spec: str | Verifier) -> Verifier:
     """
     if isinstance(spec, Verifier):
         return spec
+    _check(spec)
     loaded = _read(spec, "verifiers", {}, Path())
     if isinstance(loaded, Verifier):
         return loaded
     raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a verifier")
+
+
+def _check(spec: str) -> None:
+    """Refuse a spec that is, or may lead to, code that only a folder names.
+
+    Raises:
+        SpecError: it is one.
+    """
+    if isinstance(spec, str) and (_IN_FILE.fullmatch(spec.strip()) or _OBJECT.fullmatch(spec.strip())):
+        check_code(spec.strip())
 
 
 def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
@@ -253,6 +265,8 @@ def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None]
     """
     from verikit.select import Selector
 
+    if not isinstance(spec, Selector):
+        _check(spec)
     loaded = spec if isinstance(spec, Selector) else _read(spec, "selectors", {}, Path())
     if not isinstance(loaded, Selector):
         raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a selector", hint="`verikit list selectors`")

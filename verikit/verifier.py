@@ -57,6 +57,11 @@ class Verifier(ABC):
         return {}
 
     @property
+    def slowest_s(self) -> float:
+        """The most seconds that one sample can take, where that is bounded by an option; else 0. Not of its parts."""
+        return 0.0
+
+    @property
     def fingerprint(self) -> str:
         """16 hex digits that change when anything that decides the scores changes."""
         return hashlib.sha256(_ADDRESS.sub("", repr(self)).encode(errors="replace")).hexdigest()[:16]

@@ -1,4 +1,5 @@
 import json
+import math
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ pytest.importorskip("lm_eval")
 from tests.evals.scripted import MATH, write
 from verikit.cli import cli
 from verikit.errors import ConfigError, UsageError
-from verikit.evals.compare import compare_runs, verdict
+from verikit.evals.compare import as_json, compare_runs, verdict
 from verikit.evals.loading import Settings
 from verikit.evals.paired import compare_rows, holm, sign_flip
 from verikit.evals.run import run_tasks
@@ -84,6 +85,26 @@ def test_questions_asked_several_times_count_as_one_cluster():
     assert together.clusters == 2
     assert together.p == 0.5
     assert alone.p < 0.001
+
+
+def test_runs_that_agree_everywhere_may_still_differ_on_other_questions():
+    tied = compare_rows("t", "acc", rows([1.0] * 30), rows([1.0] * 30))
+    assert tied.low == pytest.approx(-tied.high)
+    assert 0.05 < tied.high < 0.15
+
+
+def test_of_equal_differences_without_bounds_nothing_is_known():
+    shifted = compare_rows("t", "score_of_10", rows([3.0] * 9), rows([4.0] * 9))
+    assert (shifted.low, shifted.high) == (-math.inf, math.inf)
+    assert (as_json(shifted)["low"], as_json(shifted)["high"]) == (None, None)
+
+
+def test_small_clusters_do_not_make_a_large_one_look_certain():
+    before, after = [0.0] * 60, [1.0] * 50 + [0.0] * 10
+    questions = ["big"] * 50 + [f"q{i}" for i in range(10)]
+    lopsided = compare_rows("t", "acc", rows(before, questions), rows(after, questions))
+    even = compare_rows("t", "acc", rows(before), rows(after))
+    assert lopsided.high - lopsided.low > 3 * (even.high - even.low)
 
 
 @settings(max_examples=50)

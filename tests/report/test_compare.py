@@ -44,7 +44,7 @@ def test_the_difference_is_paired_by_prompt_and_its_interval_is_over_prompts(two
     by_prompt = {}
     for one, other in zip(first, second, strict=True):
         by_prompt.setdefault(one["id"], []).append(other["value"] - one["value"])
-    expected = mean_interval(fmean(some) for some in by_prompt.values())
+    expected = mean_interval((fmean(some) for some in by_prompt.values()), bounds=(-1.0, 1.0))
     (row,) = table(shown(*two)["together"][0], "Difference from loose, paired by prompt")["rows"]
     assert (row[0], row[2]) == ("tight", 12)
     assert row[1]["value"] == pytest.approx(expected.value)

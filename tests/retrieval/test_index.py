@@ -58,7 +58,7 @@ def test_equal_scores_are_ordered_by_row():
 
 
 def test_exact_search_equals_faiss_and_numpy(built):
-    index = Dense(built)
+    index = Dense(built, Hashed())
     vectors, asked = np.array(index.vectors), Hashed().encode(QUERIES, "query")
     flat = faiss.IndexFlatIP(vectors.shape[1])
     flat.add(vectors)
@@ -74,7 +74,7 @@ def test_exact_search_equals_faiss_and_numpy(built):
 )
 def test_any_faiss_index_by_its_factory_string(corpus, tmp_path, factory, parameters):
     build_index([corpus], tmp_path / "index", bm25=False, settings=SETTINGS, factory=factory, parameters=parameters)
-    index = Dense(tmp_path / "index")
+    index = Dense(tmp_path / "index", Hashed())
     exact = np.array(Hashed().encode(QUERIES, "query") @ np.array(index.vectors).T).argsort(1)[:, ::-1][:, :10]
     found = [{hit.row for hit in hits} for hits in index.rank(QUERIES, 10)]
     shared = sum(len(set(map(int, rows)) & hits) for rows, hits in zip(exact, found, strict=True))
@@ -87,7 +87,7 @@ def test_parameters_of_searching_may_change_without_a_new_build(corpus, tmp_path
         encoder = Hashed()
         how = {"settings": SETTINGS, "factory": "IVF8,Flat", "parameters": parameters, "encoder": encoder}
         build_index([corpus], tmp_path / "index", bm25=False, **how)
-        found.append(Dense(tmp_path / "index").rank(QUERIES, 10))
+        found.append(Dense(tmp_path / "index", Hashed()).rank(QUERIES, 10))
     assert encoder.passages == 1
     assert found[0] == found[2] != found[1]
     with pytest.raises(ConfigError, match="nonsense"):
@@ -186,8 +186,8 @@ def test_reciprocal_rank_fusion_is_the_papers_sum():
 
 
 def test_the_hybrid_fuses_the_first_hundred_of_both(built):
-    bm25, dense = load_index(f"bm25:{built}"), load_index(f"dense:{built}")
-    hybrid = load_retriever(f"hybrid:{built}")
+    bm25, dense = load_index(f"bm25:{built}"), load_index(f"dense:{built}#{SETTINGS.path}")
+    hybrid = load_retriever(f"hybrid:{built}#{SETTINGS.path}")
     assert isinstance(hybrid, Hybrid)
     both = zip(bm25.rank(QUERIES, 100), dense.rank(QUERIES, 100), strict=True)
     assert hybrid.rank(QUERIES, 10) == [fuse(pair, 10) for pair in both]

@@ -28,17 +28,18 @@ def index(tmp_path):
     done = run("index", "build", corpus, "-o", tmp_path / "index", "--encoder", "tests.retrieval.worlds:Hashed")
     assert done.exception is None, done.output
     assert "50 passages; ask bm25:" in done.stderr
-    assert "hybrid:" in done.stderr
+    assert f"hybrid:{tmp_path / 'index'}#tests.retrieval.worlds:Hashed" in done.stderr
     return tmp_path / "index"
 
 
 @pytest.mark.parametrize("kind", ["bm25", "dense", "hybrid", "two-step:bm25"])
 def test_every_kind_is_asked_by_its_spec(index, kind):
-    done = run("index", "search", f"{kind}:{index}", "w1 w2", "w3 w4 w5", "-k", "2", "--json")
+    code = "" if "bm25" in kind else "#tests.retrieval.worlds:Hashed"
+    done = run("index", "search", f"{kind}:{index}{code}", "w1 w2", "w3 w4 w5", "-k", "2", "--json")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["query"] for row in rows] == ["w1 w2", "w3 w4 w5"]
     assert all(len(row["passages"]) == 2 and row["passages"][0]["title"].startswith("t") for row in rows)
-    shown = run("index", "search", f"{kind}:{index}", "w1").stdout
+    shown = run("index", "search", f"{kind}:{index}{code}", "w1").stdout
     assert shown.startswith("w1\n  1. t")
 
 

@@ -75,7 +75,26 @@ def test_symbolic_values_compare_in_a_child_of_their_own(box: LocalSandbox) -> N
     assert box.equivalent(square, Symbolic(f"Add(Pow({x}, Integer(2)), Mul(Integer(2), {x}), Integer(1))"))
     assert not box.equivalent(square, Symbolic(x))
     assert not box.equivalent(Symbolic("exit(0)"), Symbolic("exit(0)"))
-    assert not box.equivalent(Symbolic("Add('1+1', Integer(0))"), Symbolic("Integer(2)"))
+    for forged in (
+        "Add('1+1', Integer(0))",
+        "Poly(Integer(0), Symbol('x'), modulus=1)",
+        "Poly(Integer(0), Symbol('x'), modulus=2)",
+        "Float('2.0', precision=1)",
+        "Float('2.0')",
+        "Float('2.0', precision=53)",
+        "Add(Integer(2), Symbol('x', zero=True))",
+        "Add(Float('1e-200', precision=53), Integer(2))",
+        "Dummy('x')",
+        "Eq(Integer(2), Integer(2), evaluate=False)",
+        "nan",
+    ):
+        assert not box.equivalent(Symbolic(forged), Symbolic("Integer(2)")), forged
+        assert not box.equivalent(Symbolic("Integer(2)"), Symbolic(forged)), forged
+    sine = "Add(Pow(sin(Symbol('x')), Integer(2)), Pow(cos(Symbol('x')), Integer(2)))"
+    assert box.equivalent(Symbolic(sine), Symbolic("Integer(1)"))
+    assert box.equivalent(
+        Symbolic("MutableDenseMatrix([[Integer(1), pi]])"), Symbolic("ImmutableDenseMatrix([[Rational(2, 2), pi]])")
+    )
 
 
 @pytest.mark.parametrize(

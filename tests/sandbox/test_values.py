@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verikit.sandbox import records, values
+from verikit.sandbox.foreign import Opaque
 from verikit.sandbox.records import same
 from verikit.sandbox.types import RunResult
-from verikit.sandbox.values import MAX_BYTES, Opaque, dumps, loads
+from verikit.sandbox.values import MAX_BYTES, dumps, loads
 
 text = st.text(st.characters(exclude_categories=())) | st.sampled_from(["\ud83d\ude00", "😀", "\ud800", ""])
 scalars = (

@@ -156,6 +156,15 @@ def test_a_mean_outside_0_to_1_is_no_percentage(score, tmp_path):
     assert "mean of one candidate: 4.5 [" in outcome.out
 
 
+def test_a_constant_mean_outside_0_to_1_is_not_called_certain(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(i, rm=3.0) for i in range(12)])
+    outcome = score(file, "-v", "column('rm')", "-o", tmp_path / "run")
+    assert "mean of one candidate: 3 [no interval]" in outcome.out
+    assert "bounds nothing that was not seen" in outcome.out
+    summary = json.loads((tmp_path / "run/summary.json").read_text(), parse_constant=pytest.fail)
+    assert summary["metrics"]["mean"]["low"] is None
+
+
 def test_notes_about_the_file_are_told(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [{"prompt": "?", "completions": ["1"], "target": "1"}])
     assert "--map answer=target" in score(file).err

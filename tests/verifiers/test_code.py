@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,190 @@ def test_the_examples_score_as_their_kinds_say() -> None:
     ]
     assert len(rows) >= 5
     assert set(kinds) == {"right", "wrong", "cheating", "looping"}
+
+
+FORGED = {
+    "the number zero modulo one": (
+        "import os\ndef f(*a):\n"
+        "    poly = b\"Poly(Integer(0), Symbol('x'), modulus=1)\"\n"
+        '    os.write(3, b\'{"status":"ok","value":["list",[["sympy","%s"]]]}\\n\' % poly)\n'
+        "    os._exit(0)"
+    ),
+    "srepr replaced": (
+        "import sympy\nsympy.srepr = lambda v: \"Poly(Integer(0), Symbol('x'), modulus=%d)\"\n"
+        "def f(*a): return sympy.Symbol('y')"
+    ),
+    "modulus two": "import sympy\ndef f(*a): return sympy.Poly(0, sympy.Symbol('x'), modulus=2)",
+    "one bit": "import sympy\ndef f(*a): return sympy.Float(4, precision=1)",
+    "one digit": "import sympy\ndef f(*a): return [sympy.Float(4, 1)]",
+    "a symbol that is zero": "import sympy\ndef f(*a): return sympy.Symbol('x', zero=True)",
+    "not a number": "def f(*a): return float('nan')",
+    "infinity": "def f(*a): return float('inf')",
+    "infinity in a list": "def f(*a): return [-float('inf')]",
+    "infinity of numpy": "import numpy\ndef f(*a): return numpy.float64('inf')",
+    "infinity printed": "print('inf')\ndef f(*a): return 0",
+    "a number beyond floats": "def f(*a): return 10 ** 400",
+    "true of all symbols": "import sympy\ndef f(*a): return sympy.false",
+    "an empty array": "import numpy\ndef f(*a): return numpy.zeros(0)",
+}
+
+
+@pytest.mark.parametrize("cheat", FORGED)
+def test_no_value_stands_for_another(cheat: str) -> None:
+    tests: list[Any] = ["assert f(1) == 3", "assert f(1) == [5.5]", "assert f(1)", {"input": "", "output": "7"}]
+    for test in [*tests, {"call": "f(1)", "expected": "4"}, {"fn": "f", "args": [1], "expected": 5}]:
+        for verifier in (Code(wall_s=3), Code(wall_s=3, tolerance=1e-3)):
+            found = score(FORGED[cheat], verifier, tests=[test])
+            fits = test == "assert f(1)" and cheat in HONESTLY_TRUE
+            assert (found.value, found.status) == (float(fits), "ok"), (test, found)
+
+
+HONESTLY_TRUE = {
+    "one digit", "not a number", "infinity", "infinity in a list", "infinity of numpy", "a number beyond floats",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("from collections import Counter\ndef f(): return Counter('aab')", "{'a': 2, 'b': 1}"),
+        ("from collections import OrderedDict\ndef f(): return OrderedDict(b=1, a=2)", "{'a': 2, 'b': 1}"),
+        (
+            "from collections import defaultdict\ndef f():\n    d = defaultdict(int)\n    d[1] += 2\n    return d",
+            "{1: 2}",
+        ),
+        ("from collections import namedtuple\ndef f(): return [namedtuple('P', 'x y')(1, 2)]", "[(1, 2)]"),
+        ("import sympy\ndef f(): return sympy.false", "False"),
+        ("import sympy\ndef f(): return [sympy.true, sympy.Integer(-7)]", "[True, -7]"),
+        ("import sympy\ndef f(): return {sympy.Integer(1): sympy.Float(0.1)}", "{1: 0.1}"),
+        ("import sympy\ndef f(): return sympy.Rational(1, 2)", "0.5"),
+        ("import numpy\ndef f(): return {numpy.int64(1): (numpy.float64(.5), numpy.bool_(True))}", "{1: (.5, True)}"),
+        ("import numpy\ndef f(): return numpy.array([1, 2]).sum(keepdims=False)", "3"),
+        ("import numpy\ndef f(): return numpy.array(3)", "3"),
+    ],
+)
+def test_what_is_equal_in_python_is_equal_here(program: str, expected: str) -> None:
+    assert score(program, tests=[f"assert f() == {expected}"]).value == 1
+    assert score(program, tests=[f"for _ in range(1): assert f() == {expected}"]).value == 1
+    assert score(program, tests=[f"assert f() == [{expected}, 1]"]).value == 0
+    assert score(program, tests=[f"for _ in range(1): assert f() == [{expected}, 1]"]).value == 0
+
+
+def test_an_overridden_equality_stays_where_it_is() -> None:
+    liar = "class A(dict):\n    def __eq__(self, other): return True\ndef f(): return A()"
+    assert score(liar, tests=["assert f() == {1: 2}"]).value == 0
+    assert score(liar, tests=["assert f() == {}"]).value == 0
+
+
+def test_truth_is_that_of_the_value_not_of_what_carries_it() -> None:
+    for value in ("sympy.false", "numpy.array([0])", "sympy.Integer(0)", "numpy.bool_(False)"):
+        program = f"import numpy, sympy\ndef f(): return {value}"
+        assert score(program, tests=["assert f()"]).value == 0
+        assert score(program, tests=["assert not f()"]).value == 1
+
+
+def test_driven_tests_hand_numpy_values_on_as_numpy_has_them() -> None:
+    test = "import numpy\nfor n in (2, 3): assert f({'a': [numpy.arange(n)], n: numpy.int64(4)})['sum'] == 2 * n - 3"
+    program = "def f(d): return {'sum': d['a'][0].astype(float).sum()}"
+    assert score(program, tests=[test]).value == 1
+    assert score(program.replace("float", "bool"), tests=[test]).value == 0
+
+
+ENDED_EARLY = {
+    "zip and map": "for got, want in zip(map(f, [1, 2]), [1, 4]): assert got == want",
+    "a sentinel": "for got in iter(lambda: f(1), 99): assert got == 1",
+    "a sequence": "class S:\n    def __getitem__(self, i): return f(i)\nfor got in S(): assert got == 1",
+    "membership": "class S:\n    def __getitem__(self, i): return f(i)\nassert 5 not in S()",
+    "an iterator": "class S:\n    __iter__ = lambda self: self\n    __next__ = lambda self: f(1)\nassert all(S())",
+    "a default": "class S:\n    @property\n    def x(self): return f(1)\nassert getattr(S(), 'x', 1) == 1",
+    "a list": "assert list(map(f, [1])) in ([], [1])",
+    "and a quiet exit": "import sys\nfor got in map(f, [1]): assert got == 1\nsys.exit(0)",
+}
+
+
+@pytest.mark.parametrize("form", ENDED_EARLY)
+@pytest.mark.parametrize("error", ["StopIteration", "IndexError", "AttributeError", "TypeError", "UnicodeDecodeError"])
+def test_a_call_that_raised_is_not_taken_for_an_end(form: str, error: str) -> None:
+    made = "UnicodeDecodeError('utf-8', b'', 0, 1, '')" if error == "UnicodeDecodeError" else error
+    found = score(f"def f(x): raise {made}", tests=[ENDED_EARLY[form]])
+    assert (found.value, found.status) == (0, "ok"), found
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "try:\n    f(-1)\n    raise AssertionError\nexcept {}:\n    pass",
+        "import contextlib\nwith contextlib.suppress({}):\n    f(-1)\n    raise AssertionError",
+        "import unittest\nunittest.TestCase().assertRaises({}, f, -1)\nif f(1) != 1: raise AssertionError",
+        "import unittest\nwith unittest.TestCase().assertRaises({}):\n    f(-1)",
+        "class S:\n    def __getitem__(self, i):\n        try:\n            return f(-1)\n"
+        "        except {}:\n            return 7\n"
+        "assert S()[0] == 7",
+    ],
+)
+@pytest.mark.parametrize("error", ["IndexError", "ValueError"])
+def test_tests_may_expect_and_catch_what_a_call_raises(test: str, error: str) -> None:
+    program = f"def f(x):\n    if x < 0: raise {error}\n    return x"
+    assert score(program, tests=[test.format(error)]).value == 1
+    assert score("def f(x): return x", tests=[test.format(error)]).value == 0
+
+
+def test_whatever_its_value_does_to_our_comparison_is_the_programs_zero() -> None:
+    raw = """
+import os
+def f():
+    data = b'{"status":"ok","value":["list",[' + %s + b']]}\\n'
+    while data:
+        data = data[os.write(3, data):]
+    os._exit(0)
+"""
+    key = "b'\\xc3\\xa9' * 450_000"
+    hostile = [
+        f"b'[\"dict\",[[\"' + {key} + b'\",null]]]'",
+        f"b'[\"set\",[\"' + {key} + b'\"]]'",
+        "b'[\"set\",[' + b'[\"tuple\",[' * 50 + b']]' * 50 + b']]'",
+        "b'[\"int\",\"0x' + b'f' * 240_000 + b'\"]'",
+        'b\'["dict",[\' + b\',\'.join(b\'[["array","<i8",null,[["int","%x"]]],null]\' % ((2**61 - 1) * n) '
+        "for n in range(9000)) + b']]'",
+    ]
+    for value in hostile:
+        tests: list[Any] = [{"call": "f()", "expected": text} for text in ("{'a': 1}", "{'a'}", "1.5")]
+        for test in tests:
+            found = score(raw % value, tests=[test])
+            assert (found.value, found.status) == (0, "ok"), found
+
+
+def test_a_fault_of_our_comparison_is_the_programs_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*anything: object) -> bool:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("verikit.verifiers.code.holds", fails)
+    found = score(SQUARE, tests=ASSERTS)
+    assert (found.value, found.status) == (0, "ok")
+    assert "RecursionError" in found.reason
+
+
+def test_all_runs_of_a_row_share_a_budget() -> None:
+    slow = "import time\ndef f(x):\n    time.sleep(.2)\n    return x * x"
+    lifted = {"tests": [f"assert f({n}) == {n * n}" for n in range(20)]}
+    driven = {"tests": ["for n in range(20): assert f(n) == n * n"]}
+    patient = {"tests": ["for n in range(20):\n    try: assert f(n) == n * n\n    except RuntimeError: pass"]}
+    piped = {"tests": [{"input": "", "output": ""}] * 20}
+    for meta in (lifted, driven, patient, piped):
+        begun = time.monotonic()
+        found = score("import time; time.sleep(.2)" if meta is piped else slow, Code(wall_s=0.4, row_s=0.7), **meta)
+        assert time.monotonic() - begun < 4
+        assert (found.value, found.status) == (0, "ok")
+        assert "row together took 0.7 s" in found.reason
+    share = score(slow, Code(wall_s=0.4, row_s=0.7, reward="fraction"), **lifted)
+    assert share.status == "ok"
+    assert 0 < (share.value or 0) < 0.5
+    assert score(slow, Code(wall_s=2, row_s=3), tests=lifted["tests"][:3]).value == 1
+
+
+def test_the_budget_of_a_row_is_six_full_runs_unless_given() -> None:
+    slow = "import time\ndef f(x):\n    time.sleep(.08)\n    return x"
+    tests = [f"assert f({n}) == {n}" for n in range(20)]
+    assert "row together took 0.6 s" in score(slow, Code(wall_s=0.1), tests=tests).reason
+    with pytest.raises(UsageError, match="row_s"):
+        Code(row_s=0)

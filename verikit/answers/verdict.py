@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from verikit.answers import choices, extract
+from verikit.answers import choices, closing, extract
 from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
-from verikit.answers.extract import Found
 from verikit.answers.families import compare_meanings
 from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, Gold, read, read_gold
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
+from verikit.answers.statements import Found
 from verikit.answers.text import compare_texts
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 
@@ -230,7 +230,7 @@ def _part(gold: str, answer: str, question: str, options: Sequence[str], policy:
     return Match(verdict.outcome, verdict.rule, verdict.stage)
 
 
-_UNMARKED = ("whole text", "last line")
+_UNMARKED = ("whole text", "last line", "last lines")
 _FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 
 
@@ -240,7 +240,7 @@ def _readings(text: str, form: str) -> Iterator[str]:
     cut = _QUALIFIER.search(text)
     if cut and cut.start() > 0:
         yield text[: cut.start()].rstrip(" ,")
-    if form != "box" and (item := extract.last_item(text)) is not None:
+    if form != "box" and (item := closing.last_item(text)) is not None:
         yield item
 
 

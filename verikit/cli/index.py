@@ -34,7 +34,7 @@ def index() -> None:
 )
 @click.option("--words", type=click.IntRange(1), help="Cut texts into passages of N words. Text files: 100.")
 @click.option("--bm25/--no-bm25", default=True, show_default=True, help="Build the BM25 index.")
-@click.option("--encoder", metavar="MODEL", default="", help="Build a dense index too: a model of transformers.")
+@click.option("--encoder", metavar="MODEL", default="", help="Build a dense index too: a model, or module:name.")
 @click.option("--factory", metavar="TEXT", default="Flat", show_default=True, help="faiss index over the vectors.")
 @click.option("--parameters", metavar="TEXT", default="", help="How that is searched: nprobe=32, efSearch=128.")
 @click.option("--pooling", type=click.Choice(["auto", "cls", "mean"]), default="auto", help="auto: the model's own.")
@@ -83,7 +83,9 @@ def build(
         click.echo(f"Interrupted: the same command goes on in {out}", err=True)
         return 1
     kinds = [*(["bm25"] if bm25 else []), *(["dense"] if settings else [])]
-    specs = ", ".join(f"{kind}:{out}" for kind in [*kinds, *(["hybrid"] if len(kinds) == 2 else [])])
+    kinds += ["hybrid"] if len(kinds) == 2 else []
+    code = f"#{encoder}" if ":" in encoder else ""
+    specs = ", ".join(f"{kind}:{out}{code if kind != 'bm25' else ''}" for kind in kinds)
     click.echo(f"{count:,} passages; ask {specs}", err=True)
     return 0
 

@@ -54,7 +54,12 @@ def _kind(kind: Any) -> dict[str, dict[str, str]]:
     try:
         return {name: {"call": name, "help": line} for name, line in tables()[kind].load()().items()}
     except ImportError as error:
-        return {kind: {"call": f"({kind})", "help": f"needs {(error.name or kind).partition('.')[0]}: pip install 'verikit[eval]'"}}
+        return {
+            kind: {
+                "call": f"({kind})",
+                "help": f"needs {(error.name or kind).partition('.')[0]}: pip install 'verikit[eval]'",
+            }
+        }
 
 
 def _entry(kind: Kind, name: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from verikit.errors import UsageError, VerikitError, with_hint
+from verikit.folders import refuse_links
 from verikit.report import SAMPLES, Options
 from verikit.report import report as page
 from verikit.report.kinds import kind_of, read_json, runs_in
@@ -58,6 +59,7 @@ def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[st
     for path in paths:
         for run in runs_in(path):
             try:
+                refuse_links(run)
                 kind = kind_of(run)
                 if kind is not None and kind.name not in kinds:
                     raise UsageError(

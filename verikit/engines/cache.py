@@ -36,6 +36,7 @@ APPLICATION = 0x76726B31
 _TABLE = (
     "CREATE TABLE generations (key TEXT PRIMARY KEY, engine TEXT NOT NULL, used REAL NOT NULL, value BLOB NOT NULL)"
 )
+_INDEX = "CREATE INDEX by_use ON generations (used)"
 _log = logging.getLogger(__name__)
 
 
@@ -98,10 +99,14 @@ class Cache:
             if not ours():  # another process may have been first
                 connection.execute("DROP TABLE IF EXISTS generations")
                 connection.execute(_TABLE)
-                connection.execute("CREATE INDEX by_use ON generations (used)")
+                connection.execute(_INDEX)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.execute("COMMIT")
+        # The file may be a stranger's: views, triggers and generated columns would be code of theirs.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != {_TABLE, _INDEX, None}:
+            raise sqlite3.DatabaseError("it holds more than generations")
         connection.execute("PRAGMA synchronous = NORMAL")
 
     def get(self, connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Generation]:

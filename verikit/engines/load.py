@@ -11,6 +11,7 @@ from typing import Any
 from verikit.engines.cache import Cache, Cached
 from verikit.engines.types import Engine
 from verikit.errors import SpecError
+from verikit.folders import check_code
 from verikit.registry import find, misfit, registered
 from verikit.spec import import_object, names_object
 
@@ -26,6 +27,7 @@ def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Eng
     if is_engine(spec):
         engine = _make(kind, find("engines", kind), [rest], options)
     elif names_object(spec):
+        check_code(spec)
         made = import_object(spec)
         engine = made if isinstance(made, Engine) else _make(spec, made, [], options)
     else:

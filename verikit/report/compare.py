@@ -75,9 +75,9 @@ def _differences(runs: Sequence[Run]) -> Table:
     for run, means in zip(runs[1:], others, strict=True):
         shared = [means[id] - first[id] for id in means if id in first]
         if run.kind == PAIRED and len(shared) > 1:
-            found = mean_interval(shared)
             percent = all(-1 <= value <= 1 for value in shared)
-            rows.append((run.name, Figure("", found.value, found.low, found.high, percent), len(shared)))
+            found = mean_interval(shared, bounds=(-1.0, 1.0)).as_row()
+            rows.append((run.name, Figure("", found["value"], found["low"], found["high"], percent), len(shared)))
     note = "of a prompt's mean score, over the samples in this page; the interval is over prompts"
     return Table(f"Difference from {runs[0].name}, paired by prompt", ("", "mean difference", "prompts"), rows, note)
 

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from verikit.report.model import Chart, Figure, Number, Series
-from verikit.stats import wilson
+from verikit.stats import beta_interval
 from verikit.stats.intervals import Mean
 from verikit.types import PASS_MARK
 
@@ -25,15 +25,14 @@ OVER_K = {
 def estimate(label: str, row: Row, note: str = "") -> Figure:
     """A figure from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
     low, high = row["low"], row["high"]
-    return Figure(label, row["value"], low, high, percent=low >= 0 and high <= 1, note=note)
+    return Figure(label, row["value"], low, high, percent=low is not None and low >= 0 and high <= 1, note=note)
 
 
 def share(label: str, value: float | None, n: int, note: str = "") -> Figure:
-    """A figure from a share of n things, with Wilson's interval."""
+    """A figure from a share of n things, with its beta interval."""
     if value is None or not n:
         return Figure(label, None, note=note)
-    found = wilson(value * n, n)
-    return Figure(label, value, found.low, found.high, note=note)
+    return Figure(label, value, *beta_interval(value, value * (1 - value), n), note=note)
 
 
 def over_k(metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k candidates") -> Chart | None:
@@ -50,7 +49,7 @@ def over_k(metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k
             series.append(Series(f"{name}@k", [(k, row["value"], row["low"], row["high"]) for k, row in rows]))
     if max((len(one.points) for one in series), default=0) < 2:
         return None
-    percent = all(low >= 0 and high <= 1 for one in series for _, _, low, high in one.points)  # type: ignore[operator]
+    percent = all(low is not None and low >= 0 and high <= 1 for one in series for _, _, low, high in one.points)  # type: ignore[operator]
     note = "; ".join(f"{name}@k: {text}" for name, text in OVER_K.items() if found[name])
     return Chart(key, title, "k", "right", series, percent=percent, log=True, note=note)
 
@@ -119,9 +118,10 @@ class StepMeans:
         """The means with their intervals; None where no solution had two steps."""
         series = []
         for verdict, means in self._means.items():
-            found = [(place, mean.estimate()) for place, mean in enumerate(means, 1) if mean.n]
+            found = [(step, mean.estimate().as_row()) for step, mean in enumerate(means, 1) if mean.n]
             if found:
-                series.append(Series(verdict, [(place, one.value, one.low, one.high) for place, one in found]))
+                points = [(step, row["value"], row["low"], row["high"]) for step, row in found]
+                series.append(Series(verdict, points))
         if max((len(one.points) for one in series), default=0) < 2:
             return None
         note = f"later positions rest on fewer solutions; a step counts as good from {PASS_MARK}"

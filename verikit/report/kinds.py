@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verikit.errors import UsageError
+from verikit.folders import refuse_links
 from verikit.report.model import Options, Run
 
 Collector = Callable[[Path, Options], Run]
@@ -52,8 +53,9 @@ def collect(run: Path, options: Options) -> Run:
     """Read one run's folder.
 
     Raises:
-        UsageError: it is no run's folder, not finished, or damaged.
+        UsageError: it is no run's folder, not finished, or damaged, or holds a link that leads out of it.
     """
+    refuse_links(run)
     kind = kind_of(run)
     if kind is None:
         read_json(run, "summary.json")

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from verikit.errors import MissingExtra, UsageError
+from verikit.folders import refuse_links
 from verikit.retrieval.corpus import read_corpus
 from verikit.retrieval.encoder import Encoder, EncoderSettings
 
@@ -75,6 +76,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        refuse_links(folder)
         lock = open(folder / LOCK, "a+b")  # noqa: SIM115 - held below
     except OSError as error:
         problem = error.strerror or str(error)

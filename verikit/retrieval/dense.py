@@ -14,7 +14,7 @@ from typing import Any
 
 import faiss
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from verikit.errors import ConfigError, RetrievalError, UsageError
 from verikit.retrieval.encoder import Encoder, EncoderSettings, make_encoder
@@ -50,7 +50,7 @@ class Dense(Index):
         """Open it, with the encoder it was built with.
 
         Raises:
-            UsageError: there is none in the folder, or it is not complete.
+            UsageError: there is none in the folder, it is not complete, or its encoder is code that was not given.
         """
         self.passages = Passages(folder)
         self.settings = _read(self.passages.folder / FOLDER / SETTINGS)
@@ -62,6 +62,11 @@ class Dense(Index):
         self._index: Any = None
         if self.settings.factory != "Flat":
             self._index = _open_faiss(path.with_name(FAISS), self.settings.parameters)
+        if encoder is None and ":" in (code := self.settings.encoder.path):
+            raise UsageError(
+                f"{folder} was made with the encoder {code!r}, which is code, and a folder never names code to run",
+                hint=f"name it yourself: dense:{folder}#{code}",
+            )
         self._encoder = encoder or make_encoder(self.settings.encoder)
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
@@ -204,7 +209,7 @@ def _read(path: Path) -> DenseSettings:
         return DenseSettings.model_validate_json(path.read_text("utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path.parent.parent} holds no dense index", hint="build it with --encoder") from None
-    except (OSError, ValidationError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path} is damaged: {error}", hint=f"delete {path.parent} and build it again") from None
 
 

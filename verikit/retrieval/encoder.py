@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from verikit.errors import ConfigError, MissingExtra, SpecError
+from verikit.folders import check_code
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,13 +54,21 @@ def make_encoder(settings: EncoderSettings, *, batch: int = 64) -> Encoder:
         SpecError: there is none.
         MissingExtra: torch or transformers is not installed.
     """
-    module, colon, name = settings.path.partition(":")
-    if not colon:
-        return Transformer(settings, batch=batch)
+    return own_encoder(settings.path) if ":" in settings.path else Transformer(settings, batch=batch)
+
+
+def own_encoder(name: str) -> Encoder:
+    """Make what `package.module:name` names, without arguments.
+
+    Raises:
+        SpecError: there is none, or only a folder names it.
+    """
+    check_code(name)
+    module, _, attribute = name.partition(":")
     try:
-        return cast(Encoder, getattr(import_module(module), name)())
-    except (ImportError, AttributeError) as error:
-        raise SpecError(f"can't make the encoder {settings.path!r}: {error}") from None
+        return cast(Encoder, getattr(import_module(module), attribute)())
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SpecError(f"can't make the encoder {name!r}: {error}") from None
 
 
 class Transformer:
@@ -72,8 +81,10 @@ class Transformer:
         except ImportError:
             raise MissingExtra(f"the encoder {settings.path}", "hf") from None
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(settings.path)
-            model: Any = AutoModel.from_pretrained(settings.path, dtype=getattr(torch, settings.dtype))
+            self._tokenizer = AutoTokenizer.from_pretrained(settings.path, trust_remote_code=False)
+            model: Any = AutoModel.from_pretrained(
+                settings.path, dtype=getattr(torch, settings.dtype), trust_remote_code=False
+            )
         except (OSError, ValueError) as error:
             raise SpecError(f"can't load the encoder {settings.path}: {' '.join(str(error).split())[:300]}") from None
         self._tokenizer.padding_side = "right"  # the first place is the text's own

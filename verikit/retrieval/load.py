@@ -2,6 +2,7 @@
 
 bm25:DIR   dense:DIR        an index that `verikit index build` made
 hybrid:DIR                  both, fused by reciprocal ranks
+dense:DIR#module:name       one whose encoder is your own code, as hybrid:DIR#…: a folder never names code to run
 two-step:SPEC               an index asked again with its first passages
 http://HOST:PORT/queries    a server of R1-Searcher's protocol
 package.module:name         what that makes without arguments
@@ -15,7 +16,9 @@ from importlib import import_module
 from typing import cast
 
 from verikit.errors import MissingExtra, SpecError
+from verikit.folders import check_code
 from verikit.retrieval.client import Client
+from verikit.retrieval.encoder import own_encoder
 from verikit.retrieval.index import Index
 from verikit.retrieval.types import Retriever
 
@@ -40,6 +43,7 @@ def load_retriever(spec: str) -> Retriever:
     if not colon or not rest:
         hint = f"{', '.join(f'{one}:DIR' for one in KINDS[:3])}, an http:// address, or package.module:name"
         raise SpecError(f"{spec!r} is no retriever", hint=hint)
+    check_code(spec)
     try:
         return cast(Retriever, getattr(import_module(kind), rest)())
     except (ImportError, AttributeError, ValueError) as error:
@@ -67,6 +71,7 @@ def load_index(spec: str) -> Index:
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     kind, _, rest = spec.partition(":")
+    folder, _, code = rest.partition("#")
     if kind not in KINDS or not rest:
         raise SpecError(f"{spec!r} is no index", hint=", ".join(f"{one}:DIR" for one in KINDS[:3]))
     try:
@@ -81,9 +86,9 @@ def load_index(spec: str) -> Index:
         if kind == "dense":
             from verikit.retrieval.dense import Dense
 
-            return Dense(rest)
+            return Dense(folder, own_encoder(code) if code else None)
         from verikit.retrieval.hybrid import Hybrid
 
-        return Hybrid(load_index(f"bm25:{rest}"), load_index(f"dense:{rest}"))
+        return Hybrid(load_index(f"bm25:{folder}"), load_index(f"dense:{rest}"))
     except ModuleNotFoundError as error:
         raise MissingExtra(f"{spec} ({error.name})", "retrieval") from None

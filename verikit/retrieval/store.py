@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from verikit.errors import ConfigError, UsageError
+from verikit.folders import refuse_links
 from verikit.retrieval.types import Passage
 
 TEXTS, OFFSETS, ABOUT = "passages.jsonl", "passages.npy", "passages.json"
@@ -27,9 +28,10 @@ class Passages(Sequence[Passage]):
         """Open the folder.
 
         Raises:
-            UsageError: it holds no passages, or other than were written.
+            UsageError: it holds no passages, other than were written, or a link that leads out of it.
         """
         self.folder = Path(folder)
+        refuse_links(self.folder)
         try:
             about = json.loads((self.folder / ABOUT).read_text("utf-8"))
             self._offsets = np.load(self.folder / OFFSETS, mmap_mode="r")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from verikit.sandbox import values
+from verikit.sandbox.foreign import Array, Opaque
 from verikit.sandbox.types import Call, Failure, RunResult, Status
 
 _CLAIMS = {"ok", "error", "memory", "disk"}
@@ -99,7 +100,7 @@ def read(record: bytes) -> tuple[Status, Any, Failure | None]:
         if not (isinstance(kind, str) and isinstance(message, str) and isinstance(at, str)):
             raise ValueError("wrong fields")
         failure = Failure(_clean(kind[:200]), _clean(message[:2000]), values.decode(["int", at]) % (1 << 31))
-    except ValueError as problem:
+    except Exception as problem:  # noqa: BLE001 - whatever its reading runs into, the record is the program's
         return "no_result", None, Failure("no result", f"a malformed record: {str(problem)[:200]}")
     return status, None, failure  # type: ignore[return-value]
 
@@ -111,7 +112,7 @@ def _clean(text: str) -> str:
 
 def same(a: Any, b: Any) -> bool:
     """Equal, and of exactly the same types all the way down; NaN equals NaN, what is opaque equals nothing."""
-    if type(a) is not type(b) or isinstance(a, values.Opaque):
+    if type(a) is not type(b) or isinstance(a, Opaque):
         return False
     if isinstance(a, float):
         return a == b or (a != a and b != b)
@@ -123,7 +124,7 @@ def same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and _same_items(list(a), list(b))
     if isinstance(a, complex):
         return same(a.real, b.real) and same(a.imag, b.imag)
-    if isinstance(a, values.Array):
+    if isinstance(a, Array):
         return (a.dtype, a.shape) == (b.dtype, b.shape) and same(a.items, b.items)
     return bool(a == b)
 
@@ -139,6 +140,6 @@ def _key(item: Any) -> str:
         return "{" + ",".join(sorted(map(_key, item))) + "}"
     if isinstance(item, tuple):
         return "(" + ",".join(map(_key, item)) + ")"
-    if isinstance(item, values.Opaque):
+    if isinstance(item, Opaque):
         return f"opaque {id(item)}"
-    return values.dumps(item + 0 if isinstance(item, float) else item)
+    return json.dumps(values.encode(item + 0 if isinstance(item, float) else item))

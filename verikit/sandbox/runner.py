@@ -18,9 +18,11 @@ import threading
 import traceback
 import types
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 from verikit.sandbox import values
+from verikit.sandbox.remote import Remote, swallowed, thawed
 
 RECORD, COMMANDS = 3, 4
 _FILE = "<program>"
@@ -59,13 +61,24 @@ def _reply(record: Mapping[str, Any]) -> None:
 
 def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None) -> dict[str, Any]:
     """Run one payload in the namespace; the record says how it ended."""
+    failed: list[Exception] = []
+    record = _attempt(job, namespace, commands, failed)
+    if record["status"] == "ok" and (lost := next(filter(swallowed, failed), None)):
+        return _failure(RuntimeError(f"a call raised {type(lost).__name__}, taken for the end of an iteration"))
+    return record
+
+
+def _attempt(
+    job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None, failed: list[Exception]
+) -> dict[str, Any]:
     try:
         for name, content in job.get("files", {}).items():
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
             with open(name, "wb") as file:
                 file.write(bytes.fromhex(content))
         if commands is not None:
-            namespace.update((name, _Remote(name, commands)) for name in job.get("ask", ()))
+            ask = partial(_ask, commands)
+            namespace.update((name, Remote(name, ask, failed)) for name in job.get("ask", ()))
         exec(compile(job["code"], _FILE, "exec"), namespace)  # noqa: S102 - what this process is for
         record: dict[str, Any] = {"status": "ok", "value": None}
         if job["calls"]:
@@ -84,7 +97,14 @@ def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBas
 def _call(call: list[Any], namespace: dict[str, Any]) -> Any:
     """Call a function of the program and encode at once what it returns."""
     name, args, kwargs = call
-    return values.encode(_lookup(name, namespace)(*values.decode(args), **values.decode(kwargs)))
+    given, named = thawed(values.decode(args)), thawed(values.decode(kwargs))
+    return values.encode(_lookup(name, namespace)(*given, **named))
+
+
+def _ask(commands: io.TextIOBase, question: Mapping[str, Any]) -> str:
+    """Put a step's question to the parent; the line that answers it."""
+    _reply(question)
+    return commands.readline()
 
 
 def _lookup(name: str, namespace: dict[str, Any]) -> Any:
@@ -99,34 +119,6 @@ def _lookup(name: str, namespace: dict[str, Any]) -> Any:
         if part.endswith("()"):
             found = found()
     return found
-
-
-class _Remote:
-    """A function that lives in another sandbox: each call is a question to the parent, which relays it."""
-
-    def __init__(self, name: str, commands: io.TextIOBase) -> None:
-        self._name, self._commands = name, commands
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        _reply({"status": "call", "value": values.encode([self._name, list(args), kwargs])})
-        answer = json.loads(self._commands.readline())
-        if answer["status"] != "ok":
-            kind = getattr(builtins, str(answer["type"]), None)
-            known = isinstance(kind, type) and issubclass(kind, Exception)
-            raise (kind if known else RuntimeError)(answer["message"])  # type: ignore[misc]
-        return _thawed(values.decode(answer["value"]))
-
-
-def _thawed(value: Any) -> Any:
-    """A value with its numpy data as numpy has it."""
-    if isinstance(value, list | tuple):
-        return type(value)(map(_thawed, value))
-    if not isinstance(value, values.Array):
-        return value
-    import numpy
-
-    array = numpy.array(value.items, dtype=value.dtype)
-    return array[0] if value.shape is None else array.reshape(value.shape)
 
 
 def _finish(record: dict[str, Any]) -> dict[str, Any]:

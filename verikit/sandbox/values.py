@@ -14,10 +14,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+from verikit.sandbox.foreign import Array, Opaque, Symbolic, carried, well_formed
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 60
@@ -36,35 +37,6 @@ _DECIMAL = re.compile(
 _DTYPE = re.compile(r"[<>|=]?[biufcSUmM][0-9]{1,4}(?:\[[a-zA-Z0-9]{1,8}\])?")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Opaque:
-    """A value of a type that does not travel; equal to nothing."""
-
-    type: str
-    repr: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        return False
-
-    __hash__ = object.__hash__
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """A numpy array or scalar (`shape` is None): plain data, `items` in C order."""
-
-    dtype: str
-    shape: tuple[int, ...] | None
-    items: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Symbolic:
-    """A sympy expression as its `srepr`; `LocalSandbox.equivalent` compares two."""
-
-    srepr: str
-
-
 # ---- out of the sandbox --------------------------------------------------------------------------------------------
 
 
@@ -81,14 +53,14 @@ def dumps(value: object) -> str:
 
 
 def encode(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """The JSON form of a value; the type must match exactly, so subclasses are opaque."""
+    """The JSON form of a value, of exactly its type, or as `foreign.carried` has it."""
     if depth < 0:
         raise ValueError(f"the value nests deeper than {MAX_DEPTH}")
     kind = type(value)
     if value is None or kind is bool:
         return value
     if kind is str:
-        return value if _plain(value) else ["str", value.encode("utf-8", "surrogatepass").hex()]
+        return value if well_formed(value) else ["str", value.encode("utf-8", "surrogatepass").hex()]
     scalar = _SCALARS.get(kind)
     if scalar is not None:
         return scalar(value)
@@ -96,11 +68,7 @@ def encode(value: Any, depth: int = MAX_DEPTH) -> Any:
         return [kind.__name__, [encode(item, depth - 1) for item in value]]
     if kind is dict:
         return ["dict", [[encode(k, depth - 1), encode(v, depth - 1)] for k, v in value.items()]]
-    return _foreign(value, kind)
-
-
-def _plain(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
+    return encode(carried(value, MAX_ARRAY), depth)
 
 
 _SCALARS: dict[type, Callable[[Any], list[Any]]] = {
@@ -114,25 +82,6 @@ _SCALARS: dict[type, Callable[[Any], list[Any]]] = {
     Symbolic: lambda v: ["sympy", v.srepr],
     Array: lambda v: ["array", v.dtype, v.shape and [hex(n) for n in v.shape], [encode(item, 1) for item in v.items]],
 }
-
-
-def _foreign(value: Any, kind: type) -> list[Any]:
-    """Encode numpy and sympy by the module that made the type; all else is opaque."""
-    home = str(getattr(kind, "__module__", "")).partition(".")[0]
-    try:
-        if home == "numpy" and hasattr(value, "dtype") and value.dtype.kind in "biufcSU" and value.size <= MAX_ARRAY:
-            shape = None if kind.__name__ != "ndarray" else [hex(n) for n in value.shape]
-            items = [value.item()] if shape is None else value.ravel().tolist()
-            return ["array", value.dtype.str, shape, [encode(item, 1) for item in items]]
-        if home == "sympy":
-            from sympy import Basic, MatrixBase, srepr
-
-            if isinstance(value, Basic | MatrixBase):
-                return ["sympy", srepr(value)]
-        shown = repr(value)[:2000]
-    except Exception:  # noqa: BLE001 - the candidate's own code may run here
-        shown = ""
-    return ["opaque", f"{kind.__module__}.{kind.__qualname__}"[:200], shown if _plain(shown) else ascii(shown)]
 
 
 # ---- into the caller -----------------------------------------------------------------------------------------------
@@ -220,8 +169,12 @@ def _items(fields: list[Any], depth: int) -> list[Any]:
     return [decode(item, depth) for item in _one(fields, list)]
 
 
-def _hashable(items: list[Any]) -> list[Any]:
-    """The same items, if a hash table of them can be built in linear time."""
+def hashable(items: list[Any]) -> list[Any]:
+    """The same items, if a hash table of them can be built in linear time.
+
+    Raises:
+        ValueError: it can't.
+    """
     try:
         hashes = Counter(map(hash, items))
     except TypeError:
@@ -235,7 +188,7 @@ def _dict(fields: list[Any], depth: int) -> dict[Any, Any]:
     pairs = _one(fields, list)
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise ValueError("not key-value pairs")
-    keys = _hashable([decode(key, depth) for key, _ in pairs])
+    keys = hashable([decode(key, depth) for key, _ in pairs])
     return dict(zip(keys, (decode(value, depth) for _, value in pairs), strict=True))
 
 
@@ -278,8 +231,8 @@ _READERS: dict[str, Callable[[list[Any], int], Any]] = {
     "decimal": _decimal,
     "list": _items,
     "tuple": lambda fields, depth: tuple(_items(fields, depth)),
-    "set": lambda fields, depth: set(_hashable(_items(fields, depth))),
-    "frozenset": lambda fields, depth: frozenset(_hashable(_items(fields, depth))),
+    "set": lambda fields, depth: set(hashable(_items(fields, depth))),
+    "frozenset": lambda fields, depth: frozenset(hashable(_items(fields, depth))),
     "dict": _dict,
     "array": _array,
     "sympy": lambda fields, depth: Symbolic(_one(fields, str)),

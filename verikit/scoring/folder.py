@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from verikit.errors import DISK_FULL, UsageError, VerikitError
+from verikit.folders import refuse_links
 
 PROGRESS = ".progress"
 NEXT, READY = ".next", ".ready"
@@ -39,7 +40,7 @@ class Folder:
     """The open output folder of one run; a context manager.
 
     Raises:
-        UsageError: another run has it open, it can't be made or written, or what it holds is no run's.
+        UsageError: another run has it open, it can't be made or written, or it holds a link that leads out of it.
     """
 
     def __init__(self, path: Path, files: tuple[str, ...]) -> None:
@@ -47,6 +48,7 @@ class Folder:
         self._open: dict[str, BinaryIO] = {}
         try:
             path.mkdir(parents=True, exist_ok=True)
+            refuse_links(path)
             self._lock = open(path / LOCK, "a+b")  # noqa: SIM115 - held until close
         except OSError as error:
             raise UsageError(f"can't write to {path}: {error.strerror}", hint="choose another folder with -o") from None

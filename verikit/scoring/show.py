@@ -17,6 +17,8 @@ _COLUMNS = {
     "wmaj": "wmaj@k: the majority answer of k, votes weighted by {by}, is right",
 }
 
+_NO_INTERVAL = "no interval: all prompts have one value outside [0, 1], which bounds nothing that was not seen"
+
 
 def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a summary: counts, then the metrics over k, each with its 95 % interval, and what they mean.
@@ -44,6 +46,8 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
         yield from ("  " + line for line in table(["k", *(f"{metric}@k" for metric in columns)], rows))
     for metric in columns:
         yield click.style("  " + _COLUMNS[metric].format(by=config["by"]), dim=True)
+    if any(estimate["low"] is None for estimate in metrics.values()):
+        yield click.style("  " + _NO_INTERVAL, dim=True)
 
 
 def _many(count: int, what: str) -> str:
@@ -60,6 +64,8 @@ def _percent(estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return "-"
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if low is None:
+        return f"{value:.4g} [no interval]"
     if low < 0 or high > 1:
         return f"{value:.4g} [{low:.4g}, {high:.4g}]"
     value, low, high = 100 * value, 100 * low, 100 * high

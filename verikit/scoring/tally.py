@@ -12,7 +12,7 @@ from verikit.errors import UsageError
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import from_row
 from verikit.select import clusters
-from verikit.stats import Estimate, Mean, Summary
+from verikit.stats import Mean, Summary
 from verikit.types import STATUSES, Score
 from verikit.verifier import Verifier
 
@@ -121,10 +121,5 @@ class Tally:
         estimates = self._estimates.estimates()
         if self._selected.n:
             estimates["selected"] = self._selected.estimate(left_out=self.counts["prompts"] - self._selected.n)
-        summary["metrics"] = {name: _as_dict(estimate) for name, estimate in estimates.items()}
+        summary["metrics"] = {name: estimate.as_row() for name, estimate in estimates.items()}
         return summary
-
-
-def _as_dict(estimate: Estimate) -> dict[str, Any]:
-    names = ("value", "low", "high", "stderr", "n", "left_out", "method")
-    return {name: getattr(estimate, name) for name in names}

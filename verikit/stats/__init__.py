@@ -5,7 +5,8 @@ one n and nothing depends on the order of candidates. `Summary` averages groups 
 prompts, in constant memory. docs/estimators.md has each definition and its source.
 """
 
-from verikit.stats.intervals import Estimate, Interval, Mean, bootstrap, mean_interval, wilson
+from verikit.stats.beta import beta_interval
+from verikit.stats.intervals import Estimate, Interval, Mean, bootstrap, mean_interval
 from verikit.stats.subsets import best_at_k, best_of_ranked, mean_at_k, pass_at_k, ranked_truth
 from verikit.stats.summary import Summary
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
@@ -18,6 +19,7 @@ __all__ = [
     "Weighting",
     "best_at_k",
     "best_of_ranked",
+    "beta_interval",
     "bootstrap",
     "mean_at_k",
     "mean_interval",
@@ -25,5 +27,4 @@ __all__ = [
     "ranked_truth",
     "vote_at_k",
     "vote_weights",
-    "wilson",
 ]

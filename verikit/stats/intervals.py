@@ -1,10 +1,10 @@
-"""Means over prompts with intervals that stay honest near 0 % and 100 %.
+"""Means over prompts with intervals that stay honest near 0 % and 100 %, and where prompts hardly vary.
 
 A prompt's candidates are correlated, so the prompt is the unit: each gives one number per metric, and the interval is
-over prompts. Numbers in [0, 1] get Wilson's interval at the effective number of prompts: as many 0/1 prompts as would
-give the same variance (for 0/1 numbers, just the prompts). The percentile bootstrap over prompts is there too; beyond
-`MAX_BOOTSTRAP` prompts it gives way to the normal interval it converges to. Numbers without any spread get Wilson's
-with n = prompts either way: an interval of zero width would claim to know what was only seen a few times.
+over prompts. Numbers in [0, 1] (differences: in [-1, 1]) get the interval of `verikit.stats.beta`, which never has zero
+width. The percentile bootstrap over prompts is there too, and for numbers without known bounds it is all there is;
+beyond `MAX_BOOTSTRAP` prompts it gives way to the normal interval it converges to. Where such numbers are all the same,
+nothing bounds how far the next could lie (Bahadur and Savage 1956), and the interval is the whole line.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import math
 import random
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from operator import itemgetter
 from statistics import NormalDist
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from verikit.errors import UsageError
+from verikit.stats.beta import beta_interval
 
 RESAMPLES = 1000
 """Bootstrap resamples: the ends of a 95 % interval are the 26th and 975th of the sorted resampled means."""
@@ -27,7 +28,9 @@ MAX_BOOTSTRAP = 1000
 """Prompts up to which the interval is bootstrapped, and single values are kept."""
 LARGEST = 1e100
 """The largest value a mean takes: far from where sums of squares overflow."""
-Interval = Literal["wilson", "bootstrap"]
+UNIT = (0.0, 1.0)
+"""Where scores of right and wrong lie."""
+Interval = Literal["beta", "bootstrap"]
 _UNIT = 1 << 60
 _ROUNDING = 1e-12
 
@@ -38,37 +41,35 @@ class Estimate:
 
     value: float
     low: float
+    """-inf where nothing can be said, and `high` is inf."""
     high: float
     stderr: float
-    """Standard error over prompts; where they don't vary, Wilson's half width over z, so that it is no hollow 0."""
+    """Standard error over prompts; where they don't vary, the interval's half width over z: no hollow 0."""
     n: int
     """Independent units behind it: prompts, or the subsets looked at in one group."""
     method: str
-    """Where the interval comes from: `wilson`, `bootstrap`, `normal`; in one group `exact` or `monte carlo`."""
+    """Where the interval comes from: `beta`, `bootstrap`, `normal`, `none`; in one group `exact` or `monte carlo`."""
     left_out: int = 0
     """Groups that could not take part: fewer than k scored candidates, no ranking, or no answers."""
 
-
-def wilson(successes: float, n: int, level: float = 0.95) -> Estimate:
-    """Wilson's score interval for a proportion (Wilson 1927).
-
-    Raises:
-        UsageError: not 0 <= successes <= n, n < 1, or a level outside (0, 1).
-    """
-    if not (0 <= successes <= n and n >= 1):
-        raise UsageError(f"a proportion needs 0 <= successes <= n and n >= 1, not {successes!r} of {n!r}")
-    low, high, stderr = _wilson(successes / n, n, level)
-    return Estimate(successes / n, low, high, stderr, n, "wilson")
+    def as_row(self) -> dict[str, Any]:
+        """The estimate for a file; what is infinite is None there, since JSON has no infinity."""
+        return {name: None if value in (-math.inf, math.inf) else value for name, value in asdict(self).items()}
 
 
 def mean_interval(
-    values: Iterable[float], level: float = 0.95, *, interval: Interval = "wilson", seed: int = 0
+    values: Iterable[float],
+    level: float = 0.95,
+    *,
+    interval: Interval = "beta",
+    bounds: tuple[float, float] = UNIT,
+    seed: int = 0,
 ) -> Estimate:
     """The mean of one value per prompt, with its interval over prompts; see `Mean.estimate`."""
     mean = Mean()
     for value in values:
         mean.add(value)
-    return mean.estimate(level, interval=interval, seed=seed)
+    return mean.estimate(level, interval=interval, bounds=bounds, seed=seed)
 
 
 class Mean:
@@ -120,11 +121,23 @@ class Mean:
             self._values = array("d")
 
     def estimate(
-        self, level: float = 0.95, *, interval: Interval = "wilson", seed: int = 0, left_out: int = 0
+        self,
+        level: float = 0.95,
+        *,
+        interval: Interval = "beta",
+        bounds: tuple[float, float] = UNIT,
+        seed: int = 0,
+        left_out: int = 0,
     ) -> Estimate:
         """The mean and its interval; `left_out` is passed on.
 
-        Values outside [0, 1] have no Wilson interval and are bootstrapped whatever `interval` says.
+        Args:
+            level: Confidence.
+            interval: `bootstrap` asks for the percentile bootstrap wherever the values vary.
+            bounds: Between which values can lie, [-1, 1] for differences of scores. Values beyond them have no beta
+                interval: they are bootstrapped, and without any spread nothing is known of their mean.
+            seed: Of the bootstrap.
+            left_out: Groups that could not take part.
 
         Raises:
             UsageError: nothing was added, a level outside (0, 1), or an unknown interval.
@@ -136,14 +149,18 @@ class Mean:
         variance = (n * self._squares - self._sum**2) / (n * n * _UNIT**2)
         spread = self._highest - self._lowest > _ROUNDING
         stderr = math.sqrt(variance / (n - 1)) if spread else 0.0
-        proportion = self._lowest >= 0 and self._highest <= 1
-        if proportion and (interval == "wilson" or not spread):
-            low, high, wilson_stderr = _wilson(mean, n * mean * (1 - mean) / variance if spread else n, level)
-            return Estimate(mean, low, high, stderr or wilson_stderr, n, "wilson", left_out)
+        least, most = bounds if bounds[0] <= self._lowest and self._highest <= bounds[1] else (-math.inf, math.inf)
+        bounded = most < math.inf
+        if not spread and not bounded:
+            return Estimate(mean, least, most, math.inf, n, "none", left_out)
+        if bounded and (interval == "beta" or not spread):
+            width = most - least
+            low, high = beta_interval((mean - least) / width, variance / width**2, n, level)
+            low, high = least + width * low, least + width * high
+            return Estimate(mean, low, high, stderr or (high - low) / (2 * _z(level)), n, "beta", left_out)
         if n <= MAX_BOOTSTRAP:
             return Estimate(mean, *bootstrap(self._values, level, seed), stderr, n, "bootstrap", left_out)
         half = _z(level) * stderr
-        least, most = (0.0, 1.0) if proportion else (-math.inf, math.inf)
         return Estimate(mean, max(least, mean - half), min(most, mean + half), stderr, n, "normal", left_out)
 
 
@@ -173,16 +190,7 @@ def _resamples(n: int, seed: int) -> list[Callable[[Sequence[float]], tuple[floa
     return [itemgetter(*rng.choices(indices, k=n)) for _ in range(RESAMPLES)]
 
 
-def _wilson(p: float, n: float, level: float) -> tuple[float, float, float]:
-    """The interval's ends, and its half width over z."""
-    z = _z(level)
-    shrink = 1 + z * z / n
-    centre = (p + z * z / (2 * n)) / shrink
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / shrink
-    return 0.0 if p == 0 else max(0.0, centre - half), 1.0 if p == 1 else min(1.0, centre + half), half / z
-
-
-def check_interval(level: float, interval: Interval = "wilson") -> None:
+def check_interval(level: float, interval: Interval = "beta") -> None:
     """Refuse a confidence level outside (0, 1), or an interval of another name.
 
     Raises:

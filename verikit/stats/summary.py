@@ -33,7 +33,7 @@ class Summary:
         ks: Iterable[int] = (1,),
         *,
         weighting: Weighting = "sigmoid",
-        interval: Interval = "wilson",
+        interval: Interval = "beta",
         level: float = 0.95,
         seed: int = 0,
     ) -> None:
@@ -129,7 +129,7 @@ class Summary:
     def estimates(self) -> dict[str, Estimate]:
         """Every metric at least one group took part in; `n` counts those groups, `left_out` the others.
 
-        A method such as `wilson, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
+        A method such as `beta, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
         """
         estimates = {}
         for name, mean in self._means.items():

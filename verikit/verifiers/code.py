@@ -6,16 +6,18 @@ unscored. Expected values never enter the child, so there is nothing to forge, s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from verikit.errors import UsageError
 from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import Verifier, describe
 from verikit.verifiers import code_tests
+from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
 from verikit.verifiers.fences import last
@@ -45,9 +47,12 @@ class Code(Verifier):
     values, but the calls share the program's state, as they do in HumanEval's own script."""
     in_process: bool = False
     """Run the asserts inside the program's own process. The program can forge the verdict."""
+    row_s: float | None = None
+    """For all cases of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
     name = "code"
 
     def __post_init__(self) -> None:
+        row_seconds(self.wall_s, self.row_s)
         if self.children == "row" and self.reward == "fraction":
             raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
 
@@ -62,6 +67,11 @@ class Code(Verifier):
             return [self._one(sample, box) for sample in samples]
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
+
+    @property
+    def slowest_s(self) -> float:
+        """The budget of a row."""
+        return row_seconds(self.wall_s, self.row_s)
 
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
@@ -79,9 +89,11 @@ class Code(Verifier):
         if self.children == "row":
             called = tuple(case for case in cases if isinstance(case, Called))
             cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
+        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        budget = Budget(limits, row_seconds(self.wall_s, self.row_s))
         passed, first = 0, ""
         for case in cases:
-            verdict = self._case(case, program, box)
+            verdict = self._case(case, program, box, budget)
             if isinstance(verdict, Score):
                 return verdict
             passed += not verdict
@@ -96,55 +108,70 @@ class Code(Verifier):
             reason = f"in process, forgeable: {reason}"
         return Score(share if self.reward == "fraction" else float(not first), answer=program, reason=reason)
 
-    def _case(self, case: Case, program: str, box: LocalSandbox) -> str | Score:
+    def _case(self, case: Case, program: str, box: LocalSandbox, budget: Budget) -> str | Score:
         """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
-        result = self._run(case, program, box)
+        result = self._run(case, program, box, budget)
         if result.status == "infra_error":
             return Score.error(f"not the program's fault: {result.error}")
         if result.status != "ok":
             return f"{result.status} ({result.error})" if result.error else result.status
+        try:
+            return self._judge(case, result)
+        except Exception as problem:  # noqa: BLE001 - what the program gave is at fault, whatever it runs into
+            return f"gives a value that can't be compared ({describe(problem)})"
+
+    def _judge(self, case: Case, result: RunResult) -> str:
+        """Empty if what a run gave is what the case expects, else what it gave."""
         if isinstance(case, Piped):
             return "" if same_output(result.stdout, case.stdout, self.tolerance) else "another output"
         if isinstance(case, Driven):
             return ""
-        pairs = zip(case.cases, result.value, strict=True) if isinstance(case, Together) else [(case, result.value)]
-        wrong = ((one, value) for one, value in pairs if not holds(one, value, box, self.equality, self.tolerance))
-        told = (
-            f"{one.text[:120]}: gives {show(value)}" if one is not case else f"gives {show(value)}"
-            for one, value in wrong
-        )
-        return next(told, "")
+        calls = case.cases if isinstance(case, Together) else (case,)
+        values = result.value if isinstance(case, Together) else [result.value]
+        for called, value in zip(calls, values, strict=True):
+            if not holds(called, value, self.equality, self.tolerance):
+                return f"{called.text[:120]}: gives {show(value)}" if called is not case else f"gives {show(value)}"
+        return ""
 
-    def _run(self, case: Case, program: str, box: LocalSandbox) -> RunResult:
-        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+    def _run(self, case: Case, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         if isinstance(case, Driven) and self.in_process:
             whole = f"{program}\n{case.code}\ndef verikit_end(): return True\n"
-            return box.run(whole, call=("verikit_end", [], {}), limits=limits)
+            return budget.run(lambda limits: box.run(whole, call=("verikit_end", [], {}), limits=limits))
         if isinstance(case, Driven):
-            return self._drive(case, program, box, limits)
+            return self._drive(case, program, box, budget)
         if isinstance(case, Piped):
-            return box.run(program, case.stdin, limits=limits)
+            return budget.run(lambda limits: box.run(program, case.stdin, limits=limits))
         if isinstance(case, Together):
-            return box.run_calls(program, [_located(one.call, program) for one in case.cases], limits)
-        return box.run(program, call=_located(case.call, program), limits=limits)
+            calls = [_located(called.call, program) for called in case.cases]
+            return budget.run(lambda limits: box.run_calls(program, calls, limits))
+        return budget.run(lambda limits: box.run(program, call=_located(case.call, program), limits=limits))
 
-    def _drive(self, case: Driven, program: str, box: LocalSandbox, limits: Limits) -> RunResult:
+    def _drive(self, case: Driven, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         """Run the test code in a session of its own; each call it makes runs the program in a fresh child.
 
         Test code that fails before it has met the program is the row's fault.
         """
-        met = False
+        met, away_s = False, 0.0
 
         def answer(function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
-            nonlocal met
-            met = True
-            return box.run(program, call=(function, args, kwargs), limits=limits)
+            nonlocal met, away_s
+            met, begun = True, time.monotonic()
+            try:
+                return budget.run(lambda limits: box.run(program, call=(function, args, kwargs), limits=limits))
+            except ValueError as problem:  # arguments made of what the program gave
+                return RunResult("error", error=Failure("ValueError", str(problem)))
+            finally:
+                away_s += time.monotonic() - begun
 
-        with box.session(limits, science="numpy" in case.code or "sympy" in case.code) as session:
-            result = session.run(case.code, ask=case.functions, answer=answer)
+        def drive(limits: Limits) -> RunResult:
+            with box.session(limits, science="numpy" in case.code or "sympy" in case.code) as session:
+                result = session.run(case.code, ask=case.functions, answer=answer)
+            return replace(result, seconds=result.seconds - away_s)
+
+        result = budget.run(drive)
         if result.status == "error" and not met:
             return RunResult("infra_error", error=Failure("test code", str(result.error)))
-        return result
+        return budget.late() if budget.is_spent and result.status != "infra_error" else result
 
 
 def extract(completion: str) -> str:

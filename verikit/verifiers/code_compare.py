@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from verikit.sandbox import Array, LocalSandbox, Opaque, Symbolic, same
+from verikit.sandbox import Array, Opaque, Symbolic, same
+from verikit.sandbox.plain import plain
 from verikit.verifiers.code_tests import Called, Equality
 
 
-def holds(case: Called, value: Any, box: LocalSandbox, equality: Equality | None, tolerance: float) -> bool:
-    """Whether a value is what the case expects.
+def holds(case: Called, value: Any, equality: Equality | None, tolerance: float) -> bool:
+    """Whether a value is what the case expects; numbers of numpy and sympy are taken for the plain ones they equal.
 
     Args:
         case: what was called and what must come out.
         value: what came out of the sandbox.
-        box: where symbolic values are compared.
         equality: instead of the case's own.
-        tolerance: by which numbers may differ, absolutely or relatively.
+        tolerance: by which numbers may differ, absolutely or relatively to what is expected.
+
+    Raises:
+        ValueError: the value was made to be hard to compare.
     """
-    if isinstance(value, Array) and value.shape is None:
-        value = value.items[0]
-    if isinstance(value, Symbolic) and type(case.expected) is int:
-        return box.equivalent(value, Symbolic(f"Integer({case.expected})"))
+    value = plain(value)
     if case.relation in ("true", "false"):
-        return not isinstance(value, Opaque) and bool(value) is (case.relation == "true")
+        return _truth(value) is (case.relation == "true")
     if case.relation == "close":
         return close(value, case.expected, case.tolerance, relative=False)
     if tolerance and close(value, case.expected, tolerance):
@@ -37,6 +38,15 @@ def holds(case: Called, value: Any, box: LocalSandbox, equality: Equality | None
     return bool(value == case.expected)
 
 
+def _truth(value: Any) -> bool | None:
+    """Whether a value counts as true; None where that is not known or Python would raise."""
+    if isinstance(value, Opaque | Symbolic):
+        return None
+    if isinstance(value, Array):
+        return bool(value.items[0]) if len(value.items) == 1 else None
+    return bool(value)
+
+
 def _listed(value: Any) -> Any:
     """The same value as JSON would have it: tuples are lists."""
     if isinstance(value, list | tuple):
@@ -46,16 +56,22 @@ def _listed(value: Any) -> Any:
     return value
 
 
-def close(a: Any, b: Any, tolerance: float, *, relative: bool = True) -> bool:
-    """Whether two values are equal up to a tolerance on their numbers, absolute or (if allowed) relative."""
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(close(x, y, tolerance, relative=relative) for x, y in zip(a, b, strict=True))
-    if isinstance(a, int | float) and isinstance(b, int | float):
+def close(value: Any, expected: Any, tolerance: float, *, relative: bool = True) -> bool:
+    """Whether a value is what is expected up to a tolerance on its numbers, absolute or (if allowed) relative.
+
+    Infinity is close to itself only, and how large the value is does not widen what is accepted.
+    """
+    if isinstance(value, list | tuple) and isinstance(expected, list | tuple):
+        return len(value) == len(expected) and all(
+            close(a, b, tolerance, relative=relative) for a, b in zip(value, expected, strict=True)
+        )
+    if isinstance(value, int | float) and isinstance(expected, int | float):
         try:
-            return abs(a - b) <= tolerance * (max(1.0, abs(a), abs(b)) if relative else 1.0) or a == b
-        except OverflowError:
-            return a == b
-    return bool(a == b)
+            if math.isfinite(value) and math.isfinite(expected):
+                return abs(value - expected) <= tolerance * (max(1.0, abs(expected)) if relative else 1.0)
+        except OverflowError:  # an integer beyond every float
+            pass
+    return bool(value == expected)
 
 
 def same_output(got: str, wanted: str, tolerance: float) -> bool:

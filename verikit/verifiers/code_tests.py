@@ -289,10 +289,15 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _free_functions(tree: ast.Module) -> tuple[str, ...]:
-    """The functions a test calls but does not define: those of the program."""
+    """The functions a test calls but does not define: those of the program.
+
+    Where it calls none, those it only names (`map(f, …)`).
+    """
     bound = {name for node in ast.walk(tree) for name in _BINDS.get(type(node), _nothing)(node)}
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    return tuple(sorted(name for name in called - bound if not hasattr(builtins, name)))
+    named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    free = ({name for name in names - bound if not hasattr(builtins, name)} for names in (called, named))
+    return tuple(sorted(next(free) or next(free)))
 
 
 def _nothing(node: Any) -> list[str]:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_sandbox, same
 from verikit.sandbox.guest import source
 from verikit.text import tagged
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import Verifier, describe
+from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.proposal import Invalid, OurFault, Preset, validate
 
 Task = Literal["deduction", "abduction", "induction", "propose"]
+_RUNS_OF_PROPOSAL = 5
+"""How often `validate` runs a proposed program."""
 _REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abduction", "code_f": "induction"}
 
 
@@ -45,7 +48,12 @@ class Program(Verifier):
     """Time for one run of a program, in seconds."""
     memory_mb: int = 512
     """Memory of its process, in MiB."""
+    row_s: float | None = None
+    """For all runs of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
     name = "program"
+
+    def __post_init__(self) -> None:
+        row_seconds(self.wall_s, self.row_s)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself, as many at a time as the machine has processors.
@@ -56,6 +64,11 @@ class Program(Verifier):
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
+
+    @property
+    def slowest_s(self) -> float:
+        """The budget of a row."""
+        return row_seconds(self.wall_s, self.row_s)
 
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
@@ -71,32 +84,34 @@ class Program(Verifier):
             return Score.error(f"meta.task is deduction, abduction, induction or propose, not {task!r}")
         answer = tagged(sample.completion, "answer")
         try:
-            return check(answer if answer is not None else sample.completion, sample.meta, box)
+            return check(answer if answer is not None else sample.completion, sample.meta, _Row(self, box))
         except Invalid as problem:
             return Score(0.0, reason=str(problem)[:500])
         except OurFault as problem:
             return Score.error(str(problem)[:500])
 
-    @property
-    def _limits(self) -> Limits:
-        return Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
-
-    def _deduction(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
-        gold = self._data("literal", _field(meta, "output"), box)
+    def _deduction(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
+        gold = row.data("literal", _field(meta, "output"))
         said = _block(text, "output")
-        value = self._read("literal", said, box)
+        value = row.read("literal", said)
         return self._verdict(value, gold, said)
 
-    def _abduction(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
-        gold = self._data("literal", _field(meta, "output"), box)
+    def _abduction(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
+        gold = row.data("literal", _field(meta, "output"))
         said = _block(text, "input")
-        args, kwargs = self._read("arguments", said, box)
-        result = self._call(_field(meta, "program"), args, kwargs, box)
+        args, kwargs = row.read("arguments", said)
+        program = _field(meta, "program")
+        try:
+            result = row.call(program, args, kwargs)
+        except OurFault:
+            raise
+        except ValueError as problem:
+            raise Invalid(f"arguments that can't be passed: {problem}") from None
         if result.status != "ok":
             return Score(0.0, answer=said, reason=f"the program does not take this input: {result.error}")
         return self._verdict(result.value, gold, said)
 
-    def _induction(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
+    def _induction(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
         given = meta.get("pairs")
         try:
             texts = [
@@ -107,26 +122,26 @@ class Program(Verifier):
             texts = []
         if not texts or any(len(pair) != 2 for pair in texts):
             raise OurFault("meta.pairs is a list of input and output texts, and not empty")
-        pairs = self._data("pairs", texts, box)
+        pairs = row.data("pairs", texts)
         hidden = len(pairs) // 2 if self.preset == "azr-repo" else 0
         program = last(text, "python", "py", "")
         if program is None:
             raise Invalid("no python block in the completion")
         for number, ((args, kwargs), gold) in enumerate(pairs[hidden:], hidden + 1):
-            result = self._call(program, args, kwargs, box)
+            result = row.call(program, args, kwargs)
             if result.status != "ok":
                 return Score(0.0, answer=program, reason=f"pair {number}: {result.status} ({result.error})")
             if not self._equal(result.value, gold):
                 return Score(0.0, answer=program, reason=f"pair {number}: another output")
         return Score(1.0, answer=program, reason=f"all {len(pairs) - hidden} pairs")
 
-    def _propose(self, text: str, meta: Mapping[str, Any], box: LocalSandbox) -> Score:
+    def _propose(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
         blocks = fenced(text)
         program = next((content for label, content in reversed(blocks) if label in ("python", "py")), None)
         inputs = [content for label, content in blocks if label == "input"]
         if program is None or not inputs:
             raise Invalid("a proposal is a python block and an input block")
-        valid = validate(box, program, inputs[-1], preset=self.preset, limits=self._limits)
+        valid = validate(row.box, program, inputs[-1], preset=self.preset, limits=row.share(_RUNS_OF_PROPOSAL))
         return Score(1.0, answer=program, reason=f"valid; gives {valid.output[:200]}")
 
     def _verdict(self, value: Any, gold: Any, said: str) -> Score:
@@ -134,35 +149,60 @@ class Program(Verifier):
         return Score(float(right), answer=said.strip(), reason="the same value" if right else "another value")
 
     def _equal(self, value: Any, gold: Any) -> bool:
-        return bool(value == gold) if self.numeric else same(value, gold)
+        try:
+            return bool(value == gold) if self.numeric else same(value, gold)
+        except Exception as problem:  # noqa: BLE001 - the value is the candidate's, whatever it runs into
+            raise Invalid(f"a value that can't be compared ({describe(problem)})") from None
 
-    def _call(self, program: str, args: list[Any], kwargs: dict[str, Any], box: LocalSandbox) -> RunResult:
-        result = box.run(program, call=("f", args, kwargs), limits=self._limits)
+
+class _Row:
+    """The sandbox as one row has it: all its runs share a budget."""
+
+    def __init__(self, options: Program, box: LocalSandbox) -> None:
+        self.box = box
+        self._seconds = row_seconds(options.wall_s, options.row_s)
+        self._limits = Limits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._budget = Budget(self._limits, self._seconds)
+
+    def share(self, runs: int) -> Limits:
+        """The limits of each of so many runs."""
+        return replace(self._limits, wall_s=min(self._limits.wall_s, self._seconds / runs))
+
+    def call(self, program: str, args: list[Any], kwargs: dict[str, Any]) -> RunResult:
+        """Call the program's `f`.
+
+        Raises:
+            OurFault: the sandbox failed.
+            ValueError: an argument has no typed form.
+        """
+        result = self._budget.run(lambda limits: self.box.run(program, call=("f", args, kwargs), limits=limits))
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")
         return result
 
-    def _read(self, how: str, text: Any, box: LocalSandbox) -> Any:
+    def read(self, how: str, text: Any) -> Any:
         """Read what the completion says.
 
         Raises:
             Invalid: it is no literal.
+            OurFault: the sandbox failed.
         """
-        result = box.run(source("reading"), call=(how, [text], {}), limits=self._limits)
+        reading = source("reading")
+        result = self._budget.run(lambda limits: self.box.run(reading, call=(how, [text], {}), limits=limits))
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")
         if result.status != "ok":
             raise Invalid(f"not a literal: {result.error}")
         return result.value
 
-    def _data(self, how: str, text: Any, box: LocalSandbox) -> Any:
+    def data(self, how: str, text: Any) -> Any:
         """Read what the row says.
 
         Raises:
             OurFault: it can't be read.
         """
         try:
-            return self._read(how, text, box)
+            return self.read(how, text)
         except Invalid as problem:
             raise OurFault(f"the row can't be read: {problem}") from None
 

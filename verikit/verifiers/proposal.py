@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from verikit.errors import SandboxError
 from verikit.sandbox import Limits, LocalSandbox, Opaque, Symbolic
+from verikit.sandbox.foreign import Array
 from verikit.sandbox.guest import source
-from verikit.sandbox.values import Array
 
 Preset = Literal["paper", "azr-repo"]
 

@@ -1,0 +1,52 @@
+"""Numbers of numpy and sympy, as the plain Python values they are equal to.
+
+What crosses the sandbox's wall was written beside the candidate, so nothing here evaluates it: numbers are read from
+their digits by one closed grammar, and all else of sympy stays `Symbolic`, which equals no plain value.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from verikit.sandbox.foreign import Array, Symbolic
+from verikit.sandbox.values import hashable
+
+_INTEGER = re.compile(r"Integer\((-?[0-9]{1,4000})\)")
+_RATIONAL = re.compile(r"Rational\((-?[0-9]{1,4000}), ([1-9][0-9]{0,3999})\)")
+_DOUBLE = re.compile(r"Float\('(-?[0-9]{1,25}(?:\.[0-9]{0,25})?(?:e[+-]?[0-9]{1,4})?)', precision=53\)")
+"""Of a double's precision and no other: a float of a few bits equals numbers that it is not."""
+
+
+def plain(value: Any) -> Any:
+    """The same value with numpy scalars and sympy's numbers and truth values as Python's, at any depth.
+
+    Raises:
+        ValueError: keys or items of a set that collide on purpose.
+    """
+    if isinstance(value, Array):
+        return value.items[0] if not value.shape and len(value.items) == 1 else value
+    if isinstance(value, Symbolic):
+        return _number(value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain, value))
+    if isinstance(value, set | frozenset):
+        return type(value)(hashable([plain(item) for item in value]))
+    if isinstance(value, dict):
+        keys = hashable([plain(key) for key in value])
+        return dict(zip(keys, map(plain, value.values()), strict=True))
+    return value
+
+
+def _number(value: Symbolic) -> Any:
+    text = value.srepr
+    if text in ("true", "false"):
+        return text == "true"
+    if found := _INTEGER.fullmatch(text):
+        return int(found[1])
+    if found := _RATIONAL.fullmatch(text):
+        return Fraction(int(found[1]), int(found[2]))
+    if found := _DOUBLE.fullmatch(text):
+        return float(found[1])
+    return value
