@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from verikit.answers.families import assignments, words
 from verikit.answers.families.base import Context, Family
 from verikit.answers.policy import Match
 
-FAMILIES: tuple[Family, ...] = ()
+FAMILIES: tuple[Family, ...] = (words.FAMILY, assignments.FAMILY)
 """In the order in which they are asked."""
 
 
