@@ -27,11 +27,17 @@ def stubs() -> dict[Path, str]:
         for line in imports
         for name in line.partition(" import ")[2].split(",")
     ]
-    names = [*own, *(line for line in registered_imports("verifiers") if line not in own)]
+    verifiers = [line for line in registered_imports("verifiers") if line not in own]
     return {
-        PACKAGE / "__init__.pyi": NOTE + "\n".join(sorted(names)) + "\n\n__version__: str\n",
-        PACKAGE / "selectors.pyi": NOTE + "\n".join(sorted(registered_imports("selectors"))) + "\n",
+        PACKAGE / "__init__.pyi": stub([*own, *verifiers], "__version__: str\n"),
+        PACKAGE / "selectors.pyi": stub(registered_imports("selectors")),
     }
+
+
+def stub(imports: list[str], more: str = "") -> str:
+    """A stub of these imports; `__all__` makes public what is imported under another name."""
+    names = "".join(f"    {line.split()[-1]!r},\n" for line in sorted(imports, key=lambda line: line.split()[-1]))
+    return f"{NOTE}{chr(10).join(sorted(imports))}\n\n{more}__all__ = [\n{names}]\n"
 
 
 if __name__ == "__main__":

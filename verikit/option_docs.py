@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 
 class Option(NamedTuple):
@@ -60,9 +60,7 @@ def explain(made: Callable[..., Any]) -> Callable[..., Any]:
 
 def _parameters(made: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
-        taken = list(inspect.signature(made, eval_str=True).parameters.values())
-    except NameError:  # a type that is imported for checkers alone
-        taken = list(inspect.signature(made).parameters.values())
+        taken = [_typed(parameter, _hints(made)) for parameter in inspect.signature(made).parameters.values()]
     except (TypeError, ValueError):
         return []
     owner = getattr(made, "__self__", None)
@@ -70,6 +68,20 @@ def _parameters(made: Callable[..., Any]) -> list[inspect.Parameter]:
         own = [parameter for parameter in taken if parameter.kind is not parameter.VAR_KEYWORD]
         return [*own, *(p for p in _parameters(owner) if p.kind is p.KEYWORD_ONLY or p.default is not p.empty)]
     return taken
+
+
+def _hints(made: Callable[..., Any]) -> dict[str, Any]:
+    """Types by option: a dataclass's fields', each read where its class was written; a function's."""
+    try:
+        return get_type_hints(made if dataclasses.is_dataclass(made) else inspect.unwrap(made), include_extras=True)
+    except (NameError, TypeError):  # a type that is imported for checkers alone
+        return {}
+
+
+def _typed(parameter: inspect.Parameter, hints: dict[str, Any]) -> inspect.Parameter:
+    if not isinstance(parameter.annotation, str):  # pydantic's already holds the limits, which hints leave out
+        return parameter
+    return parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
 
 
 def _type(annotation: Any) -> str:

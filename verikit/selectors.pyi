@@ -6,3 +6,13 @@ from verikit.select import First as first
 from verikit.select import Majority as majority
 from verikit.select import Random as random
 from verikit.select import Weighted as weighted
+
+__all__ = [
+    'best',
+    'first',
+    'knockout',
+    'majority',
+    'random',
+    'round_robin',
+    'weighted',
+]
