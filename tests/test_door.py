@@ -91,7 +91,7 @@ def test_a_recipes_options_are_those_of_its_config():
 
 def test_list_json_can_be_read():
     [found] = json.loads(run("numeric", "--json").output)
-    assert [option["name"] for option in found["options"]] == ["rel_tol", "abs_tol", "extract"]
+    assert {"rel_tol", "abs_tol", "extract"} <= {option["name"] for option in found["options"]}
     assert set(json.loads(run("adapters", "--json").output)["adapters"]) >= {"trl", "verl"}
 
 
