@@ -43,7 +43,11 @@ def is_engine(spec: str) -> bool:
 
 def engine_forms() -> str:
     """The forms of an engine's spec, for messages."""
-    return ", ".join([*(f"{name}:…" for name in registered("engines")), "package.module:Name", "file.py:Name"])
+    engines = [find("engines", name) for name in registered("engines")]
+    forms = [
+        getattr(getattr(engine, "__self__", engine), "form", "") for engine in engines
+    ]  # OpenAI.from_spec: its class
+    return ", ".join([*filter(None, forms), "package.module:Name", "file.py:Name"])
 
 
 def _make(name: str, make: Any, args: list[str], options: dict[str, Any]) -> Engine:

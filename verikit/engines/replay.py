@@ -27,6 +27,8 @@ from verikit.errors import SchemaError, UsageError
 class Replay(Engine):
     """Answers from a file of records."""
 
+    form = "replay:FILE"
+
     def __init__(self, path: str | Path) -> None:
         """Read the file.
 

@@ -32,6 +32,8 @@ FLOOR = -9999.0
 class VLLM(Engine):
     """A model in this process's vLLM."""
 
+    form = "vllm:PATH"
+
     def __init__(self, path: str, **options: Any) -> None:
         """Load a model; `options` are those of `vllm.LLM`.
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class HF(StreamingEngine):
     """A causal language model of transformers."""
 
+    form = "hf:PATH"
     _prefixes: Prefixes | None = None
 
     def __init__(

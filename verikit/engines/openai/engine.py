@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 class OpenAI(StreamingEngine):
     """A model on an OpenAI-compatible server."""
 
+    form = "openai:http://host:8000/v1#model"
+
     def __init__(
         self,
         url: str,
