@@ -48,6 +48,10 @@ class LengthGuard(Verifier):
 def length_guard(part: Part, max_chars: int) -> Verifier:
     """Give 0.0 to completions of more than `max_chars` characters, without running the verifier on them.
 
+    Args:
+        part: A verifier.
+        max_chars: The longest completion it is given, in characters.
+
     Raises:
         UsageError: the cap is negative.
     """
@@ -114,6 +118,10 @@ def cached(part: Part, size: int = 65536) -> Verifier:
 
     A sample whose meta holds more than JSON (an array, an object) is scored each time.
 
+    Args:
+        part: A verifier.
+        size: Samples remembered; the ones not asked for longest go first.
+
     Raises:
         UsageError: the size is not positive.
     """
@@ -178,6 +186,11 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
     Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
     pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
     notebook's cell.
+
+    Args:
+        part: A verifier.
+        seconds: Wall-clock time for one sample.
+        workers: Worker processes.
 
     Raises:
         UsageError: the time is not positive, or the verifier can't be pickled.
