@@ -103,6 +103,7 @@ class Random(Selector):
 
     name = "random"
     seed: int = 0
+    """Of the shuffles."""
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Shuffle."""
