@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.answers.families import assignments, bases, numbers, quantities, words
+from verikit.answers.families import assignments, bases, dates, numbers, quantities, ranges, ratios, times, words
 from verikit.answers.families.base import Context, Family
 from verikit.answers.policy import Match
 
@@ -17,6 +17,10 @@ FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
+    dates.FAMILY,
+    times.FAMILY,
+    ranges.FAMILY,
+    ratios.FAMILY,
     quantities.FAMILY,
     numbers.FAMILY,
 )
