@@ -145,30 +145,22 @@ def _same(a: str, b: str, policy: Policy) -> bool:
 def _letter(part: str, found: list[Found], gold: Gold, options: Sequence[str], policy: Policy) -> Verdict:
     """An option letter against what the text settles on."""
     candidate = found[-1] if found else extract.last_line(part)
-    boxed = candidate.form == "box"
-    letter = choices.letter_in(candidate.text) if found else ""
-    for form, settled in (
-        (candidate.form, letter),
-        ("statement", choices.stated_letter(part[candidate.start :] if boxed else part)),
-        ("last line", "" if boxed else choices.closing_letter(part)),
-        ("option text", choices.option_letter(candidate.text, options)),
-    ):
-        if settled:
-            return _letter_verdict(settled, form, gold, candidate.negated)
-    tree = read(candidate.text).tree if len(candidate.text) < 200 else None
+    settled = choices.settled(part)
+    if not settled.letters and candidate.form in ("####", "box") and not candidate.negated:
+        settled = choices.Settled(choices.named(candidate.text), candidate.form)
+    letters = settled.letters or frozenset(choices.option_letter(candidate.text, options))
+    if letters:
+        same = letters == {gold.letter}
+        rule = "option letter" if same else "several option letters" if len(letters) > 1 else "another option letter"
+        named = ", ".join(sorted(letters))
+        return Verdict("equal" if same else "different", rule, "letters", named, settled.rule, gold.text)
+    tree = read(candidate.text).tree if len(candidate.text) < 200 and not candidate.negated else None
     if tree is not None and tree == gold.tree:
         return Verdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
     _, text = choices.gold_letter(gold.text)
-    if text and compare_texts(text, candidate.text, policy):
+    if text and not candidate.negated and compare_texts(text, candidate.text, policy):
         return Verdict("equal", "the option's text", "text", candidate.text, candidate.form, gold.text)
-    return Verdict("different", "no option letter found", "letters", candidate.text[:200], candidate.form, gold.text)
-
-
-def _letter_verdict(letter: str, form: str, gold: Gold, negated: bool) -> Verdict:
-    if letter == gold.letter and not negated:
-        return Verdict("equal", "option letter", "letters", letter, form, gold.text)
-    rule = "the letter is negated" if negated else "another option letter"
-    return Verdict("different", rule, "letters", letter, form, gold.text)
+    return Verdict("different", settled.rule, "letters", candidate.text[:200], candidate.form, gold.text)
 
 
 def _judge(
@@ -253,8 +245,8 @@ def _quoted(text: str, question: str) -> bool:
 
 
 def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], policy: Policy) -> Match:
-    letter = choices.letter_in(text) if options else ""
-    if letter and ord(letter) - ord("A") < len(options):
+    letter = "".join(choices.named(text)) if options else ""
+    if len(letter) == 1 and ord(letter) - ord("A") < len(options):
         match = compare_texts(gold.text, str(options[ord(letter) - ord("A")]), policy)
         if match:
             return equal("the option the letter names")
