@@ -27,6 +27,7 @@ class Jury(Verifier, Comparer):
     """Several judges under one rule; see `jury`."""
 
     name = "jury"
+    reads = None
     judges: tuple[Verifier, ...]
     rule: Rule = "majority"
 
@@ -61,6 +62,7 @@ class Jury(Verifier, Comparer):
 class _Heard(Verifier):
     """A juror's scores, already given."""
 
+    reads = None
     name: str
     scores: tuple[Score, ...]
 

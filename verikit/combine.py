@@ -36,6 +36,7 @@ class Combined(Verifier):
     """The rule: sum, mean, minimum, maximum, all_of or majority."""
     parts: tuple[Verifier, ...]
     weights: tuple[float, ...]
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score every part on every sample, then apply the rule."""
@@ -155,6 +156,7 @@ class Constant(Verifier):
 
     value: float
     name = "constant"
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return the value for each sample."""
@@ -193,6 +195,7 @@ class Mapped(Verifier):
     name: str
     part: Verifier
     fn: Callable[[float], float]
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Apply the function to the values; what has no value stays as it is."""
@@ -244,6 +247,7 @@ class Gate(Verifier):
     then: Verifier
     otherwise: Verifier
     name = "gate"
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the condition, then each sample by the one branch it takes."""
@@ -277,6 +281,7 @@ class FirstOf(Verifier):
 
     parts: tuple[Verifier, ...]
     name = "first_of"
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Pass what abstained on to the next part."""
@@ -317,6 +322,7 @@ class By(Verifier):
     verifiers: Mapping[str, Verifier] = field(hash=False)
     default: Verifier | None = None
     name = "by"
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample with the verifier its key names, one batch per verifier."""

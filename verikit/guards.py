@@ -26,6 +26,7 @@ class LengthGuard(Verifier):
     part: Verifier
     max_chars: int
     name = "length_guard"
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is within the cap; the rest gets 0.0 unread."""
@@ -60,6 +61,7 @@ class Cached(Verifier):
     name = "cached"
     _memory: OrderedDict[str, Score] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is not remembered, each distinct sample once."""
@@ -92,7 +94,7 @@ class Cached(Verifier):
 
 def _key(sample: Sample) -> str | None:
     """A digest of all that a verifier can see; None for a sample with meta that JSON can't tell apart."""
-    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta)
+    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta, sample.thoughts)
     try:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError):
@@ -121,6 +123,7 @@ class WithTimeout(Verifier):
     workers: int
     name = "with_timeout"
     _helper: Helper = field(init=False, repr=False, compare=False)
+    reads = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))

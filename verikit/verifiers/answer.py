@@ -18,7 +18,7 @@ from verikit.answers.tail import Tail
 from verikit.answers.verdict import Verdict, verify
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 
 
 @lru_cache(maxsize=8)
@@ -28,7 +28,7 @@ def _tail(seconds: float) -> Tail:
 
 
 @dataclass(frozen=True)
-class Answer(Verifier):
+class Answer(TextVerifier):
     """1.0 if the completion's final answer is the gold's: numbers, formulas, sets, units, option letters, short text.
 
     The gold is `sample.answer`, a string or several accepted ones. `sample.prompt` is the question; `sample.meta` may
@@ -58,6 +58,7 @@ class Answer(Verifier):
     name = "answer"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.undecided not in ("zero", "abstain"):
             raise UsageError(f"undecided must be zero or abstain, not {self.undecided!r}")
         if self.tail_seconds < 0:

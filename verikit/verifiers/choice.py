@@ -10,11 +10,11 @@ from verikit.answers import choices
 from verikit.errors import UsageError
 from verikit.text import accepted
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 
 
 @dataclass(frozen=True)
-class Choice(Verifier):
+class Choice(TextVerifier):
     """1.0 if the option letter the completion settles on is the gold's.
 
     Looked for in this order: the last box; the last sentence that calls a letter the answer, right or chosen ("The
@@ -29,6 +29,7 @@ class Choice(Verifier):
     name = "choice"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.last) != 1 or self.last not in string.ascii_uppercase:
             raise UsageError(f"last must be one letter from A to Z, not {self.last!r}")
 

@@ -20,6 +20,8 @@ from verikit.verifiers.gold import check_choice
 
 @dataclass(frozen=True)
 class _RolloutVerifier(Verifier):
+    reads = "all"
+
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
         return [self._one(sample) for sample in samples]

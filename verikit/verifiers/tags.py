@@ -21,6 +21,7 @@ class Tags(Verifier):
     names: tuple[str, ...]
     strict: bool
     name = "tags"
+    reads = "all"
 
     def __init__(self, *names: str, strict: bool = True) -> None:
         bad = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
