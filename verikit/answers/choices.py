@@ -16,6 +16,8 @@ from typing import NamedTuple
 from verikit.answers.extract import boxes
 from verikit.answers.option_sentences import NONE, read_sentence
 
+ALTERNATIVES = "the text offers alternatives"
+UNARGUED = "several answers without an argument between them"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_READ = 20_000
 """Characters of a text, from its end, in which letters are looked for."""
@@ -23,12 +25,13 @@ _WRAP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm|mbox|textit|rm|bf)\s?
 _LETTER_GOLD = re.compile(r"\(?([A-Z])\)?[.:)]?")
 _LETTER_TEXT_GOLD = re.compile(r"\(([A-Z])\)\s*(\S.{0,300})", re.DOTALL)
 _MARKS = str.maketrans(
-    dict.fromkeys('*$"“”`「」『』{}', "") | {"（": "(", "）": ")", "，": ",", "’": "'", "．": "."}
+    dict.fromkeys('*$"“”`「」『』{}', "") | {"（": "(", "）": ")", "，": ",", "：": ":", "’": "'", "．": "."}
     | {chr(0xFF21 + i): chr(0x41 + i) for i in range(26)}
 )  # fmt: skip
 _SEVERAL = re.compile(
     r"[A-J]{2,10}|\(?[A-J]\)?(?:\s?(?:[,;/&]\s?(?:and\s)?|and\s|or\s|和|及|、|\s)\s?\(?[A-J]\)?){1,9}"
 )
+_EITHER = re.compile(r"\(?[A-J]\)?(?:\s?(?:,\s?)?or\s\(?[A-J]\)?){1,9}\.?", re.IGNORECASE)
 _SHORT = re.compile(
     r"(?:(?:option|choice|answer|letter|选项)\s{1,2})?[(\[]?\s?([A-Za-z])\s?[)\]]?[.:,]?", re.IGNORECASE
 )
@@ -47,6 +50,11 @@ class Settled(NamedTuple):
 
     letters: frozenset[str]
     rule: str
+
+    @property
+    def alternatives(self) -> bool:
+        """Whether the text offers letters to choose from instead of choosing."""
+        return self.rule in (ALTERNATIVES, UNARGUED)
 
     @property
     def letter(self) -> str:
@@ -130,12 +138,13 @@ def _stated(text: str, letters: str) -> tuple[Settled | None, set[str]]:
         said = read_sentence(sentences[at], closing=at == len(sentences) - 1)
         if last is not None:
             if said.asserted and said.asserted != last and not _RETRACTS.match(opening):
-                return Settled(NONE, "several answers without an argument between them"), denied
+                return Settled(NONE, UNARGUED), denied
             break
         if said.asserted and said.asserted <= set(letters):
-            if said.alternatives or said.asserted & denied:
-                why = "offers alternatives" if said.alternatives else "takes its letter back"
-                return Settled(NONE, f"the text {why}"), denied
+            if said.alternatives:
+                return Settled(NONE, ALTERNATIVES), denied
+            if said.asserted & denied:
+                return Settled(NONE, "the text takes its letter back"), denied
             last, opening = said.asserted, sentences[at]
         denied |= said.denied
     return (None, denied) if last is None else (Settled(last, "last stated answer"), denied)
@@ -145,6 +154,8 @@ def _closing(text: str, letters: str, denied: set[str]) -> Settled:
     """What the last line is or begins with, where no sentence chooses."""
     *before, line = text.rsplit("\n", 2)[-2:]
     line = line.strip()
+    if _EITHER.fullmatch(line):
+        return Settled(NONE, ALTERNATIVES)
     listed = bool(before) and _LED.match(before[0].strip()) is not None
     short = _SHORT.fullmatch(line) or _SEVERAL.fullmatch(line) or "\n" not in text
     if not listed and short and len(line) <= 400 and (found := named(line, letters)) and not found & denied:

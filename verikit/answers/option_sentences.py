@@ -17,9 +17,10 @@ NONE = frozenset[str]()
 MAX_SENTENCE = 600
 """Characters of a sentence, from its end, that are read."""
 _LETTER = (
-    r"(?<![\w+\-*/=^])[(\[]\s?(?P<wrapped>[A-Za-z])\s?[)\]](?![\w^]|\s?[+*/=^])"
-    r"|(?<![A-Za-zÀ-ɏ0-9_'+*/=^\\-])(?P<bare>[A-Z])(?![A-Za-zÀ-ɏ0-9_'^!(]|-\w|\s?[-+*/=<>^]\s?[\w(\\])"
-    r"|(?<![A-Za-zÀ-ɏ0-9_'+*/=^\\-])(?P<small>[a-z])(?=\)|[\s.,:;]{0,3}$)"
+    r"(?<![A-Za-zÀ-ɏ0-9_+\-*/=^])[(\[]\s?(?P<wrapped>[A-Za-z])\s?[)\]](?![A-Za-z0-9_^]|\s?[+*/=^])"
+    r"|(?<![A-Za-zÀ-ɏ0-9_'+*/=^\\-])(?P<bare>[A-Z])(?![A-Za-zÀ-ɏ0-9_'^!(]|-\w|\)?\s?[-+*/=<>^]\s?[\w(\\])"
+    r"|(?<![A-Za-zÀ-ɏ0-9_'+*/=^\\-])(?P<small>[a-z](?=\)|[\s.,:;]{0,3}$)"
+    r"|(?<=[Oo]ption )[a-z](?![\w'])|(?<=[Cc]hoice )[a-z](?![\w']))"
 )
 _WORD = r"n't\b|'s\b|[A-Za-z]+?(?=n't\b)|[^\W\d_]+|[&/:=、—–]"
 _REST = r"|(?P<comma>,)|(?P<other>\d+|\\\w*|[^\s\w])"
@@ -30,9 +31,7 @@ _TOKEN = re.compile(
 _BEFORE = frozenset(
     ("answer", "option", "is", "choose", "not", "except", "but", "filler", "comma", "and", "or", "if", "so", "maybe")
 )
-_AFTER = frozenset(
-    ("is", "not", "but", "and", "or", "right", "wrong", "comma", "other", "because", "if", "letter", "answer", "")
-)
+_AFTER = frozenset(("is", "not", "but", "and", "or", "right", "wrong", "comma", "other", "because", "if", "letter", ""))
 _LOOSE_AFTER = _AFTER | {"after", "filler", "so"}
 _WORD_LETTERS = frozenset("AEIOUY")
 """Letters that are words in some language: nothing but what only an option is followed by may follow them."""
@@ -127,7 +126,7 @@ def _read(sentence: str, tokens: list[_Token], closing: bool) -> Said:
         elif role == "it" and not cue:
             cue = "it"
         if role in ("comma", "but", "so", "because"):
-            cue = "but" if role == "but" and scope == "not" and denied else cue
+            cue = "but" if role == "but" and denied else cue
             scope, clause = "", set()
         elif role == "except":
             scope = "not"

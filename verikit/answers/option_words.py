@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 _ROLES = {
-    "answer": """answer answers réponse respuesta resposta risposta antwort antwoord ответ cevap jawaban svar
-        odpowiedź उत्तर जवाब الجواب الإجابة 答案 答え 解答 正解 정답 답""",
+    "answer": """answer answers réponses respuestas respostas risposte antworten réponse respuesta resposta risposta
+        antwort antwoord ответ cevap jawaban svar odpowiedź उत्तर जवाब الجواب الإجابة 答案 答え 解答 正解 정답 답""",
     "option": """option options choice choices letter selection solution statement one opción opcion opção
         alternativa opzione choix lettre lösung auswahl wahl вариант विकल्प seçenek الخيار 选项 選項 選択肢 项 項""",
     "is": """is are was be 's been being equals est sont ist sind lautet es son é è são sera será है हैं هي هو :
-        = — – 是 为 為 は 은 는""",
+        = — – 是 为 為 は です だ 은 는 입니다""",
     "choose": """choose chose chosen choosing select selected selecting pick picked picking go going opt wähle nehme
         choisis elijo escojo escolho scelgo выбираю 选择 選択 选 選""",
     "right": """correct right best richtig richtige richtigen korrekt korrekte correcte juste bonne correcta
@@ -27,8 +27,8 @@ _ROLES = {
     "maybe": "maybe perhaps possibly might could may vielleicht quizás quizá talvez forse 可能 也许",
     "so": """so therefore thus hence then donc alors ainsi daher somit folglich entonces quindi dunque portanto
         logo então поэтому इसलिए अतः لذلك 因此 所以 故 应该 应 應該""",
-    "because": """because since as while whereas though although given due weil denn da car parce puisque porque ya
-        perché poiché pois потому क्योंकि लेकिन لأن 因为 因為""",
+    "because": """because rather instead since as while whereas though although given due weil denn da car parce
+        puisque porque ya perché poiché pois потому क्योंकि लेकिन لأن 因为 因為""",
     "it": "it",
     "filler": """the a an my our your final clearly likely probably definitely certainly simply just indeed must
         should would have to most only both either actually think believe that this i'd we also le la les el

@@ -284,7 +284,7 @@ class Parser(AtomParser):
             if text in ("^", "**"):
                 self.take()
                 node = self._exponent(node)
-            elif text == "!" and self.ahead().text != "=":
+            elif text == "!" and (self.ahead().text != "=" or self.ahead().spaced):
                 self.take()
                 node = Node("fact", (node,))
             elif text == "%":

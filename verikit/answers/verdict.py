@@ -109,13 +109,25 @@ def _verify(
     gold = read_gold(gold_text)
     if gold.problem:
         return Verdict("bad gold", gold.problem, gold=gold.text)
+    if found and found[-1].form == "open box":
+        return Verdict("different", "the last box is not closed", form="open box", gold=gold.text)
     if gold.kind == "letter" and letters:
         return _letter(part, found, gold, options, policy)
+    if letters and (wanted := choices.several_letters(gold.text)):
+        settled = choices.settled(part)
+        if settled.letters == wanted:
+            return Verdict(
+                "equal", "same option letters", "letters", ", ".join(sorted(wanted)), settled.rule, gold.text
+            )
+        if settled.letters or settled.alternatives:
+            return Verdict("different", "other option letters", "letters", None, settled.rule, gold.text)
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
         return Verdict("limit", "one line too long to be an answer", gold=gold.text)
     if len(found) > 1 and policy.several != "last" and (refused := _several(found, gold, policy)):
         return refused
     candidate = found[-1] if found else extract.last_line(part)
+    if candidate.pieces and all(_same(piece, candidate.pieces[-1], policy) for piece in candidate.pieces):
+        candidate = candidate._replace(text=candidate.pieces[-1])
     return _judge(candidate, gold, question, options, policy, tail)
 
 
@@ -154,8 +166,9 @@ def _letter(part: str, found: list[Found], gold: Gold, options: Sequence[str], p
         rule = "option letter" if same else "several option letters" if len(letters) > 1 else "another option letter"
         named = ", ".join(sorted(letters))
         return Verdict("equal" if same else "different", rule, "letters", named, settled.rule, gold.text)
-    tree = read(candidate.text).tree if len(candidate.text) < 200 and not candidate.negated else None
-    if tree is not None and tree == gold.tree:
+    formula = not candidate.negated and not _WORD.search(candidate.text) and not choices.named(candidate.text)
+    tree = read(candidate.text).tree if formula else None
+    if tree is not None and gold.tree is not None and compare(gold.tree, tree, policy):
         return Verdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
     _, text = choices.gold_letter(gold.text)
     if text and not candidate.negated and compare_texts(text, candidate.text, policy):
@@ -207,7 +220,11 @@ def _judge(
             match = different("quoted from the question")
         return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
     match = different("")
-    if len(text) < 2 * len(gold.text) + 40 and not _FORMULA.search(choices.unwrap(text)):
+    if (
+        len(text) < 2 * len(gold.text) + 40
+        and text[-1:] not in ("?", "？")
+        and not _FORMULA.search(choices.unwrap(text))
+    ):
         match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
     rule = match.rule if match else "the answer is no mathematics that is understood"
     return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
@@ -222,6 +239,7 @@ def _part(gold: str, answer: str, question: str, options: Sequence[str], policy:
     return Match(verdict.outcome, verdict.rule, verdict.stage)
 
 
+_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
 _UNMARKED = ("whole text", "last line", "last lines")
 _FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 
