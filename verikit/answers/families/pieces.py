@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 _TEXT = re.compile(
-    r"\\(?:text|mathrm|mbox|textrm|textbf)\s*\{\s*(,?\s*(?:and|or|if|for|when|otherwise)\b)([^{}]{0,80})\}"
+    r"\\(?:text|mathrm|mbox|textrm|textbf)\s{0,9}\{\s{0,9}(,?\s{0,9}(?:and|or|if|for|when|otherwise)\b)([^{}]{0,80})\}"
 )
 _SPACING = re.compile(
     r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big)(?![a-zA-Z])\.?|(?<!\\)\\[,;!:> ]|\\q?quad\b|\$|~"
