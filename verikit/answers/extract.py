@@ -2,7 +2,7 @@
 
 In order of trust: an ``<answer>`` tag, a box, a stated answer ("the answer is …", "#### …", 答案…), the last line. What
 counts is the last one of the most trusted form; boxes or statements that follow one another without an argument
-between them are one list, so a list of guesses can't pass for an answer. Reasoning in ``<think>`` is never read.
+between them are one list, so a list of guesses can't pass for an answer. Thoughts are never read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from verikit.answers import closing
 from verikit.answers.statements import MAX_KEPT, Found, asserted, hash_mark, statements
 from verikit.answers.tree import MAX_CHARS
+from verikit.reply import split
 
 _MARKS = ("\\boxed", "\\fbox", "\\framebox")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
@@ -30,12 +31,8 @@ _NEGATION = re.compile(r"(?:\bnot|n't|\bnever|\\neq?|≠|!=)\s*(?:\\?[$(\[]\s*)*
 
 
 def final_part(text: str) -> str:
-    """The text after the reasoning, or the content of the last answer tag."""
-    end = text.rfind("</think>")
-    if end >= 0 and text[end + 8 :].strip():
-        text = text[end + 8 :]
-    elif end >= 0:
-        text = text[:end]
+    """The reply without the thoughts, or the content of its last answer tag."""
+    text = split(text).reply
     start = text.rfind("<answer>")
     if start >= 0:
         stop = text.find("</answer>", start)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verikit.answers.families.pieces import plain
+from verikit.answers.families.pieces import bare
 
 MAX_CHARS = 200
 _SUBJECT = re.compile(
@@ -55,7 +55,7 @@ def respelled(text: str) -> str | None:
     """The set that words of comparison describe, as an inequality where they name a variable; None for other texts."""
     if len(text) > MAX_CHARS or not _LIKELY.search(text):
         return None
-    text = " ".join(plain(text).strip().rstrip(".").split())
+    text = " ".join(bare(text).strip().rstrip(".").split())
     if (signed := _BEFORE_KIND.fullmatch(text)) is not None and signed["sign"].lower() in _SIGNS:
         return _written([("", _SIGNS[signed["sign"].lower()], "0")], "")
     subject = _SUBJECT.match(text)

@@ -13,9 +13,10 @@ from fractions import Fraction
 
 from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
+from verikit.answers.letters import split_letters
 from verikit.answers.lexer import GREEK, Token, lex
 from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num, symbols
-from verikit.answers.units import COUNT, is_unit, parse_unit
+from verikit.answers.units import COUNT, parse_unit
 
 _RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "=<": "<=", "le": "<=", "ge": ">=", "!=": "!=",
@@ -37,7 +38,7 @@ _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec bc ad bce ce am pm".split()
+    "sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
 )
 MAX_POSTFIXES = 24
 """Tokens of factorial, percent and prime signs and exponents after one atom."""
@@ -242,12 +243,10 @@ class Parser(AtomParser):
         token = self.token
         if self.integral >= 0 and self.differential_here():
             return self.integral != self.depth
-        if token.kind in ("num", "sym"):
+        if token.kind in ("num", "sym", "name"):
             return True
         if token.kind == "cmd":
             return token.text not in _NOT_FACTORS and (token.text in GREEK or token.text not in _RELATIONS)
-        if token.kind == "word":
-            return len(token.text) <= 3 and not is_unit(token.text) and token.text.islower() and not token.spaced
         return (
             token.text in ("(", "{", "\\{")
             or (token.text == "|" and not self.bars)
@@ -395,7 +394,7 @@ def parse(text: str) -> Node:
         return Node("neg", (value,)) if sign else value
     if len(text) > MAX_CHARS:
         raise TooBig("the answer is too long")
-    return parse_tokens(lex(clean(text)))
+    return parse_tokens(split_letters(lex(clean(text))))
 
 
 def parse_tokens(tokens: list[Token]) -> Node:

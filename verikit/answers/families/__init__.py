@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.answers.families import assignments, parts, piecewise, words
+from verikit.answers.families import assignments, bases, numbers, parts, piecewise, quantities, words
 from verikit.answers.families.base import Context, Family
 from verikit.answers.policy import Match
 
 FAMILIES: tuple[Family, ...] = (
     words.FAMILY, parts.FAMILY, piecewise.FAMILY, assignments.FAMILY,
+    bases.FAMILY, quantities.FAMILY, numbers.FAMILY,
 )  # fmt: skip
 """In the order in which they are asked."""
 

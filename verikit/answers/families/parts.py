@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.pieces import pieces, plain
+from verikit.answers.families.pieces import bare, pieces
 from verikit.answers.policy import Match, all_of, different
 
 MAX_CHARS = 2_000
@@ -39,7 +39,7 @@ def labelled(text: str) -> dict[int, str] | None:
     """The parts of a text by their number, from 0 on; None if it does not begin with a label or repeats one."""
     if len(text) > MAX_CHARS:
         return None
-    text = plain(text)
+    text = bare(text)
     lead = _LEAD.match(text)
     marks = [(match, next(name for name in match.groups() if name)) for match in _outside(text)]
     if not marks or lead is None or marks[0][0].start() > lead.end():
@@ -69,7 +69,7 @@ def _gold(text: str) -> tuple[str, ...] | None:
 def _match(gold: tuple[str, ...], text: str, context: Context) -> Match | None:
     found = labelled(text)
     if found is None:
-        listed = [part.text for part in pieces(plain(text))]
+        listed = [part.text for part in pieces(bare(text))]
         if len(listed) != len(gold):
             return different(f"{len(listed)} parts against {len(gold)}")
         found = dict(enumerate(listed))

@@ -25,7 +25,7 @@ class Piece(NamedTuple):
     text: str
 
 
-def plain(text: str) -> str:
+def bare(text: str) -> str:
     """A text without spacing commands, and with and, or, if outside of text commands."""
     return _SPACING.sub(" ", _TEXT.sub(r" \1\2 ", text))
 
@@ -36,7 +36,7 @@ def system(text: str) -> str:
 
 
 def pieces(text: str, at: str = ",;") -> list[Piece]:
-    """The parts of a `plain` text between the separators that stand outside of brackets; empty parts are left out."""
+    """The parts of a `bare` text between the separators that stand outside of brackets; empty parts are left out."""
     found: list[Piece] = []
     depth, start, before = 0, 0, ""
     for match in _CUT.finditer(text):

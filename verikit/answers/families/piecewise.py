@@ -12,7 +12,7 @@ from typing import NamedTuple
 from verikit.answers.compare import assigned
 from verikit.answers.evaluate import Opaque, Undefined, substitute
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.pieces import pieces, plain
+from verikit.answers.families.pieces import bare, pieces
 from verikit.answers.identity import identical
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
@@ -88,7 +88,7 @@ def read(text: str) -> Branches | None:
     """The cases a text gives, at least two; None if it gives none or one of them is not understood."""
     if len(text) > MAX_CHARS or not _LIKELY.search(text):
         return None
-    text = plain(text)
+    text = bare(text)
     rows = _rows(_LABEL.sub("", text, count=1) if "\\begin" not in text else text)
     if rows is None or not 2 <= len(rows) <= MAX_BRANCHES:
         return None
