@@ -17,11 +17,12 @@ from verikit.errors import UsageError
 from verikit.evals.docs import Doc
 from verikit.evals.judging import judge_spec
 from verikit.evals.replies import Failed, Noted, Turns
+from verikit.reply import split
 from verikit.scoring.rows import from_row, to_row
 from verikit.select import clusters
 from verikit.spec import load
 from verikit.stats import Summary
-from verikit.types import Message, Prompt, Sample, Score
+from verikit.types import Message, Prompt, Sample, Score, thoughts_in
 from verikit.verifier import Verifier, score_all
 
 Grade = dict[str, Any]
@@ -66,7 +67,7 @@ class Graded(Filter):  # type: ignore[misc]
         """Return the scores of each document's replies."""
         replies = [list(group) for group in resps]
         flat = [(doc, text) for doc, group in zip(docs, replies, strict=True) for text in group]
-        answers = [self.extract(text) if self.extract else text for _, text in flat]
+        answers = [self.extract(split(text).reply) if self.extract else text for _, text in flat]
         fixed = [_fixed(text, answer) for (_, text), answer in zip(flat, answers, strict=True)]
         samples = [sample(doc, answer or "", text) for (doc, text), answer in zip(flat, answers, strict=True)]
         scored = {name: _scored(verifier, samples, fixed) for name, verifier in self.verifiers.items()}
@@ -74,7 +75,7 @@ class Graded(Filter):  # type: ignore[misc]
             scored[BY] = _scored(self.by, [sample(doc, text, text) for doc, text in flat], fixed)
         grades: Iterator[Grade] = iter(
             [
-                {name: to_row(scores[i]) for name, scores in scored.items()} | {CHARS: len(text)}
+                {name: to_row(scores[i]) for name, scores in scored.items()} | {CHARS: len(split(text).reply)}
                 for i, (_, text) in enumerate(flat)
             ]
         )
@@ -87,7 +88,8 @@ class Graded(Filter):  # type: ignore[misc]
     def _vote(self, group: Sequence[Grade]) -> None:
         own = [grade[self.own] for grade in group]
         answers = [row.get("answer") if row["value"] is not None else None for row in own]
-        for grade, cluster in zip(group, clusters(answers, self.verifiers[self.own].equal), strict=True):
+        verifier = self.verifiers[self.own]
+        for grade, cluster in zip(group, clusters(answers, verifier.equal, verifier.keys), strict=True):
             grade[CLUSTER] = cluster
 
 
@@ -95,7 +97,7 @@ def _fixed(text: str, answer: str | None) -> Score | None:
     """The score that a reply has whatever the metric: one that failed to come, and one without an answer."""
     if isinstance(text, Failed):
         return Score.error(text.reason)
-    return Score(0.0, reason="no answer found") if answer is None else None
+    return Score(0.0, reason=split(text).missing or "no answer found") if answer is None else None
 
 
 def _scored(verifier: Verifier, samples: Sequence[Sample], fixed: Sequence[Score | None]) -> list[Score]:
@@ -111,15 +113,19 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
     if tests := meta.pop("tests", None):
         meta |= json.loads(tests)
         meta["prompt"] = doc["question"]
-    if isinstance(reply, Noted):
-        meta |= reply.meta
+    meta |= meta_of(reply)
     prompt: Prompt = doc["question"]
     if turns := meta.get("turns"):
         said = reply.turns if isinstance(reply, Turns) else ()
         prompt = [Message(role="user", content=turns[0])]
         for answered, asked in zip(said, turns[1:], strict=False):
-            prompt += [Message(role="assistant", content=answered), Message(role="user", content=asked)]
-    return Sample(prompt, answer, list(doc["answer"]) or None, doc["id"], meta)
+            prompt += [Message(role="assistant", content=split(answered).reply), Message(role="user", content=asked)]
+    return Sample(prompt, answer, list(doc["answer"]) or None, doc["id"], meta, thoughts_in(meta_of(reply)))
+
+
+def meta_of(reply: str) -> Mapping[str, Any]:
+    """The keys of a reply's own."""
+    return reply.meta if isinstance(reply, Noted) else {}
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, float]:

@@ -17,10 +17,10 @@ from lm_eval.api.model import LM
 
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import UsageError
-from verikit.evals.replies import Failed
+from verikit.evals.replies import Failed, Noted
 from verikit.evals.rollouts import ROLLOUTS, Ask
 from verikit.retrieval import Retriever
-from verikit.types import Message
+from verikit.types import THOUGHT_KEYS, Message
 from verikit.verifier import describe
 
 MAX_TOKENS = 2048
@@ -205,7 +205,10 @@ def texts(generation: Generation, n: int) -> list[str]:
     """A generation's n replies."""
     if generation.error is not None:
         return [Failed(describe(generation.error))] * n
-    found: list[str] = [output.text for output in generation.outputs]
+    found: list[str] = [
+        Noted(output.text, {THOUGHT_KEYS[0]: output.thoughts}) if output.thoughts else output.text
+        for output in generation.outputs
+    ]
     return found + [Failed(f"the engine gave {len(found)} outputs of {n}")] * (n - len(found))
 
 

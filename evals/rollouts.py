@@ -14,6 +14,7 @@ from verikit.engines import Engine, Request
 from verikit.engines.types import EnginePrompt
 from verikit.evals.docs import Doc
 from verikit.evals.replies import Failed, Noted, Turns
+from verikit.reply import split
 from verikit.retrieval import Retriever
 from verikit.search import EVALUATION, Limits, Rollout, search, search_messages, search_prompt, single_shot
 from verikit.search.prompts import rag_prompt
@@ -52,6 +53,7 @@ def turns(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> l
 
 def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
     asked: list[str] = ask.doc["turns"][: len(said) + 1]
+    said = [split(text).reply for text in said]
     if ask.request.kind == "chat":
         turns: list[Message] = [turn for turn in ask.request.prompt if isinstance(turn, dict)][:-1]  # type: ignore[misc]
         for question, answer in zip(asked, said, strict=False):

@@ -14,11 +14,11 @@ from verikit.judges.reply import Verdict
 from verikit.judges.shown import MAX_CHARS
 from verikit.text import accepted
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import Verifier, describe
+from verikit.verifier import TextVerifier, describe
 
 
 @dataclass(frozen=True, repr=False)
-class Judge(Verifier):
+class Judge(TextVerifier):
     """A verifier that asks a model. The engine is loaded when it is first asked."""
 
     task: ClassVar[Task]
@@ -45,6 +45,7 @@ class Judge(Verifier):
     _record: Record = field(default_factory=Record, compare=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "file", load_prompt(self.prompt))
         if self.file.task != self.task:
             raise ConfigError(

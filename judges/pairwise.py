@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from statistics import fmean
 from types import NoneType
 from typing import Literal, get_args
@@ -19,6 +19,7 @@ from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
 from verikit.judges.prompt import as_text
 from verikit.judges.reply import Verdict
+from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
 from verikit.verifier import Verifier, describe, score_all
 
@@ -117,6 +118,10 @@ class Pairwise(Judge, Comparer):
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
         """Compare each pair; equal texts are a tie and not asked."""
+        pairs = [
+            replace(pair, first=text_read(pair.first, self.reads), second=text_read(pair.second, self.reads))
+            for pair in pairs
+        ]
         orders = [self._orders(pair) for pair in pairs]
         requests = [
             self.request(_texts(pair, swapped)) for pair, swaps in zip(pairs, orders, strict=True) for swapped in swaps
@@ -151,6 +156,7 @@ class Pairwise(Judge, Comparer):
         opponent = sample.meta.get("opponent")
         if not isinstance(opponent, str):
             return Score.error("meta has no text under 'opponent' to compare with")
+        opponent = text_read(opponent, self.reads)
         if self.max_longer is not None and not within_words(sample.completion, opponent, self.max_longer):
             return Score(0.0, reason=f"more than {self.max_longer} words longer than the opponent's answer")
         reference = self.reference(sample)

@@ -12,6 +12,7 @@ from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.reply import Verdict
+from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
 from verikit.verifier import describe
 
@@ -49,7 +50,8 @@ class Pointwise(Judge, Comparer):
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
         """Rate both answers of each pair, all in one call of the engine; the higher rating wins."""
         texts = [
-            {"prompt": pair.prompt, "answer": text} | ({"reference": pair.reference} if pair.reference else {})
+            {"prompt": pair.prompt, "answer": text_read(text, self.reads)}
+            | ({"reference": pair.reference} if pair.reference else {})
             for pair in pairs
             for text in (pair.first, pair.second)
         ]
@@ -73,7 +75,9 @@ class Pointwise(Judge, Comparer):
         turns: list[dict[str, Prompt]] = [{"prompt": sample.prompt, "answer": sample.completion, **shown}]
         if self.turns == "each" and not isinstance(sample.prompt, str):
             earlier = [(i, m["content"]) for i, m in enumerate(sample.prompt) if m["role"] == "assistant" and i]
-            turns[:0] = [{"prompt": sample.prompt[:i], "answer": text, **shown} for i, text in earlier]
+            turns[:0] = [
+                {"prompt": sample.prompt[:i], "answer": text_read(text, self.reads), **shown} for i, text in earlier
+            ]
         return turns
 
     def _scored(self, verdict: Verdict) -> Score:

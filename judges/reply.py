@@ -3,7 +3,7 @@
 A format says how a verdict is written (`find`, with `{}` for the label or number), where it may stand, and what each
 label is worth. All places are looked at: a reply with none, with two different ones, or with a number out of range has
 no verdict. That is an error with the reply's text kept, never a guess and never a zero. Patterns are literals around a
-label or a short number, so matching is linear. Thoughts in `<think>` are not looked at, closed or cut off.
+label or a short number, so matching is linear. Thoughts are not looked at, closed or cut off.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Literal, get_args
 
 from verikit.engines.types import Output, TopLogprobs
 from verikit.errors import ConfigError, JudgeError, Refusal, UnparseableVerdict
+from verikit.reply import split
 
 Where = Literal["whole", "first_line", "line_start", "anywhere"]
 """The whole reply (but for spaces, quotes and a full stop), its first line, the start of any line, or any place."""
@@ -120,9 +121,10 @@ class ReplyFormat:
         return Verdict(value, label, output.text)
 
     def _by_text(self, output: Output) -> tuple[float, str]:
-        _, closed, text = output.text.rpartition("</think>")
-        if not closed and text.lstrip().startswith("<think>"):
+        reply = split(output.text)
+        if reply.missing:
             raise _unreadable("thoughts and no verdict after them", output)
+        text = reply.reply
         found = list(dict.fromkeys(self.found(text)))
         values = {label: self._value(label) for label in found}
         if len(set(values.values())) == 1:

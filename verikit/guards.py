@@ -7,7 +7,7 @@ import json
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -26,6 +26,7 @@ class LengthGuard(Verifier):
     part: Verifier
     max_chars: int
     name = "length_guard"
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is within the cap; the rest gets 0.0 unread."""
@@ -39,9 +40,17 @@ class LengthGuard(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
 
 def length_guard(part: Part, max_chars: int) -> Verifier:
     """Give 0.0 to completions of more than `max_chars` characters, without running the verifier on them.
+
+    Args:
+        part: A verifier.
+        max_chars: The longest completion it is given, in characters.
 
     Raises:
         UsageError: the cap is negative.
@@ -60,6 +69,7 @@ class Cached(Verifier):
     name = "cached"
     _memory: OrderedDict[str, Score] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+    reads = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is not remembered, each distinct sample once."""
@@ -86,13 +96,17 @@ class Cached(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (Cached, (self.part, self.size))
 
 
 def _key(sample: Sample) -> str | None:
     """A digest of all that a verifier can see; None for a sample with meta that JSON can't tell apart."""
-    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta)
+    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta, sample.thoughts)
     try:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError):
@@ -103,6 +117,10 @@ def cached(part: Part, size: int = 65536) -> Verifier:
     """Remember the scores of the last `size` distinct samples of this process; failures are not remembered.
 
     A sample whose meta holds more than JSON (an array, an object) is scored each time.
+
+    Args:
+        part: A verifier.
+        size: Samples remembered; the ones not asked for longest go first.
 
     Raises:
         UsageError: the size is not positive.
@@ -121,6 +139,7 @@ class WithTimeout(Verifier):
     workers: int
     name = "with_timeout"
     _helper: Helper = field(init=False, repr=False, compare=False)
+    reads = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
@@ -143,6 +162,10 @@ class WithTimeout(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (WithTimeout, (self.part, self.seconds, self.workers))
 
@@ -163,6 +186,11 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
     Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
     pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
     notebook's cell.
+
+    Args:
+        part: A verifier.
+        seconds: Wall-clock time for one sample.
+        workers: Worker processes.
 
     Raises:
         UsageError: the time is not positive, or the verifier can't be pickled.

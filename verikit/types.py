@@ -25,6 +25,10 @@ class Message(TypedDict, total=False):
 
 Prompt = str | Sequence[Message]
 """What was asked: a text, or the turns of a conversation."""
+THOUGHT_KEYS = ("reasoning_content", "reasoning")
+"""Where servers put a message's thoughts beside its content."""
+THOUGHT_PARTS = ("thinking", "reasoning")
+"""Types of content parts that hold thoughts."""
 Answer = str | Sequence[str] | None
 """A gold answer; a sequence lists accepted answers, any one of which is right."""
 
@@ -37,6 +41,11 @@ PASS_MARK = 0.5
 """A score of at least this counts as right wherever a yes or no is wanted (gates, juries, pass@k)."""
 
 
+def thoughts_in(message: Mapping[str, Any]) -> str:
+    """The thoughts that stand beside a message's content; "" where there are none."""
+    return next((text for key in THOUGHT_KEYS if isinstance(text := message.get(key), str) and text), "")
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One candidate answer to one prompt: what a verifier scores."""
@@ -46,6 +55,8 @@ class Sample:
     answer: Answer = None
     id: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
+    thoughts: str = ""
+    """What the model thought, where that came apart from the completion (`reasoning_content`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,9 @@ class Group:
         """One sample for each completion; a candidate's own keys win over the group's."""
         own = self.candidate_meta or [{}] * len(self.completions)
         return [
-            Sample(self.prompt, text, self.answer, self.id, {**self.meta, **keys} if keys else self.meta)
+            Sample(
+                self.prompt, text, self.answer, self.id, {**self.meta, **keys} if keys else self.meta, thoughts_in(keys)
+            )
             for text, keys in zip(self.completions, own, strict=True)
         ]
 

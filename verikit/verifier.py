@@ -7,18 +7,20 @@ one place where an exception becomes data: a bad row gets an error score and the
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import CellType, FunctionType
-from typing import Any, overload
+from typing import Any, get_args, overload
 
 from verikit.errors import UsageError, VerikitError, with_hint
+from verikit.reply import TAGS_VARIABLE, Reads, described, seen
 from verikit.types import Answer, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -34,6 +36,9 @@ class Verifier(ABC):
     name: str
     batch: int = 1
     """Samples it wants in one call to work at full speed: what an engine keeps in flight, say."""
+    reads: Reads | None = "reply"
+    """What `score` finds in `Sample.completion`: the reply, the thoughts, or all. None: the sample as it stands, which
+    verifiers that pass it on to others need."""
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -48,6 +53,13 @@ class Verifier(ABC):
         """Whether two extracted answers are the same (None: undecided). Majority voting clusters by it."""
         return a == b
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Keys such that equal answers share one, by which votes over many answers compare few; None: not known.
+
+        A text is equal to itself without a key. An `equal` of one's own has no keys unless `keys` says more.
+        """
+        return () if type(self).equal is Verifier.equal else None
+
     def explain(self, sample: Sample) -> str:
         """What more there is to tell a person about one sample beside its score (parse trees, steps); "" if nothing."""
         return ""
@@ -57,9 +69,15 @@ class Verifier(ABC):
         return {}
 
     @property
+    def slowest_s(self) -> float:
+        """The most seconds that one sample can take, where that is bounded by an option; else 0. Not of its parts."""
+        return 0.0
+
+    @property
     def fingerprint(self) -> str:
         """16 hex digits that change when anything that decides the scores changes."""
-        return hashlib.sha256(_ADDRESS.sub("", repr(self)).encode(errors="replace")).hexdigest()[:16]
+        told = _ADDRESS.sub("", repr(self)) + os.environ.get(TAGS_VARIABLE, "")
+        return hashlib.sha256(told.encode(errors="replace")).hexdigest()[:16]
 
     def __repr__(self) -> str:
         """Class and public attributes; a subclass with private ones that matter says more."""
@@ -86,8 +104,33 @@ class Verifier(ABC):
         return mapped(self, fn) if callable(fn) else NotImplemented
 
 
+@dataclass(frozen=True)
+class TextVerifier(Verifier):
+    """A verifier whose `reads` is an option."""
+
+    _: KW_ONLY
+    reads: Reads = "reply"
+    """What of a completion is scored: the `reply`, the `thoughts`, or `all`."""
+
+    def __post_init__(self) -> None:
+        check_reads(self.reads)
+
+
+def check_reads(reads: object) -> None:
+    """Refuse what can't be read of a completion.
+
+    Raises:
+        UsageError: it is no `Reads`.
+    """
+    if reads not in get_args(Reads):
+        raise UsageError(f"reads must be one of {', '.join(get_args(Reads))}, not {reads!r}")
+
+
 def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     """Score a batch; the scoring boundary.
+
+    The verifier gets what it `reads` of each completion; a completion that has thoughts and no reply is 0.0 for every
+    verifier that reads the reply.
 
     An exception out of `verifier.score` (or a result that is not one `Score` per sample) becomes an error score for the
     samples that cause it: the batch is halved until they stand alone, so one bad row among n costs O(log n) more calls.
@@ -98,12 +141,9 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     samples = list(samples)
     start = time.perf_counter()
     try:
-        scores = verifier.score(samples)
-        if len(scores) == len(samples) and all(isinstance(score, Score) for score in scores):
-            return list(scores)
-        problem = f"{verifier.name} returned {len(scores)} scores for {len(samples)} samples"
-        if len(scores) == len(samples):
-            problem = f"{verifier.name} returned something that is not a Score"
+        return _read_and_score(verifier, samples)
+    except _Malformed as error:
+        problem = f"{verifier.name} {error}"
     except UsageError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the one boundary where an exception becomes data
@@ -112,6 +152,33 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
         return [Score.error(problem, seconds=time.perf_counter() - start) for _ in samples]
     half = len(samples) // 2
     return score_all(verifier, samples[:half]) + score_all(verifier, samples[half:])
+
+
+class _Malformed(Exception):
+    """What a verifier returned is not one score a sample."""
+
+
+def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
+    """Show the verifier what it reads of each sample."""
+    read = [(sample, "") if verifier.reads is None else seen(sample, verifier.reads) for sample in samples]
+    live = [sample for sample, missing in read if not missing]
+    scores = verifier.score(live) if live or not samples else []
+    if len(scores) != len(live):
+        raise _Malformed(f"returned {len(scores)} scores for {len(live)} samples")
+    if not all(isinstance(score, Score) for score in scores):
+        raise _Malformed("returned something that is not a Score")
+    rest = iter(scores)
+    return [
+        Score(0.0, reason=missing) if missing else _noted(next(rest), before, after, verifier.reads)
+        for before, (after, missing) in zip(samples, read, strict=True)
+    ]
+
+
+def _noted(score: Score, before: Sample, after: Sample, reads: Reads | None) -> Score:
+    """Say in the score's text what was read, where that was not all."""
+    if before is after or reads is None or not (told := described(before, reads)):
+        return score
+    return replace(score, text=f"{told}\n{score.text}" if score.text else told)
 
 
 def walk(verifier: Verifier) -> Iterator[Verifier]:
@@ -141,8 +208,10 @@ Scorer = Callable[[Sample], float | bool | Score | None]
 class FunctionVerifier(Verifier):
     """A plain function of one sample as a verifier; made by `verifier`."""
 
-    def __init__(self, function: Scorer, name: str = "") -> None:
+    def __init__(self, function: Scorer, name: str = "", reads: Reads = "reply") -> None:
+        check_reads(reads)
         self._function = function
+        self.reads = reads
         self.name = name or getattr(function, "__name__", "") or type(function).__name__
         self.__doc__ = function.__doc__
         self.__name__ = self.name
@@ -163,7 +232,8 @@ class FunctionVerifier(Verifier):
 
     def __repr__(self) -> str:
         """Name and a digest of the source, so that an edited function counts as another verifier."""
-        return describe_function(self._function)
+        told = describe_function(self._function)
+        return told if self.reads == "reply" else f"{told} of {self.reads}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # After decoration the function's own name means this object, so it is found again by that name.
@@ -171,7 +241,7 @@ class FunctionVerifier(Verifier):
         module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
         if module and "<" not in qualname and _lookup(module, qualname) is self:
             return (_lookup, (module, qualname))
-        return (FunctionVerifier, (function, self.name))
+        return (FunctionVerifier, (function, self.name, self.reads))
 
 
 def describe_function(function: Callable[..., Any]) -> str:
@@ -216,19 +286,21 @@ def _lookup(module: str, qualname: str) -> Any:
 
 
 @overload
-def verifier(function: Scorer, *, name: str = "") -> FunctionVerifier: ...
+def verifier(function: Scorer, *, name: str = "", reads: Reads = "reply") -> FunctionVerifier: ...
 @overload
-def verifier(*, name: str = "") -> Callable[[Scorer], FunctionVerifier]: ...
+def verifier(*, name: str = "", reads: Reads = "reply") -> Callable[[Scorer], FunctionVerifier]: ...
 def verifier(
-    function: Scorer | None = None, *, name: str = ""
+    function: Scorer | None = None, *, name: str = "", reads: Reads = "reply"
 ) -> FunctionVerifier | Callable[[Scorer], FunctionVerifier]:
     """Make a verifier of a plain function `(Sample) -> float | bool | Score | None`; None abstains.
 
-    Used bare (`@verifier`) or with a name (`@verifier(name="style")`).
+    Used bare (`@verifier`), with a name (`@verifier(name="style")`), or with what it reads: the function finds the
+    reply in `sample.completion` and the thoughts in `sample.thoughts`; `@verifier(reads="all")` finds both in the
+    completion, tags included.
     """
     if function is None:
-        return partial(FunctionVerifier, name=name)
-    return FunctionVerifier(function, name)
+        return partial(FunctionVerifier, name=name, reads=reads)
+    return FunctionVerifier(function, name, reads)
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

@@ -16,6 +16,7 @@ from verikit.errors import ConfigError, EngineError
 from verikit.judges.ask import connect
 from verikit.judges.genprm.column import StepColumn
 from verikit.judges.genprm.stepwise import StepVerifier
+from verikit.reply import seen
 from verikit.types import Message, Prompt, Sample, Score
 from verikit.verifier import Verifier, score_all
 
@@ -111,7 +112,8 @@ class Critic:
 
     def _doubt(self, sample: Sample, turn: Turn) -> list[Message]:
         """The conversation that asks for another solution: the doubtful step quoted, then what is said against it."""
-        quoted = ">" + self.reviewer.steps_of(sample)[turn.doubtful].replace("\n", "\n>")
+        read, _ = seen(sample, self.reviewer.reads)
+        quoted = ">" + self.reviewer.steps_of(read)[turn.doubtful].replace("\n", "\n>")
         said = self.reviewer.criticism(turn.doubtful, turn.score)
         asking = DOUBT + quoted + (f"\n\n{said}" if said else "")
         return [

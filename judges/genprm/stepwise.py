@@ -17,12 +17,12 @@ from verikit.judges.genprm.steps import Splitting, split_steps
 from verikit.judges.prompt import as_text
 from verikit.judges.shown import visible
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 from verikit.verifiers.answer import Answer
 
 
 @dataclass(frozen=True, repr=False)
-class StepVerifier(Verifier):
+class StepVerifier(TextVerifier):
     """A process reward model: the value is aggregated from the steps' rewards, which are in `Score.steps`.
 
     The steps are those of `sample.meta["steps"]` where the row has them, else the completion is split. `Score.answer`
@@ -40,6 +40,7 @@ class StepVerifier(Verifier):
     """Steps of a solution; one with more scores 0."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_aggregation(self.aggregate)
         split_steps("", self.split)
 

@@ -8,8 +8,8 @@ import pytest
 
 from verikit.answers import Policy, choices, verify
 from verikit.answers.clean import same_but_spacing
-from verikit.answers.extract import Found
 from verikit.answers.gold import read_gold
+from verikit.answers.statements import Found
 from verikit.answers.text import compare_texts
 from verikit.answers.verdict import _judge
 from verikit.verifiers.answer import Answer
@@ -19,7 +19,8 @@ PAIRS = int(os.environ.get("VERIKIT_FUZZ_PAIRS", "2_000_000"))
 SEEDS = [
     r"\frac{1}{2}", r"\boxed{\sqrt{2}+x^{2}}", r"(1,2]\cup[3,\infty)", r"\{x \mid x > 0\}",
     r"\begin{pmatrix}1&2\\3&4\end{pmatrix}",
-    r"\sum_{k=1}^{10} k^2", r"\int_0^1 x\,dx", r"\lim_{x\to 0} \frac{\sin x}{x}", "The answer is (B).", "#### 1,234.50",
+    r"\sum_{k=1}^{10} k^2", r"\int_0^1 x\,dx", r"\lim_{x\to 0} \frac{\sin x}{x}", "The answer is (B).",
+    "#### 1,234.50",
     r"5 \text{ cm}^2", r"x = 1 \text{ or } x = -2", "3 1/2", "60°", "10^{10^{10}}",
     "<think>a</think><answer>b</answer>",
     r"\log_2 8 \pm \binom{5}{2}!", "12:30 p.m.", "Paris, France", "8 January 1891", r"|x-1| \le 3", r"2516_8",

@@ -282,3 +282,28 @@ def guarded(tmp_path_factory):
 
     with conftest.serve.__wrapped__(tmp_path_factory.mktemp("serve"))(token="t") as server:
         yield server
+
+
+def test_programs_that_take_too_long_have_their_zero_before_the_deadline(serve):
+    tests = {"tests": ["for n in range(100): assert f(n) == n"]}
+    slow = ["def f(n):\n    while True: pass", "import time\ndef f(n):\n    time.sleep(.5)\n    return n"]
+    with serve("--deadline", 15, spec="code") as server:
+        body = {"samples": [{"completion": one, "meta": tests} for one in [*slow, "def f(n): return 1"]]}
+        scores = server.http.post("/score", json=body).json()["scores"]
+        assert [(row["value"], row["status"]) for row in scores] == [(0.0, "ok")] * 3
+        assert ["row together took 3 s" in row["reason"] for row in scores] == [True, True, False]
+
+
+def test_a_batch_holds_what_is_done_in_time_even_if_every_program_loops():
+    from verikit.serve import process
+    from verikit.spec import load
+    from verikit.verifiers import budget
+
+    try:
+        cores = len(os.sched_getaffinity(0))
+        assert process.fit(load("answer"), 60) == 0
+        assert process.fit(load("0.5*code + 0.5*exact"), 60) == 2 * cores  # 12 s each
+        assert process.fit(load("0.5*code + 0.5*program"), 60) == cores
+        assert process.fit(load("code(row_s=3)"), 60) == 10 * cores
+    finally:
+        budget.set_ceiling(float("inf"))

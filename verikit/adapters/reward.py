@@ -12,7 +12,7 @@ from typing import Any
 from verikit.adapters.gather import Gather, gathered
 from verikit.errors import UsageError
 from verikit.spec import load
-from verikit.types import Prompt, Sample, Score
+from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Prompt, Sample, Score, thoughts_in
 from verikit.verifier import Verifier, score_all
 
 GOLD_KEYS = ("answer", "ground_truth", "solution", "gold", "target", "label")
@@ -101,6 +101,15 @@ def text_of(completion: Any) -> str:
     return "\n\n".join(texts)
 
 
+def thoughts_of(completion: Any) -> str:
+    """The thoughts that stand beside what the assistant says in messages; "" where there are none."""
+    if isinstance(completion, str):
+        return ""
+    turns = [completion] if isinstance(completion, Mapping) else completion
+    found = [thoughts_in(turn if isinstance(turn, dict) else as_mapping(turn)) for turn in turns]
+    return "\n\n".join(filter(None, found))
+
+
 def as_mapping(message: Any) -> Mapping[str, Any]:
     """A message as a mapping; objects with `role` and `content` become one.
 
@@ -111,7 +120,8 @@ def as_mapping(message: Any) -> Mapping[str, Any]:
         return message
     if not hasattr(message, "content"):
         raise UsageError(f"a message has a role and a content, which a {type(message).__name__} has not")
-    return {"role": getattr(message, "role", "assistant"), "content": message.content}
+    thoughts = {key: getattr(message, key, None) for key in THOUGHT_KEYS}
+    return {"role": getattr(message, "role", "assistant"), "content": message.content, **thoughts}
 
 
 def _content(content: Any) -> str:
@@ -125,7 +135,7 @@ def _content(content: Any) -> str:
 
 def _text_of_part(part: Any) -> Any:
     if isinstance(part, Mapping):
-        return part.get("text")
+        return None if part.get("type") in THOUGHT_PARTS else part.get("text")
     return part if isinstance(part, str) else getattr(part, "text", None)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of, text_of
+from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of, text_of, thoughts_of
 from verikit.errors import Unscored
 from verikit.types import Sample
 from verikit.verifier import Verifier
@@ -46,7 +46,8 @@ class VerifiersReward(Reward):
 
 def _of_rollout(prompt: Any, completion: Any, answer: Any, info: Any) -> Sample:
     meta = dict(info) if isinstance(info, Mapping) else {}
-    return Sample(prompt_of(prompt), text_of(completion if completion is not None else ""), gold_of(answer), meta=meta)
+    said = "" if completion is None else completion
+    return Sample(prompt_of(prompt), text_of(said), gold_of(answer), meta=meta, thoughts=thoughts_of(said))
 
 
 def _of_trace(task: Any, trace: Any) -> Sample:

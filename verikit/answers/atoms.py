@@ -8,7 +8,7 @@ from fractions import Fraction
 from verikit.answers.calculus import CalculusParser, letter, literal
 from verikit.answers.lexer import FUNCTIONS, GREEK, Token
 from verikit.answers.tree import HALF, INFINITY, ONE, Node, NotMath, num
-from verikit.answers.units import currency, is_unit
+from verikit.answers.units import currency
 
 _CONSTANTS = {
     "pi": Node("const", ("pi",)), "infty": INFINITY, "e_const": Node("const", ("e",)), "i_const": Node("const", ("i",)),
@@ -17,10 +17,6 @@ _CONSTANTS = {
 _CALLABLE = frozenset("fghFGHPQWTS")
 _ARITY = {"binom": 2, "mod": 2}
 _MANY = frozenset(("gcd", "lcm", "max", "min"))
-_PRODUCTS = frozenset(
-    "a an as at be by do go he if in is it me my no of on or so to up us we am are was not yes all any odd the and for "
-    "has its two one six ten per via".split()
-)
 _ACCENTS = frozenset("overline bar vec hat widehat tilde overrightarrow overset dot ddot underset".split())
 _MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix array cases".split())
 _INTEGRALS = frozenset("int iint iiint oint".split())
@@ -51,23 +47,11 @@ class AtomParser(CalculusParser):
             if currency(text) is not None:
                 self.take()
                 return Node("qty", (self.power(), currency(text)))
-        if kind == "word" and self._is_product(token):
-            if self.differential_here():
-                return self.inner_differential()
+        if kind == "name":
             self.take()
             letters = tuple(letter(c) for c in text)
             return Node("mul", (*letters[:-1], self._subscripted(letters[-1])))
         raise NotMath(f"not understood: {text[:40] or 'the end'!r}")
-
-    def _is_product(self, token: Token) -> bool:
-        """Whether a short run of letters is a product of symbols: no English word, or one glued to a formula."""
-        text = token.text
-        if len(text) > 3 or is_unit(text) or text.istitle() or (len(self.tokens) == 1 and len(text) > 2):
-            return False
-        if text.lower() not in _PRODUCTS:
-            return True
-        before = self.tokens[self.index - 1] if self.index else None
-        return before is not None and before.kind != "word" and not token.spaced and self.ahead().kind != "word"
 
     def _based(self, token: Token) -> Node:
         """A literal with a base as subscript: 1202_3."""
@@ -296,7 +280,7 @@ class AtomParser(CalculusParser):
         if self.token.kind == "cmd" and self.token.text in FUNCTIONS:
             return [self._command()]
         factors = [self.power()]
-        while self.token.kind in ("num", "sym") or (self.token.kind == "cmd" and self.token.text in _BARE):
+        while self.token.kind in ("num", "sym", "name") or (self.token.kind == "cmd" and self.token.text in _BARE):
             if self.differential_here() or len(factors) > 20:
                 break
             factors.append(self.power())

@@ -76,14 +76,12 @@ class CalculusParser(Cursor):
         if self.integral < 0:
             return False
         token, after = self.token, self.ahead()
-        if token.kind == "word":
-            return len(token.text) == 2 and token.text[0] == "d"
         return token == ("sym", "d", token.spaced) and (after.kind == "sym" or after.text in GREEK)
 
     def inner_differential(self) -> Node:
         """Read a differential: it names the variable and counts as a factor of 1."""
-        token = self.take()
-        self.variable = Node("sym", (token.text[1] if token.kind == "word" else self.take().text,))
+        self.take()
+        self.variable = Node("sym", (self.take().text,))
         return ONE
 
     def limit_of(self) -> Node:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from verikit.answers.chains import readings
 from verikit.answers.evaluate import numerator, substitute
 from verikit.answers.identity import identical
 from verikit.answers.normal import MAX_ITEMS
 from verikit.answers.policy import Match, Policy, all_of, different, equal, undecided
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.sets import REALS, compare_pieces, infinite, to_pieces
-from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, children, num, symbols
+from verikit.answers.tree import COLLECTIONS, SCALARS, ZERO, Node, TooBig, children, num, symbols
+from verikit.answers.vectors import components
 
 _CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
+_RELATED = frozenset(("rel", "union", "inter"))
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Match:
@@ -28,6 +31,10 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Match:
     """
     if gold == answer:
         return equal("same answer", "same tree")
+    golds, answers = readings(gold), readings(answer)
+    if (golds, answers) != ([gold], [answer]):
+        matches = [compare(g, a, policy) for g in golds for a in answers]
+        return next((match for match in matches if match), matches[0])
     if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, policy)) is not None:
         return broken
     if gold.op == answer.op == "num":
@@ -82,6 +89,8 @@ def assigned(node: Node) -> Node | None:
 def _typed(gold: Node, answer: Node, policy: Policy) -> Match:
     if gold.op == "rel" or answer.op == "rel":
         return _with_relation(gold, answer, policy)
+    if gold.op == "matrix" or answer.op == "matrix":
+        return _matrices(gold, answer, policy)
     if gold.op in _REAL_SETS or answer.op in _REAL_SETS or REALS in (gold, answer):
         return _real_sets(gold, answer, policy)
     if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in (
@@ -167,11 +176,16 @@ def _assignments(gold: Node, answer: Node, policy: Policy) -> Match | None:
             elif old != new and not compare_scalars(new, old, policy):
                 return different("values at different places")
         return _typed(value, other, policy)
-    if name == other_name or _bare(name, other_name):
+    if name == other_name or _bare(name, other_name) or _graph(name, other_name) or _graph(other_name, name):
         return _typed(value, other, policy)
     if not symbols(value) and not symbols(other) and value.op not in COLLECTIONS:
         return different("values of different names")
     return None
+
+
+def _graph(name: Node, other: Node) -> bool:
+    """Whether one name is f(x) and the other the y of the function's graph."""
+    return name.op == "apply" and name.args[1:] == (Node("sym", ("x",)),) and other == Node("sym", ("y",))
 
 
 def _bare(name: Node, other: Node) -> bool:
@@ -234,7 +248,9 @@ def _real_sets(gold: Node, answer: Node, policy: Policy) -> Match:
         answer = Node("builder", (gold.args[0], renamed))
     if gold.op == "list" and answer.op == "list":
         return _collections(gold, answer, policy)
-    pieces, others = to_pieces(gold), to_pieces(answer)
+    if _conditions(gold) and _conditions(answer) and symbols(gold) != symbols(answer):
+        return different("conditions on other variables")
+    pieces, others = to_pieces(_as_set(gold)), to_pieces(_as_set(answer))
     if pieces is None or others is None:
         if gold.op == answer.op and len(gold.args) == len(answer.args):
             matches = [_typed(g, a, policy) for g, a in zip(children(gold), children(answer), strict=False)]
@@ -243,11 +259,23 @@ def _real_sets(gold: Node, answer: Node, policy: Policy) -> Match:
     return compare_pieces(pieces, others, policy)
 
 
+def _as_set(node: Node) -> Node:
+    """A bare list of values as the set of them."""
+    return Node("set", node.args) if node.op == "list" and all(a.op in SCALARS for a in node.args) else node
+
+
+def _conditions(node: Node) -> bool:
+    """Whether a tree is made of inequalities alone, which name their variable."""
+    return node.op in _RELATED and (node.op == "rel" or all(map(_conditions, node.args)))
+
+
 def _collections(gold: Node, answer: Node, policy: Policy) -> Match:
     if gold.op == "ratio" or answer.op == "ratio":
         return _ratios(gold, answer, policy)
-    if gold.op == "matrix" or answer.op == "matrix":
-        return _matrices(gold, answer, policy)
+    if gold.op == "tuple" and (parts := components(answer, len(gold.args))) is not None:
+        answer = parts
+    elif answer.op == "tuple" and (parts := components(gold, len(answer.args))) is not None:
+        gold = parts
     pieces = to_pieces(gold) if gold.op == "list" else None
     others = to_pieces(answer) if answer.op == "list" else None
     if pieces is not None and others is not None and any(a.args[0] != ("=",) for a in gold.args if a.op == "rel"):
@@ -333,11 +361,15 @@ def _ratios(gold: Node, answer: Node, policy: Policy) -> Match:
 
 
 def _matrices(gold: Node, answer: Node, policy: Policy) -> Match:
-    """Matrices entry by entry; a row or column also matches a tuple."""
+    """Matrices entry by entry; a row or column also matches a tuple or a sum of unit vectors."""
+    matrix, other = (gold, answer) if gold.op == "matrix" else (answer, gold)
+    size = len(matrix.args) * len(matrix.args[0])
+    if other.op != "matrix" and (parts := components(other, size)) is not None:
+        gold, answer = (gold, parts) if matrix is gold else (parts, answer)
     rows, others = _rows(gold), _rows(answer)
     if rows is None or others is None:
         return different("a matrix against something else")
-    if gold.op != answer.op:
+    if gold.op != answer.op and 1 in (len(rows), len(others)):
         rows, others = _as_row(rows), _as_row(others)
     if [len(r) for r in rows] != [len(r) for r in others]:
         return different("matrices of different shape")
@@ -348,8 +380,12 @@ def _matrices(gold: Node, answer: Node, policy: Policy) -> Match:
 def _rows(node: Node) -> list[list[Node]] | None:
     if node.op == "matrix":
         return [list(row) for row in node.args]
-    if node.op in ("tuple", "list"):
-        return [list(node.args)]
+    if node.op in ("tuple", "list", "interval"):
+        entries = list(node.args[:2] if node.op == "interval" else node.args)
+        inner = [_rows(entry) for entry in entries if entry.op in ("tuple", "interval")]
+        if len(inner) == len(entries):
+            return [row[0] for row in inner if row is not None and len(row) == 1]
+        return [entries]
     if node.op == "set" and len(node.args) == 1:
         return _rows(node.args[0])
     return None

@@ -1,8 +1,9 @@
 """Tokens of an answer: one linear pass, caps first.
 
 A token is ``(kind, text, spaced)``. Kinds: ``num``; ``sym`` (a letter); ``cmd`` (a LaTeX command or a known function's
-name); ``word`` (a run of letters, also in a text command); ``unit`` (a unit in a text command); ``sep`` (comma,
-semicolon, and, or); ``op`` (any other character). Spacing and size commands and dollar signs are dropped here.
+name); ``run`` (several letters, which `verikit.answers.letters` splits or makes a word); ``word`` (letters in a text
+command); ``unit`` (a unit in a text command); ``sep`` (comma, semicolon, and, or); ``op`` (any other character).
+Spacing and size commands and dollar signs are dropped here.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _TOKEN = re.compile(
     r"(?P<space>\s+)"
     r"|(?P<num>\d+(?:\.\d*)?(?:[eE][+-]?\d+(?![.\d]))?|\.\d+)"
     r"|(?P<word>[A-Za-z]+)"
-    r"|(?P<cmd>\\[A-Za-z]+\*?|\\.)"
+    r"|(?P<cmd>\\(?:(?:operatorname|hspace|vspace|cupdot)\*|[A-Za-z]+|.))"
     r"|(?P<op>\*\*|<=|>=|=>|!=|==|=<|.)",
     re.DOTALL,
 )
@@ -98,7 +99,8 @@ def lex(text: str, depth: int = 0) -> list[Token]:
             piece, position = _number(text, start, position, parens)
             tokens.append(Token("num", piece, spaced))
         elif kind == "word":
-            tokens.extend(_word(piece, spaced, position < size and text[position] in "(_^"))
+            opens = position < size and text[position] in "(_^"
+            tokens.append(_word(piece, spaced, opens, "word" if depth else "run"))
         elif kind == "cmd":
             position = _command(piece[1:], text, position, spaced, tokens, depth)
         elif piece in ",;":
@@ -129,19 +131,19 @@ def _number(text: str, start: int, end: int, parens: int) -> tuple[str, int]:
     return piece, end
 
 
-def _word(piece: str, spaced: bool, opens: bool) -> list[Token]:
+def _word(piece: str, spaced: bool, opens: bool, kind: str) -> Token:
     if len(piece) == 1:
-        return [Token("sym", piece, spaced)]
+        return Token("sym", piece, spaced)
     if piece in _NAMED or (piece.lower() in ("infinity", "pi") and piece not in GREEK):
         name = piece if piece in _NAMED else piece.lower()
-        return [Token("cmd", _ALIASES.get(name, name), spaced)]
+        return Token("cmd", _ALIASES.get(name, name), spaced)
     if piece.lower() in ("and", "or"):
-        return [Token("sep", piece.lower(), spaced)]
+        return Token("sep", piece.lower(), spaced)
     if piece == "cis" or (opens and piece in ("union", "log10", "log2")):
-        return [Token("cmd", piece, spaced)]
+        return Token("cmd", piece, spaced)
     if piece.lower() == "union":
-        return [Token("cmd", "cup", spaced)]
-    return [Token("word", piece, spaced)]
+        return Token("cmd", "cup", spaced)
+    return Token(kind, piece, spaced)
 
 
 def _command(name: str, text: str, position: int, spaced: bool, tokens: list[Token], depth: int) -> int:

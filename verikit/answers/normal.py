@@ -5,17 +5,21 @@ from __future__ import annotations
 from itertools import product
 
 from verikit.answers.matrices import fold
-from verikit.answers.tree import ZERO, Node, TooBig, operators
+from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, operators
 
 MAX_ITEMS = 64
 """Values of plus-minus signs, and items of a list that are matched with one another in any order."""
 
 
 def normal(node: Node) -> Node:
-    """The normal form: matrices computed, plus-minus written out as a list of its values."""
+    """The normal form: matrices computed, A - {b} a difference of sets, plus-minus a list of its values."""
     found = operators(node)
     if "matrix" in found or node.op in ("mul", "neg", "div"):
         node = fold(node)
+    if node.op == "add" and len(node.args) == 2 and node.args[1].op == "neg":
+        left, right = node.args[0], node.args[1].args[0]
+        if right.op == "set" and (left.op in COLLECTIONS or left.op == "const"):
+            node = Node("diff", (left, right))
     if "pm" not in found:
         return node
     if node.op in ("list", "set"):

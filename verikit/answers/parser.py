@@ -13,13 +13,14 @@ from fractions import Fraction
 
 from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
+from verikit.answers.letters import split_letters
 from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num
-from verikit.answers.units import COUNT, is_unit, parse_unit
+from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num, symbols
+from verikit.answers.units import COUNT, parse_unit
 
 _RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "=<": "<=", "le": "<=", "ge": ">=", "!=": "!=",
-    "ne": "!=", "approx": "=", "sim": "=", "simeq": "=", "cong": "=", "in": "in", "notin": "notin", "subset": "subset",
+    "ne": "!=", "approx": "≈", "sim": "=", "simeq": "=", "cong": "=", "in": "in", "notin": "notin", "subset": "subset",
     "subseteq": "subset",
 }  # fmt: skip
 _SET_OPERATORS = {"cup": "union", "cap": "inter", "setminus": "diff"}
@@ -37,7 +38,7 @@ _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec bc ad bce ce am pm".split()
+    "sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
 )
 MAX_POSTFIXES = 24
 """Tokens of factorial, percent and prime signs and exponents after one atom."""
@@ -62,15 +63,24 @@ class Parser(AtomParser):
     def items(self, *closers: str) -> tuple[list[Node], str]:
         """Read elements up to one of `closers` ('' is the end of the text)."""
         found: list[Node] = []
+        words: list[str] = []
+        marks: set[str] = set()
         while True:
+            word = ""
             while self.token.kind == "sep" or (self.at(".") and self.ahead().text in closers):
-                self.take()
+                text = self.take().text
+                word = text if text in ("and", "or") else word
+                marks.add(text)
             if self.token.kind == "end":
                 if "" in closers:
-                    return found, ""
+                    return connected(found, words), ""
                 raise NotMath("a bracket does not close")
             if (self.token.kind == "op" or self.token.text in closers) and (closer := self.accept(*closers)):
-                return found, closer
+                if closer == "]" and marks >= {",", ";"}:
+                    raise NotMath("rows of numbers in square brackets")
+                return connected(found, words), closer
+            if found:
+                words.append(word)
             found.append(self._element())
             if not (self.token.kind in ("sep", "end") or self.at(*closers) or self.at(".")):
                 raise NotMath(f"not understood: {self.token.text[:40]!r}")
@@ -233,12 +243,10 @@ class Parser(AtomParser):
         token = self.token
         if self.integral >= 0 and self.differential_here():
             return self.integral != self.depth
-        if token.kind in ("num", "sym"):
+        if token.kind in ("num", "sym", "name"):
             return True
         if token.kind == "cmd":
             return token.text not in _NOT_FACTORS and (token.text in GREEK or token.text not in _RELATIONS)
-        if token.kind == "word":
-            return len(token.text) <= 3 and not is_unit(token.text) and token.text.islower() and not token.spaced
         return (
             token.text in ("(", "{", "\\{")
             or (token.text == "|" and not self.bars)
@@ -324,6 +332,32 @@ class Parser(AtomParser):
         return Node("pow", (base, Node("neg", (exponent,)) if negative else exponent))
 
 
+def connected(items: list[Node], words: list[str]) -> list[Node]:
+    """Join conditions by the words between them: first and, then or; commas join nothing."""
+    for connective, operator in (("and", "inter"), ("or", "union")):
+        if connective not in words:
+            continue
+        joined, left = items[:1], []
+        for word, item in zip(words, items[1:], strict=True):
+            if word == connective and _are_conditions(joined[-1], item, connective):
+                joined[-1] = Node(operator, (joined[-1], item))
+            else:
+                joined.append(item)
+                left.append(word)
+        items, words = joined, left
+    return items
+
+
+def _are_conditions(left: Node, right: Node, connective: str) -> bool:
+    """Whether two items restrict variables: the same one, or either of two."""
+    if not {left.op, right.op} <= {"rel", "inter", "union"}:
+        return False
+    equations = sum(node.op == "rel" and {"=", "≈"}.issuperset(node.args[0]) for node in (left, right))
+    if symbols(left) == symbols(right):
+        return equations < 2 and len(symbols(left)) == 1
+    return connective == "or" and not equations
+
+
 def _times(left: Node, right: Node) -> Node:
     """A product, kept flat so that a long one is not a deep one."""
     return Node("mul", (*left.args, right) if left.op == "mul" else (left, right))
@@ -360,7 +394,7 @@ def parse(text: str) -> Node:
         return Node("neg", (value,)) if sign else value
     if len(text) > MAX_CHARS:
         raise TooBig("the answer is too long")
-    return parse_tokens(lex(clean(text)))
+    return parse_tokens(split_letters(lex(clean(text))))
 
 
 def parse_tokens(tokens: list[Token]) -> Node:

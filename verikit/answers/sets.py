@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from functools import reduce
+from math import ceil, floor
 from typing import NamedTuple
 
 from verikit.answers.analytic import FloatField
@@ -32,7 +34,11 @@ class Piece(NamedTuple):
 
 
 Pieces = list[Piece]
-_ALL = Piece(MINUS_INFINITY, False, INFINITY, False)
+WHOLE_LINE = [Piece(MINUS_INFINITY, False, INFINITY, False)]
+_CONDITIONS = frozenset(("rel", "inter", "union", "interval"))
+_WHOLE = {Node("const", ("Z",)): float("-inf"), Node("const", ("N",)): 1.0}
+MAX_LISTED = 500
+"""Whole numbers of a set that are listed."""
 
 
 def infinite(node: Node) -> int:
@@ -64,7 +70,7 @@ def to_pieces(node: Node) -> Pieces | None:
 
 def _pieces(node: Node) -> Pieces | None:
     if node == REALS:
-        return [_ALL]
+        return WHOLE_LINE
     if node.op == "interval":
         low, high, low_closed, high_closed = node.args
         return [Piece(low, low_closed and not infinite(low), high, high_closed and not infinite(high))]
@@ -79,33 +85,74 @@ def _pieces(node: Node) -> Pieces | None:
         if left is None or right is None:
             return None
         combine: dict[str, Callable[[Pieces, Pieces], Pieces]] = {
-            "union": lambda a, b: a + b, "inter": _intersection, "diff": lambda a, b: _intersection(a, _complement(b)),
+            "union": lambda a, b: a + b, "inter": intersection, "diff": lambda a, b: intersection(a, complement(b)),
         }  # fmt: skip
         return merge(combine[node.op](left, right))
     if node.op == "rel":
         return _relation(node)
     if node.op == "builder":
-        found: Pieces | None = [_ALL]
-        for condition in node.args[1]:
-            more = _pieces(condition)
-            if more is None or found is None:
+        return _builder(node.args[0], node.args[1])
+    return _listed(node) if node.op == "list" else None
+
+
+def _builder(variable: Node, conditions: tuple[Node, ...]) -> Pieces | None:
+    """What meets every condition; of whole numbers, finitely many are listed."""
+    found: Pieces = WHOLE_LINE
+    lowest: float | None = None
+    for condition in conditions:
+        if condition.op == "rel" and condition.args[0] == ("in",) and condition.args[2] in _WHOLE:
+            if condition.args[1] != variable:
                 return None
-            found = _intersection(found, more)
-        return found
-    if node.op == "list":
-        parts = [_pieces(a) for a in node.args]
-        if any(a.op not in ("rel", "interval", "union") for a in node.args) or len(_variables(node)) != 1:
+            lowest = max(_WHOLE[condition.args[2]], float("-inf") if lowest is None else lowest)
+            continue
+        more = _pieces(condition)
+        if more is None:
             return None
-        return merge([piece for part in parts if part is not None for piece in part]) if None not in parts else None
-    return None
+        found = intersection(found, more)
+    return found if lowest is None else _whole(found, lowest)
 
 
-def _variables(node: Node) -> set[str]:
-    names: set[str] = set()
-    for arg in node.args:
-        if type(arg) is Node and arg.op == "rel":
-            names |= symbols(arg)
-    return names
+def _whole(pieces: Pieces, lowest: float) -> Pieces | None:
+    """The whole numbers from `lowest` on in a set, None if they are too many to list."""
+    points: Pieces = []
+    for piece in merge(pieces):
+        low, high = max(position(piece.low), lowest), position(piece.high)
+        if high - low > MAX_LISTED or len(points) > MAX_LISTED:
+            return None
+        start, stop = ceil(low), floor(high)
+        start += start == low and start == position(piece.low) and not piece.low_closed
+        stop -= stop == high and not piece.high_closed
+        points += [Piece(num(k), True, num(k), True) for k in range(start, stop + 1)]
+    return points
+
+
+def _listed(node: Node) -> Pieces | None:
+    """Conditions with commas between them: all of them, or any of them, whichever says something.
+
+    None if both readings do (x > 2, x > 5), or if they are not about one variable.
+    """
+    first = node.args[0]
+    if (
+        first.op == "rel"
+        and first.args[0] == ("!=",)
+        and all(a.op in SCALARS and not symbols(a) for a in node.args[1:])
+    ):
+        conditions = tuple(Node("rel", (("!=",), first.args[1], value)) for value in (first.args[2], *node.args[1:]))
+    else:
+        conditions = node.args
+    relations = [a for a in conditions if a.op in ("rel", "inter")]
+    if len(set().union(*map(symbols, relations))) != 1 or any(a.op not in _CONDITIONS for a in conditions):
+        return None
+    parts = [part for a in conditions if (part := _pieces(a)) is not None]
+    if len(parts) < len(conditions):
+        return None
+    some = merge([piece for part in parts for piece in part])
+    if len(relations) < len(conditions):
+        return some
+    every = reduce(intersection, parts)
+    if every and some != WHOLE_LINE and every != some:
+        return None
+    return every if some == WHOLE_LINE else some
 
 
 def _relation(node: Node) -> Pieces | None:
@@ -125,7 +172,7 @@ def _relation(node: Node) -> Pieces | None:
             part = None
         if part is None:
             return None
-        found = part if found is None else _intersection(found, part)
+        found = part if found is None else intersection(found, part)
     return found
 
 
@@ -135,6 +182,10 @@ def _linear(operator: str, left: Node, right: Node, name: str) -> Pieces | None:
         return _ray(operator, right)
     if right == variable and not symbols(left):
         return _ray(_FLIP[operator], left)
+    if right.op == "fn" and right.args[0] == "abs":
+        operator, left, right = _FLIP[operator], right, left
+    if left.op == "fn" and left.args[0] == "abs" and not symbols(right) and not infinite(right):
+        return _distance(operator, left.args[1], right, name)
     gap = Node("add", (left, Node("neg", (right,))))
     at = [exact(substitute(gap, name, num(k))) for k in (0, 1, 2, 5)]
     if any(value is None for value in at):
@@ -144,6 +195,16 @@ def _linear(operator: str, left: Node, right: Node, name: str) -> Pieces | None:
     if not slope or two - start != 2 * slope or five - start != 5 * slope:
         return None
     return _ray(operator if slope > 0 else _FLIP[operator], num(Fraction(-start) / slope))
+
+
+def _distance(operator: str, inner: Node, bound: Node, name: str) -> Pieces | None:
+    """Solve |inner| < bound and its like: between -bound and bound, or outside of them."""
+    if position(bound) < 0:
+        return WHOLE_LINE if operator in (">", ">=", "!=") else []
+    above, below = _linear(operator, inner, bound, name), _linear(_FLIP[operator], inner, Node("neg", (bound,)), name)
+    if above is None or below is None:
+        return None
+    return merge(above + below) if operator in (">", ">=", "=") else intersection(above, below)
 
 
 def _ray(operator: str, end: Node) -> Pieces:
@@ -180,7 +241,8 @@ def merge(pieces: Pieces) -> Pieces:
     return merged
 
 
-def _intersection(a: Pieces, b: Pieces) -> Pieces:
+def intersection(a: Pieces, b: Pieces) -> Pieces:
+    """What two sets share."""
     found: Pieces = []
     for p in a:
         for q in b:
@@ -192,7 +254,8 @@ def _intersection(a: Pieces, b: Pieces) -> Pieces:
     return found
 
 
-def _complement(pieces: Pieces) -> Pieces:
+def complement(pieces: Pieces) -> Pieces:
+    """What a set leaves of the line."""
     found: Pieces = []
     low, closed = MINUS_INFINITY, False
     for piece in merge(pieces):

@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from verikit.answers import choices, extract
+from verikit.answers import choices, closing, extract
 from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
-from verikit.answers.extract import Found
 from verikit.answers.families import compare_meanings
 from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, Gold, read, read_gold
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
+from verikit.answers.statements import Found
 from verikit.answers.text import compare_texts
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 
@@ -230,7 +230,7 @@ def _part(gold: str, answer: str, question: str, options: Sequence[str], policy:
     return Match(verdict.outcome, verdict.rule, verdict.stage)
 
 
-_UNMARKED = ("whole text", "last line")
+_UNMARKED = ("whole text", "last line", "last lines")
 _FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 
 
@@ -240,7 +240,7 @@ def _readings(text: str, form: str) -> Iterator[str]:
     cut = _QUALIFIER.search(text)
     if cut and cut.start() > 0:
         yield text[: cut.start()].rstrip(" ,")
-    if form != "box" and (item := extract.last_item(text)) is not None:
+    if form != "box" and (item := closing.last_item(text)) is not None:
         yield item
 
 
@@ -273,7 +273,7 @@ _PLAIN_UNIT = re.compile(
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[mgsLlhNJWVK]|[kcm]m|kg)(?:\^\{?[23]\}?)?")
 
 
-def _alternatives(text: str) -> list[Node]:
+def other_readings(text: str) -> list[Node]:
     """Other trees a text may stand for: a decimal comma, grouped digits or a list, a plain unit, a power of ten."""
     texts: list[str] = []
     if _DECIMAL_COMMA.fullmatch(text):
@@ -295,8 +295,8 @@ def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | Non
         match = compare(gold.tree, answer, policy)
         if match:
             return match
-        for g in (gold.tree, *_alternatives(gold.text)):
-            for a in (answer, *_alternatives(text)):
+        for g in (gold.tree, *other_readings(gold.text)):
+            for a in (answer, *other_readings(text)):
                 if (g is not gold.tree or a is not answer) and (other := compare(g, a, policy)):
                     return Match("equal", f"{other.rule}, read otherwise", other.stage)
         unit = _LETTER_UNIT.fullmatch(text) if gold.tree.op == "num" and policy.units != "required" else None

@@ -157,6 +157,8 @@ class Output:
     """For each sampled token the likeliest ones at its place, best first; the sampled one may come on top of `k`."""
     finish_reason: str = ""
     """`stop` (end token or stop text), `length` (`max_tokens` or the context is used up), or what the server says."""
+    thoughts: str = ""
+    """What the server keeps apart from the text as the model's thoughts (`reasoning_content`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,8 @@ class Engine(ABC):
 
     name: str
     """The spec's form, for people: `hf:models/tiny`. Never holds a credential."""
+    form: str = ""
+    """How a spec names such an engine, for messages: `hf:PATH`."""
     tokenizer: Any = None
     """The model's, where the engine holds it in this process: its callers can then work on token ids."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from verikit.errors import SchemaError
 from verikit.readers.parse import kind
-from verikit.types import Answer, Prompt
+from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Answer, Prompt, thoughts_in
 
 TEXT_KEYS = ("text", "completion", "content", "response", "output", "solution")
 """Where a candidate that is an object keeps its text; the first of these that it has."""
@@ -55,7 +55,9 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
     if type(value) is str:
         return value, NO_KEYS
     if type(value) is list:
-        return conversation(value, field), {"messages": value}
+        own = {"messages": value}
+        thoughts = "\n\n".join(filter(None, (thoughts_in(turn) for turn in value if type(turn) is dict)))
+        return conversation(value, field), own | ({THOUGHT_KEYS[0]: thoughts} if thoughts else {})
     if type(value) is not dict:
         raise SchemaError(f"a completion is text, messages or an object with text, this is {_what(value)}", field=field)
     own = value
@@ -96,13 +98,14 @@ def conversation(messages: list[Any], field: str) -> str:
 
 
 def content(value: Any, field: str) -> str:
-    """A message's content as text: of a list of parts the text ones; null (a tool call) is empty."""
+    """A message's content as text: of a list of parts the text ones but for thoughts; null (a tool call) is empty."""
     if type(value) is str:
         return value
     if value is None:
         return ""
     if type(value) is list and all(type(part) is dict for part in value):
-        return "\n\n".join(part["text"] for part in value if type(part.get("text")) is str)
+        said = (part.get("text") for part in value if part.get("type") not in THOUGHT_PARTS)
+        return "\n\n".join(text for text in said if type(text) is str)
     raise SchemaError(f"text is expected here, this is {_what(value)}", field=field)
 
 

@@ -18,10 +18,13 @@ from verikit.errors import UsageError, VerikitError
 from verikit.scoring.rows import encode, to_row
 from verikit.spec import load
 from verikit.types import Score
-from verikit.verifier import describe, score_all
+from verikit.verifier import Verifier, describe, score_all, walk
+from verikit.verifiers import budget
 
 HEAD = struct.Struct("!I")
 PR_SET_PDEATHSIG = 1
+ROWS_PER_DEADLINE = 5
+"""How many rows that use up their budget fit into a request's deadline, one after the other."""
 
 
 def row_of(score: Score) -> bytes:
@@ -29,7 +32,17 @@ def row_of(score: Score) -> bytes:
     return encode(to_row(score)).encode("utf-8", "replace")
 
 
-def main(spec: str) -> None:
+def fit(verifier: Verifier, deadline_s: float) -> int:
+    """Bound what a sample takes by a request's deadline; how many are sure to be done in half of it (0: not known).
+
+    A program that loops must get its zero before the server gives up on it, which would leave it unscored.
+    """
+    budget.set_ceiling(deadline_s / ROWS_PER_DEADLINE)
+    slowest = sum(part.slowest_s for part in walk(verifier))
+    return max(1, int(deadline_s / 2 / slowest) * len(os.sched_getaffinity(0))) if slowest else 0
+
+
+def main(spec: str, deadline_s: float) -> None:
     """Load the verifier, say that it is ready (or what is wrong), then answer each batch."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's ^C goes to the server, which lets work finish
@@ -46,7 +59,8 @@ def main(spec: str) -> None:
     except VerikitError as error:
         reply(json.dumps({"error": str(error), "hint": error.hint}).encode())
         return
-    reply(json.dumps({"name": verifier.name, "batch": verifier.batch, "fingerprint": verifier.fingerprint}).encode())
+    ready = {"name": verifier.name, "batch": verifier.batch, "most": fit(verifier, deadline_s)}
+    reply(json.dumps(ready | {"fingerprint": verifier.fingerprint}).encode())
     while len(head := requests.read(HEAD.size)) == HEAD.size:
         batch = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server
         samples = [pickle.loads(one) for one in batch]  # noqa: S301
@@ -58,4 +72,4 @@ def main(spec: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], float(sys.argv[2]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.adapters.openrlhf import samples as openrlhf_samples
-from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of, text_of
+from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of, text_of, thoughts_of
 from verikit.errors import SchemaError, UsageError
 from verikit.types import Sample, Score
 
@@ -60,7 +60,12 @@ def _sample(row: Any, given: Mapping[str, Any]) -> Sample:
     prompt, completion, answer, id = (row.pop(key, None) for key in ("prompt", "completion", "answer", "id"))
     try:
         return Sample(
-            prompt_of(prompt), text_of(completion), gold_of(answer), "" if id is None else str(id), {**meta, **row}
+            prompt_of(prompt),
+            text_of(completion),
+            gold_of(answer),
+            "" if id is None else str(id),
+            {**meta, **row},
+            thoughts_of(completion),
         )
     except UsageError as error:
         raise SchemaError(f"can't be read: {error}") from None

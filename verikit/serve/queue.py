@@ -133,9 +133,11 @@ class Queue:
             UsageError: the spec can't be loaded.
             HelperError: a process can't start.
         """
-        first = await Worker.start(self.spec)
+        first = await Worker.start(self.spec, self.deadline_s)
         self.max_batch = max(self.max_batch, first.batch)
-        others = await asyncio.gather(*(Worker.start(self.spec) for _ in range(self.size - 1)))
+        if first.most:
+            self.max_batch = min(self.max_batch, first.most)
+        others = await asyncio.gather(*(Worker.start(self.spec, self.deadline_s) for _ in range(self.size - 1)))
         self.workers = [first, *others]
         self._drivers = [asyncio.create_task(self._drive(worker)) for worker in self.workers]
 
@@ -247,7 +249,7 @@ class Queue:
         while True:
             self.metrics.restarts.inc()
             try:
-                worker = await Worker.start(self.spec)
+                worker = await Worker.start(self.spec, self.deadline_s)
             except VerikitError as error:
                 _log.error("no scoring process can be started: %s", error)
                 await asyncio.sleep(AGAIN_S)

@@ -26,10 +26,16 @@ class Worker:
         self._process = process
         self.batch = 1
         """Samples the verifier wants in one call."""
+        self.most = 0
+        """Samples that are sure to be scored in half of a request's time, however slow; 0: not known."""
 
     @classmethod
-    async def start(cls, spec: str) -> Self:
+    async def start(cls, spec: str, deadline_s: float) -> Self:
         """Start a process and wait until it has loaded the verifier.
+
+        Args:
+            spec: the verifier.
+            deadline_s: seconds a request may take.
 
         Raises:
             UsageError: the spec can't be loaded.
@@ -37,7 +43,7 @@ class Worker:
         """
         path = os.pathsep.join(one or os.getcwd() for one in sys.path)
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "verikit.serve.process", spec),
+            *(sys.executable, "-m", "verikit.serve.process", spec, str(deadline_s)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path},
@@ -51,7 +57,7 @@ class Worker:
         if "error" in ready:
             await worker.stop()
             raise UsageError(ready["error"], hint=ready["hint"])
-        worker.batch = ready["batch"]
+        worker.batch, worker.most = ready["batch"], ready["most"]
         return worker
 
     async def score(self, samples: Sequence[bytes]) -> list[bytes]:

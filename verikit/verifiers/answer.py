@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from verikit.answers.fingerprint import fingerprint
 from verikit.answers.gold import read_gold
 from verikit.answers.policy import OrderRule, Policy, Rounding, Several, Strictness, UnitRule
 from verikit.answers.tail import Tail
 from verikit.answers.verdict import Verdict, verify
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 
 
 @lru_cache(maxsize=8)
@@ -28,7 +29,7 @@ def _tail(seconds: float) -> Tail:
 
 
 @dataclass(frozen=True)
-class Answer(Verifier):
+class Answer(TextVerifier):
     """1.0 if the completion's final answer is the gold's: numbers, formulas, sets, units, option letters, short text.
 
     The gold is `sample.answer`, a string or several accepted ones. `sample.prompt` is the question; `sample.meta` may
@@ -58,6 +59,7 @@ class Answer(Verifier):
     name = "answer"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.undecided not in ("zero", "abstain"):
             raise UsageError(f"undecided must be zero or abstain, not {self.undecided!r}")
         if self.tail_seconds < 0:
@@ -141,6 +143,13 @@ class Answer(Verifier):
             return False
         other = self._direction(b, a)
         return other if other is not True else one
+
+    def keys(self, answer: str) -> tuple[int] | None:
+        """The fingerprint of a plain formula; None for everything else, and under a policy that is not transitive."""
+        if self.tolerance or self.policy != "strict":
+            return None
+        found = fingerprint(answer)
+        return None if found is None else (found,)
 
     def _direction(self, a: str, b: str) -> bool | None:
         verdict = self.verdict(Sample(completion=a, answer=b), tail=False)

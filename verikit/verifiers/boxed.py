@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from verikit.text import boxes
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 
 
 @dataclass(frozen=True)
-class Boxed(Verifier):
+class Boxed(TextVerifier):
     r"""1.0 if the completion closes a non-empty `\boxed{…}`; the last one is the extracted answer."""
 
     once: bool = False

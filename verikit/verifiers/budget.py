@@ -17,7 +17,7 @@ _ceiling_s = math.inf
 
 
 def set_ceiling(seconds: float) -> None:
-    """Give no row of this process more than so many seconds: a server's deadline goes before a verifier's options."""
+    """Give no row of this process more than so many seconds, whatever its verifier's options say."""
     global _ceiling_s
     _ceiling_s = seconds
 

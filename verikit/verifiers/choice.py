@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from verikit.errors import UsageError
 from verikit.text import accepted, boxes
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 
 # Every repetition is bounded, so that no text makes them backtrack far.
 _LETTER = r"([A-Z])(?![A-Za-z0-9'’_^]|-\w)"
@@ -25,7 +25,7 @@ _LED = re.compile(_LEAD + _LETTER + r"[)\]}*]{0,4}[.:)\]}*]\s*\S")
 
 
 @dataclass(frozen=True)
-class Choice(Verifier):
+class Choice(TextVerifier):
     """1.0 if the option letter the completion settles on is the gold's.
 
     Looked for in this order: the last box, the last "answer is X" (or "Answer: X"), a last line that is nothing but a
@@ -39,6 +39,7 @@ class Choice(Verifier):
     name = "choice"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.last) != 1 or self.last not in string.ascii_uppercase:
             raise UsageError(f"last must be one letter from A to Z, not {self.last!r}")
 

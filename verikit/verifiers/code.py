@@ -15,7 +15,7 @@ from typing import Any, Literal
 from verikit.errors import UsageError
 from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier, describe
+from verikit.verifier import TextVerifier, describe
 from verikit.verifiers import code_tests
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_compare import holds, same_output, show
@@ -24,7 +24,7 @@ from verikit.verifiers.fences import last
 
 
 @dataclass(frozen=True)
-class Code(Verifier):
+class Code(TextVerifier):
     """1.0 if the program in the completion passes its tests, which the row's meta holds.
 
     `meta.tests` is a list of asserts, of `{"call": "f(2)", "expected": "4"}`, `{"fn", "args", "expected"}` or
@@ -37,6 +37,7 @@ class Code(Verifier):
     wall_s: float = 5.0
     """For each case."""
     memory_mb: int = 512
+    """Memory of a test's process, in MiB."""
     equality: Equality | None = None
     """How values are compared; None: as the test is written (`==` for asserts, exact for `call`, JSON for `fn`)."""
     tolerance: float = 0.0
@@ -51,6 +52,7 @@ class Code(Verifier):
     name = "code"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         row_seconds(self.wall_s, self.row_s)
         if self.children == "row" and self.reward == "fraction":
             raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
@@ -66,6 +68,11 @@ class Code(Verifier):
             return [self._one(sample, box) for sample in samples]
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
+
+    @property
+    def slowest_s(self) -> float:
+        """The budget of a row."""
+        return row_seconds(self.wall_s, self.row_s)
 
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""

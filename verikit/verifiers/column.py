@@ -18,6 +18,7 @@ class Column(Verifier):
     key: str
     """Name of the key; `a.b` looks into objects where there is no key of that very name."""
     name = "column"
+    reads = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not self.key:

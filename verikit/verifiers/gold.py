@@ -10,11 +10,11 @@ from typing import get_args
 from verikit.errors import UsageError
 from verikit.text import NORMALIZERS, Extract, Normalizer, accepted, extract
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 
 
 @dataclass(frozen=True)
-class GoldVerifier(Verifier):
+class GoldVerifier(TextVerifier):
     """Compares the extracted answer with each accepted gold and takes the best.
 
     No answer in the completion is the candidate's fault (0.0); no gold is the data's (no score).
@@ -26,6 +26,7 @@ class GoldVerifier(Verifier):
     """What of the completion is compared: `whole`, `boxed`, `answer_tag`, `last_line`."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("normalizer", self.normalizer, NORMALIZERS)
         check_choice("extract", self.extract, get_args(Extract))
 

@@ -18,14 +18,14 @@ from typing import Any
 
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 
 _FENCE = re.compile(r"\A\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL | re.IGNORECASE)
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 
 @dataclass(frozen=True)
-class JsonSchema(Verifier):
+class JsonSchema(TextVerifier):
     """1.0 if the completion (a code fence around it is allowed) is JSON that a JSON Schema accepts."""
 
     schema: str | Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -37,6 +37,7 @@ class JsonSchema(Verifier):
     name = "json_schema"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         from jsonschema import SchemaError
         from referencing.exceptions import Unresolvable
 

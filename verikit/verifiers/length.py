@@ -9,20 +9,24 @@ from typing import Literal
 
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 from verikit.verifiers.gold import check_choice
 
 
 @dataclass(frozen=True)
-class Length(Verifier):
+class Length(TextVerifier):
     """1.0 if the completion has at least `min` and at most `max` characters, words or lines."""
 
     min: int = 0
+    """The least length that passes."""
     max: int | None = None
+    """The greatest length that passes; None: any."""
     unit: Literal["chars", "words", "lines"] = "chars"
+    """What is counted."""
     name = "length"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("unit", self.unit, ("chars", "words", "lines"))
         if self.min < 0 or (self.max is not None and self.max < self.min):
             raise UsageError(f"length needs 0 <= min <= max, not {self.min} and {self.max}")

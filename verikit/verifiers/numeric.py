@@ -11,7 +11,7 @@ from typing import get_args
 from verikit.errors import UsageError
 from verikit.text import Extract, accepted, extract
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 from verikit.verifiers.gold import check_choice
 
 # A sign belongs to the number unless something stands right before it: "x=-5" is negative, "10-20" a range.
@@ -24,7 +24,7 @@ _MAX_EXPONENT = 999
 
 
 @dataclass(frozen=True)
-class Numeric(Verifier):
+class Numeric(TextVerifier):
     """1.0 if the last number of the completion is within `abs_tol` or `rel_tol` of the gold; exact by default."""
 
     rel_tol: float = 0.0
@@ -36,6 +36,7 @@ class Numeric(Verifier):
     name = "numeric"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("extract", self.extract, get_args(Extract))
         if not (0 <= self.rel_tol < 1 and 0 <= self.abs_tol < float("inf")):
             raise UsageError("tolerances are at least 0, and rel_tol is below 1")

@@ -16,7 +16,7 @@ from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_
 from verikit.sandbox.guest import source
 from verikit.text import tagged
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier, describe
+from verikit.verifier import TextVerifier, describe
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.proposal import Invalid, OurFault, Preset, validate
@@ -28,7 +28,7 @@ _REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abductio
 
 
 @dataclass(frozen=True)
-class Program(Verifier):
+class Program(TextVerifier):
     """1.0 if the completion solves the task on a program that the row's meta holds.
 
     `deduction` (meta: program, input, output): the completion's ```output block equals the output.
@@ -45,12 +45,15 @@ class Program(Verifier):
     numeric: bool = False
     """Compare as `==` does (1 == 1.0 == True) instead of type by type."""
     wall_s: float = 10.0
+    """Time for one run of a program, in seconds."""
     memory_mb: int = 512
+    """Memory of its process, in MiB."""
     row_s: float | None = None
     """For all runs of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
     name = "program"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         row_seconds(self.wall_s, self.row_s)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -62,6 +65,11 @@ class Program(Verifier):
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
             return list(threads.map(lambda sample: self._one(sample, box), samples))
+
+    @property
+    def slowest_s(self) -> float:
+        """The budget of a row."""
+        return row_seconds(self.wall_s, self.row_s)
 
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
@@ -180,7 +188,8 @@ class _Row:
             Invalid: it is no literal.
             OurFault: the sandbox failed.
         """
-        result = self.box.run(source("reading"), call=(how, [text], {}), limits=self._limits)
+        reading = source("reading")
+        result = self._budget.run(lambda limits: self.box.run(reading, call=(how, [text], {}), limits=limits))
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")
         if result.status != "ok":

@@ -10,11 +10,11 @@ from typing import Any
 from verikit.errors import UsageError
 from verikit.text import accepted
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import TextVerifier
 
 
 @dataclass(frozen=True)
-class Regex(Verifier):
+class Regex(TextVerifier):
     """1.0 if the pattern occurs in the completion; its first group (else the whole match) is the extracted answer."""
 
     pattern: str
@@ -26,6 +26,7 @@ class Regex(Verifier):
     name = "regex"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         import regex
 
         if not self.timeout_s > 0:

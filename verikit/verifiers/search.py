@@ -20,6 +20,8 @@ from verikit.verifiers.gold import check_choice
 
 @dataclass(frozen=True)
 class _RolloutVerifier(Verifier):
+    reads = "all"
+
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
         return [self._one(sample) for sample in samples]
@@ -57,11 +59,12 @@ class SearchFormat(_RolloutVerifier):
 
 
 @dataclass(frozen=True)
-class Retrieval(_RolloutVerifier):
+class Searched(_RolloutVerifier):
     """1.0 if at least `least` searches were answered, else 0.0 (R1-Searcher, stage 1)."""
 
     least: int = 1
-    name = "retrieval"
+    """Answered searches that are asked for."""
+    name = "searched"
 
     def judge(self, rollout: Rollout) -> Score:
         """Count the evidence."""

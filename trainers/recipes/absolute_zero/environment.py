@@ -20,6 +20,7 @@ from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, 
 from verikit.trainers.recipes.absolute_zero.problem import Problem
 from verikit.trainers.recipes.absolute_zero.rewards import Fault
 from verikit.types import Sample
+from verikit.verifier import score_all
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.program import Program
 from verikit.verifiers.proposal import Invalid, OurFault, as_literal, validate
@@ -104,7 +105,7 @@ class Environment:
             return [Verdict("" if _names(answer, problem.output) else "wrong") for answer in answers]
         samples = [Sample("", f"<answer>{answer}</answer>", meta=problem.meta()) for answer in answers]
         verdicts = []
-        for score in self._program.score(samples):
+        for score in score_all(self._program, samples):
             fault: Fault = "error" if score.value is None else "" if score.value == 1.0 else "wrong"
             verdicts.append(Verdict(fault, score.reason))
         return verdicts

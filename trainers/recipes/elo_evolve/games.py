@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Literal
 
 from verikit.judges.pairwise import within_words
+from verikit.reply import split
 from verikit.types import Group, Sample, Score
 from verikit.verifier import Verifier, score_all
 
@@ -56,7 +57,10 @@ def bouts(
         opponents: Parallel to `texts`.
         longer: Most words an output may be longer than the answer; 0: any.
     """
-    short = [not longer or within_words(text, other, longer) for text, (_, other) in zip(texts, opponents, strict=True)]
+    short = [
+        not longer or within_words(split(text).reply, split(other).reply, longer)
+        for text, (_, other) in zip(texts, opponents, strict=True)
+    ]
     samples = [
         Sample(problem.prompt, text, problem.answer, problem.id, {**problem.meta, "opponent": other})
         for text, (_, other), kept in zip(texts, opponents, short, strict=True)

@@ -23,7 +23,7 @@ from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.arithmetic import Arithmetic, ArithmeticOptions, working
 from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve, EloEvolveOptions
 from verikit.types import Group, Sample, Score
-from verikit.verifier import Verifier
+from verikit.verifier import Verifier, score_all
 
 RATED_ON = 256
 """Prompts of the round robin."""
@@ -167,4 +167,4 @@ def ratings(players: dict[str, float], seed: int) -> dict[str, float]:
 def _outcome(prompt: str, first: str, second: str, players: dict[str, float], seed: int) -> float:
     texts = [played(prompt, name, players[name], seed) for name in (first, second)]
     sample = Sample(prompt, texts[0], meta={"opponent": texts[1]})
-    return float(all_results.score([sample])[0])
+    return float(score_all(all_results, [sample])[0])

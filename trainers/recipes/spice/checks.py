@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from verikit.reply import split
 from verikit.text import boxes
 from verikit.trainers.recipes.spice.formats import LETTERS, Invalid, Question
 from verikit.trainers.recipes.spice.options import Check, SpiceOptions
@@ -77,6 +78,7 @@ class Equality:
 
     def score(self, question: Question, reply: str) -> Score:
         """Compare a Reasoner's reply with the gold: the last box counts, and of a choice a letter that is stated."""
+        reply = split(reply).reply
         if question.answer_type == "Choice":
             return self._choice(question, reply)
         if question.answer_type == "String":

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from verikit.reply import split
 from verikit.trainers.recipes.spice.options import Format
 
 AnswerType = Literal["Integer", "Expression", "String", "Choice"]
@@ -63,7 +64,7 @@ def parse_kind(reply: str) -> Kind:
         Invalid: it is anything else, fences included.
     """
     try:
-        row = json.loads(reply[:LONGEST])
+        row = json.loads(split(reply).reply[:LONGEST])
     except (ValueError, RecursionError):
         raise Invalid("no bare JSON object") from None
     keys = {"suitable_for_mcq", "suitable_for_free_form", "best_answer_type", "reason"}

@@ -8,6 +8,7 @@ from typing import Any
 
 from verikit.engines.errors import BadReply
 from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLogprobs
+from verikit.types import thoughts_in
 
 
 def generation_of(reply: Any, request: Request) -> Generation:
@@ -52,11 +53,12 @@ def _output(choice: Any, request: Request, skip: int = 0) -> Output:
         text = "".join(tokens)
     ids = tuple(map(int, choice.get("token_ids") or ()))
     reason = str(choice.get("finish_reason") or "")
+    thoughts = thoughts_in(choice["message"]) if request.kind == "chat" else ""
     if request.max_tokens == 0:
         return Output("", finish_reason=reason)
     if request.logprobs is None:
-        return Output(text, ids, finish_reason=reason)
-    return Output(text, ids, tokens, logprobs, tops, reason)
+        return Output(text, ids, finish_reason=reason, thoughts=thoughts)
+    return Output(text, ids, tokens, logprobs, tops, reason, thoughts)
 
 
 def _logprobs(

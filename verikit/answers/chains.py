@@ -1,0 +1,45 @@
+"""Chains that end in a rounded value: x = 17/6 ≈ 2.83 gives both, provided that the one rounds to the other."""
+
+from __future__ import annotations
+
+from verikit.answers.analytic import FloatField
+from verikit.answers.evaluate import Opaque, Undefined
+from verikit.answers.scalar import peel
+from verikit.answers.tree import Node, TooBig, symbols
+
+ABOUT = "≈"
+_GROUPS = ("list", "set", "tuple")
+_NEAR = 0.005
+"""Relative gap of a rounded value that shows few digits, 312 ≈ 313.5."""
+
+
+def readings(node: Node) -> list[Node]:
+    """The exact and the rounded reading of a chain, or of a list of chains; anything else is its only reading."""
+    if node.op in _GROUPS and any(arg.op == "rel" and ABOUT in arg.args[0] for arg in node.args):
+        found = [readings(arg) for arg in node.args]
+        return [Node(node.op, tuple(item[index] for item in found)) for index in (0, -1)]
+    if node.op != "rel" or ABOUT not in node.args[0]:
+        return [node]
+    operators, operands = node.args[0], node.args[1:]
+    first, rounded = operators.index(ABOUT), operands[-1]
+    if not {"=", ABOUT}.issuperset(operators) or not _rounds_to(operands[first], rounded):
+        return [Node("rel", (tuple("=" if o == ABOUT else o for o in operators), *operands))]
+    exact = Node("rel", (operators[:first], *operands[: first + 1])) if first else operands[0]
+    named = bool(first) and bool(symbols(operands[0]))
+    return [exact, Node("rel", (("=",), operands[0], rounded)) if named else rounded]
+
+
+def _rounds_to(exact: Node, rounded: Node) -> bool:
+    """Whether a constant lies within a unit of a number's last digit, or within `_NEAR` of it."""
+    if symbols(exact) or symbols(rounded):
+        return False
+    number = rounded if rounded.op == "pct" else peel(rounded).value
+    try:
+        left, right = FloatField({}).value(peel(exact).value), FloatField({}).value(number)
+    except (Undefined, Opaque, TooBig):
+        return False
+    inner = peel(number).value
+    inner = inner.args[0] if inner.op == "neg" else inner
+    places = inner.args[1] or 0 if inner.op == "num" else 15
+    unit = 10.0 ** -(places + 2 * (number.op == "pct"))
+    return bool(abs(left - right) <= max(unit, _NEAR * abs(left)))

@@ -1,0 +1,100 @@
+"""What a text ends with where it marks no answer: its last line or list, and there the last formula or number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from verikit.answers.denials import asserted_part, doubtful, unasserted
+
+MAX_LINE = 1_000
+"""Characters of a stated answer or last line."""
+_LABEL = re.compile(
+    r"^(?:(?:[aA]ns|[a-zA-Z])\s*[:：]|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution)\b[,:]?)\s*(?=[-−$\\\d])"
+)
+"""What a last line may begin with before a number or a formula: "A: 160", as against the option "A: red"."""
+_BULLET = re.compile(r"[ \t]{0,8}(?:([-*•–])[ \t]+|\(?\d{1,2}[.)][ \t]+|\(?[a-z][.)][ \t]+)(\S.{0,80})")
+_FORMULAS = re.compile(
+    r"\$\$(.{1,2000}?)\$\$|\$((?:[^$\\]|\\.){1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]"
+    r"|\*\*([^*\n]{1,200})\*\*",
+    re.DOTALL,
+)
+_NUMBERS = re.compile(
+    r"(?:(?<=[\s:：$€£¥*(，。是为])|(?<=[^\x00-\x7f])|^)[-−]?(?:\\[dtc]?frac\s*\{[^{}]{1,60}\}\s*\{[^{}]{1,60}\}"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
+    r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
+)
+_COUNTED = re.compile(r"([-−]?\d+(?:[.,]\d+)*(?:/\d+)?)\s*[^\x00-\x7f\d°×·²³½]{1,12}")
+_PROSE = re.compile(r"[^\W\d_]+[\s,，]+[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
+_IN_LIST = re.compile(
+    r"\s*(?:[,;，、]\s*(?:and|or|und|et|y)?|and|or|und|oder|et|ou|y|e|和|或|与|及|&)\s*", re.IGNORECASE
+)
+_FORMULA = re.compile(r"[=^+*<>_\\](?![*$])")
+_IN_FORMULA = re.compile(r"[-+*/×÷^_<>(\\]\s*\(?$")
+
+
+def last_line(text: str) -> tuple[str, str]:
+    """The whole of a short text, else its last line or the list its last lines are; and which of these it was."""
+    stripped = text.strip()
+    if "\n" not in stripped and len(stripped) <= MAX_LINE:
+        return _LABEL.sub("", stripped), "whole text"
+    cut = stripped[-MAX_LINE:]
+    if items := bullets(cut.split("\n")[::-1]):
+        return ", ".join(items[::-1]), "last lines"
+    line = cut.rsplit("\n", 1)[-1].strip()
+    if line in ("\\]", "$$", "\\)"):
+        line = " ".join(cut.rsplit("\n", 3)[-3:])
+    return _LABEL.sub("", line), "last line"
+
+
+def bullets(lines: list[str]) -> list[str]:
+    """The items of the list whose lines come first: short values, two or more."""
+    items: list[str] = []
+    for line in lines:
+        match = _BULLET.fullmatch(line.rstrip())
+        if match is None or _PROSE.search(match[2]):
+            break
+        items.append(match[2].rstrip(" .;,"))
+    return items if len(items) > 1 else []
+
+
+def last_item(text: str) -> str | None:
+    """The last formula or number of a sentence, with those it makes a list with; None where the sentence denies it."""
+    window = text[-MAX_LINE:]
+    values = list(_values(window))
+    if not values:
+        return None
+    item, start, end = values.pop()
+    after = window[end:]
+    if doubtful(window[:start], after) and not (values and _IN_LIST.fullmatch(window, values[-1][2], start)):
+        return None
+    if asserted_part("it " + after) is None or unasserted(window[:start]):
+        return None
+    while values and _IN_LIST.fullmatch(window, values[-1][2], start):
+        previous, start, _ = values.pop()
+        item = f"{previous} , {item}"
+    return None if doubtful(window[:start], after) else item
+
+
+def _values(window: str) -> Iterator[tuple[str, int, int]]:
+    """Formulas, bold text, and in prose numbers that are no part of a formula or of code, each with its span."""
+    end = 0
+    prose = _PROSE.search(window) is not None
+    for match in _FORMULAS.finditer(window):
+        if prose:
+            yield from _numbers(window, end, match.start())
+        item = next(group for group in match.groups() if group is not None)
+        counted = _COUNTED.fullmatch(item) if match[5] else None
+        end = match.end()
+        yield (counted[1] if counted else item), match.start(), end
+    if prose:
+        yield from _numbers(window, end, len(window))
+
+
+def _numbers(window: str, start: int, stop: int) -> Iterator[tuple[str, int, int]]:
+    for match in _NUMBERS.finditer(window, start, stop):
+        if match[0][0] != "\\" and _IN_FORMULA.search(window[max(0, match.start() - 40) : match.start()]):
+            continue
+        if _FORMULA.search(window, match.end(), min(stop, match.end() + 40)):
+            continue
+        yield match[0], match.start(), match.end()

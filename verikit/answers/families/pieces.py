@@ -1,0 +1,59 @@
+"""Cuts a text where its brackets are closed: at commas, semicolons, line ends, and, or."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TEXT = re.compile(
+    r"\\(?:text|mathrm|mbox|textrm|textbf)\s{0,9}\{\s{0,9}(,?\s{0,9}(?:and|or|if|for|when|otherwise)\b)([^{}]{0,80})\}"
+)
+_SPACING = re.compile(
+    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big)(?![a-zA-Z])\.?|(?<!\\)\\[,;!:> ]|\\q?quad\b|\$|~"
+)
+_SYSTEM = re.compile(
+    r"(?:\\\{\s{0,9})?\\begin\{(?:cases|array|aligned|align\*?)\}(?:\{[lcr|]{1,8}\})?|\\end\{(?:cases|array|aligned|align\*?)\}"
+)
+_CUT = re.compile(r"[()\[\]{}]|\\[{}]|[,;\n]|\\\\|\b(?:and|or)\b|\\(?:land|lor|wedge|vee|text)(?![a-zA-Z])")
+_WORDS = {"\\land": "and", "\\wedge": "and", "\\lor": "or", "\\vee": "or", "\\\\": ";", "\n": ";"}
+
+
+class Piece(NamedTuple):
+    """A part of a text and what stands before it: ',', ';', 'and', 'or', or '' for the first."""
+
+    before: str
+    text: str
+
+
+def bare(text: str) -> str:
+    """A text without spacing commands, and with and, or, if outside of text commands."""
+    return _SPACING.sub(" ", _TEXT.sub(r" \1\2 ", text))
+
+
+def system(text: str) -> str:
+    """The equations of a brace as a list, where no columns are marked."""
+    return _SYSTEM.sub(" ", text) if "\\begin" in text and "&" not in text else text
+
+
+def pieces(text: str, at: str = ",;") -> list[Piece]:
+    """The parts of a `bare` text between the separators that stand outside of brackets; empty parts are left out."""
+    found: list[Piece] = []
+    depth, start, before = 0, 0, ""
+    for match in _CUT.finditer(text):
+        mark = match[0]
+        if mark[-1] in "([{":
+            depth += 1
+        elif mark[-1] in ")]}":
+            depth = max(0, depth - 1)
+        elif not depth:
+            word = _WORDS.get(mark, mark)
+            if word not in at and word not in ("and", "or"):
+                continue
+            if part := text[start : match.start()].strip():
+                found.append(Piece(before, part))
+                before = ""
+            before = word if word in ("and", "or") or not before else before
+            start = match.end()
+    if part := text[start:].strip().rstrip("."):
+        found.append(Piece(before, part))
+    return found

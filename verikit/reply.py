@@ -1,0 +1,283 @@
+"""What of a completion is thoughts and what is the reply: read once, here, for every verifier.
+
+Models set their thoughts off by tags (`<think>…</think>` and its kin, gpt-oss's channels). A block of thoughts stands
+at the start of the completion or after another one, begins a line, or is closed further on; a closing tag without an
+opening one ends thoughts that the prompt has opened. Of several closing tags the last one before some text counts, so
+thoughts that mention one stay thoughts. A tag in a code fence or in inline code is a mention, not a tag. One pass,
+linear in the text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal, NamedTuple
+
+from verikit.types import Sample
+
+Reads = Literal["reply", "thoughts", "all"]
+"""What of a completion is read; `all` is both, with thoughts that came apart put before the reply in `<think>`."""
+
+TAGS_VARIABLE = "VERIKIT_THOUGHT_TAGS"
+"""Environment variable with more tags, opening and closing in turn: `<plan> </plan> [COT] [/COT]`."""
+TAGS: tuple[tuple[str, str], ...] = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("◁think▷", "◁/think▷"),
+    ("[THINK]", "[/THINK]"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+)
+"""The tags around thoughts; gpt-oss's channels are known beside them."""
+
+_CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
+_OPENING_CHANNEL = _CHANNEL + r"(?:analysis|commentary)[^<\n]{0,200}(?:<\|constrain\|>[^<\n]{0,50})?<\|message\|>"
+_FINAL_CHANNEL = r"(?:<\|end\|>)?" + _CHANNEL + r"final[^<\n]{0,50}(?:<\|constrain\|>[^<\n]{0,50})?<\|message\|>"
+_END_OF_CHANNEL = r"<\|end\|>(?=<\|start\|>assistant<\|channel\|>)"
+_END_OF_TURN = re.compile(r"\s*(?:<\|return\|>|<\|end\|>|<\|END_RESPONSE\|>|<\|end_of_solution\|>)\s*\Z")
+_FENCE = r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+){0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$"
+_BARE_CHANNELS = ("analysis", "assistantfinal")
+"""What is left of gpt-oss's channels where the special tokens were dropped in decoding."""
+
+Bounds = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A completion, split."""
+
+    reply: str
+    """All that is for the user; without thoughts the whole completion as it stands, else stripped."""
+    thoughts: str = ""
+    closed: bool = True
+    """Whether the last thoughts end; those that don't leave no reply after them."""
+    reply_bounds: tuple[Bounds, ...] = ()
+    """[start, end) in the completion of each piece of the reply, in order."""
+    thought_bounds: tuple[Bounds, ...] = ()
+    """The same for the thoughts; tags belong to neither."""
+
+    @property
+    def missing(self) -> str:
+        """Why there is no reply; "" where there is one, or where there are no thoughts either."""
+        if self.reply.strip() or not self.thought_bounds:
+            return ""
+        return "no reply: nothing follows the thoughts" if self.closed else "no reply: the thoughts never end"
+
+    def at(self, offset: int) -> int:
+        """Where a character of `reply` stands in the completion."""
+        for start, end in self.reply_bounds:
+            if offset <= end - start:
+                return start + offset
+            offset -= end - start + 1
+        return self.reply_bounds[-1][1] if self.reply_bounds else 0
+
+
+def split(completion: str) -> Reply:
+    """Split a completion into thoughts and reply.
+
+    Pieces of the reply that thoughts stand between are joined by a line break, and so are pieces of the thoughts.
+    """
+    pattern, marks = _patterns(os.environ.get(TAGS_VARIABLE, ""))
+    if not any(mark in completion for mark in marks):
+        opening, closing = _BARE_CHANNELS
+        if not (completion.startswith(opening) and closing in completion):
+            return Reply(completion, reply_bounds=((0, len(completion)),))
+        end = completion.rindex(closing)
+        return _reply(completion, [(len(opening), end)], [(end + len(closing), len(completion))], True)
+    tags = _tags(completion, pattern)
+    thoughts, reply, closed = _blocks(completion, tags)
+    if not closed and (loose := [i for i, tag in enumerate(tags) if tag.loose]):
+        # Thoughts may leave a fence open, which then takes in their end.
+        tags[loose[-1]] = tags[loose[-1]]._replace(quoted=False)
+        thoughts, reply, closed = _blocks(completion, tags)
+    if not thoughts:
+        return Reply(completion, reply_bounds=((0, len(completion)),))
+    return _reply(completion, thoughts, reply, closed)
+
+
+def seen(sample: Sample, reads: Reads) -> tuple[Sample, str]:
+    """A sample as a verifier that reads the reply, the thoughts or all sees it, and why there is no reply, if so.
+
+    Its completion is what is read, its `thoughts` are the thoughts; one without thoughts is returned as it is.
+    """
+    apart = sample.thoughts
+    if reads == "all":
+        whole = f"<think>\n{apart}\n</think>\n\n{sample.completion}" if apart else sample.completion
+        return (replace(sample, completion=whole, thoughts="") if apart else sample), ""
+    found = split(sample.completion)
+    if not found.thought_bounds and not apart:
+        return (sample if reads == "reply" else replace(sample, completion="")), ""
+    thoughts = "\n".join(filter(None, (apart, found.thoughts)))
+    if reads == "thoughts":
+        return replace(sample, completion=thoughts, thoughts=""), ""
+    missing = found.missing or ("" if found.reply.strip() else "no reply: nothing follows the thoughts")
+    return replace(sample, completion=found.reply, thoughts=thoughts), missing
+
+
+def text_read(completion: str, reads: Reads) -> str:
+    """What is read of a completion that stands alone, such as an opponent's."""
+    return seen(Sample(completion=completion), reads)[0].completion
+
+
+def described(sample: Sample, reads: Reads) -> str:
+    """One line on what of a sample's completion is read; "" where that is all of it."""
+    found = split(sample.completion)
+    if reads == "all" or not (found.thought_bounds or sample.thoughts):
+        return ""
+    if not found.thought_bounds:
+        return f"read: the {reads}; {len(sample.thoughts)} characters of thoughts came apart"
+    bounds = found.reply_bounds if reads == "reply" else found.thought_bounds
+    places = " and ".join(f"{start} to {end}" for start, end in bounds[:4]) + (" …" if len(bounds) > 4 else "")
+    return f"read: the {reads}, characters {places or 'none'} of {len(sample.completion)}"
+
+
+class _Tag(NamedTuple):
+    start: int
+    end: int
+    opens: bool
+    quoted: bool
+    """In code: a mention."""
+    loose: bool = False
+    """A closing tag that begins a line within a fence that holds no opening one."""
+
+
+@cache
+def _patterns(more: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """The pattern of all that decides, and texts one of which every completion with thoughts holds."""
+    words = more.split()
+    pairs = [*TAGS, *zip(words[::2], words[1::2], strict=False)]
+    openings = "|".join(re.escape(opening) for opening, _ in pairs)
+    closings = "|".join(re.escape(closing) for _, closing in pairs)
+    closings = f"{closings}|{_FINAL_CHANNEL}|{_END_OF_CHANNEL}"
+    pattern = f"{_FENCE}|(?P<run>`+)|(?P<opening>{openings}|{_OPENING_CHANNEL})|(?P<closing>{closings})"
+    own = {closing for _, closing in pairs[len(TAGS) :]} | {opening for opening, _ in pairs[len(TAGS) :]}
+    ends = ("think>", "thinking>", "thought>", "thoughts>", "reasoning>", "think▷", "THINK]")
+    return re.compile(pattern, re.MULTILINE), (*ends, "_of_thought|>", "_THINKING|>", "<|channel|>", *sorted(own))
+
+
+def _tags(text: str, pattern: re.Pattern[str]) -> list[_Tag]:
+    """Every tag in order, with whether it is a mention in code."""
+    found: list[_Tag] = []
+    fence, inside = "", 0  # the open fence's mark, and the first tag within
+    run, since, line_end = 0, 0, -1  # the open backticks' number, the first tag after them, and the end of their line
+    for match in pattern.finditer(text):
+        if match["fence"] is not None:
+            mark, info = match["fence"], match["info"].strip()
+            if fence and (mark[0] != fence[0] or len(mark) < len(fence)):
+                continue
+            if fence and not info:
+                _quote_fenced(text, found, inside)
+                fence = ""
+            else:  # one with a label opens a fence, so one before it was never closed
+                fence, inside = mark, len(found)
+            run = 0
+        elif match["run"] is not None:
+            if fence:
+                continue
+            size = len(match["run"])
+            if match.start() > line_end:
+                line_end = text.find("\n", match.end())
+                line_end = len(text) if line_end < 0 else line_end
+                run = 0
+            if run == size:
+                found[since:] = [tag._replace(quoted=True) for tag in found[since:]]
+                run = 0
+            elif not run:
+                run, since = size, len(found)
+        else:
+            found.append(_Tag(match.start(), match.end(), match["opening"] is not None, False))
+    return found
+
+
+def _quote_fenced(text: str, found: list[_Tag], start: int) -> None:
+    """Mark the tags of a fence that has just been closed as mentions."""
+    opened = False
+    for i in range(start, len(found)):
+        tag = found[i]
+        opened = opened or tag.opens
+        at_line_start = tag.start == 0 or text[tag.start - 1] == "\n"
+        found[i] = tag._replace(quoted=True, loose=at_line_start and not (tag.opens or opened))
+
+
+def _blocks(text: str, tags: Sequence[_Tag]) -> tuple[list[Bounds], list[Bounds], bool]:
+    """The bounds of thoughts and of the reply, and whether the last thoughts end."""
+    live = [tag for tag in tags if not tag.quoted]
+    last_closing = max((tag.start for tag in live if not tag.opens), default=-1)
+    content_end = _content_end(text, live)
+    thoughts: list[Bounds] = []
+    reply: list[Bounds] = []
+    start, inside, owed = 0, False, 0
+    for tag in live:
+        if tag.opens and inside:
+            owed += 1
+        elif tag.opens:
+            begins = _begins(text, start, tag.start)
+            if begins or tag.start < last_closing:
+                reply.append((start, tag.start))
+                start, inside, owed = tag.end, True, 0
+        elif inside:
+            thoughts.append((start, tag.start))
+            start, inside = tag.end, False
+        elif not thoughts or owed or tag.end < content_end:
+            thoughts.append((start, tag.start))
+            start, owed = tag.end, max(0, owed - 1)
+        else:  # a stray tag at the very end
+            reply.append((start, tag.start))
+            start = tag.end
+    (thoughts if inside else reply).append((start, len(text)))
+    return thoughts, reply, not inside
+
+
+def _begins(text: str, start: int, position: int) -> bool:
+    """Whether nothing but space stands before a position, in its line or since `start`."""
+    while position > start and text[position - 1] in " \t":
+        position -= 1
+    return position <= start or text[position - 1] == "\n"
+
+
+def _content_end(text: str, live: Sequence[_Tag]) -> int:
+    """Where the text ends, but for closing tags and space."""
+    end = _rstripped(text, len(text))
+    for tag in reversed(live):
+        if tag.opens or tag.end < end:
+            break
+        end = _rstripped(text, tag.start)
+    return end
+
+
+def _rstripped(text: str, end: int) -> int:
+    while end and text[end - 1].isspace():
+        end -= 1
+    return end
+
+
+def _reply(text: str, thoughts: Sequence[Bounds], reply: Sequence[Bounds], closed: bool) -> Reply:
+    if reply and (end := _END_OF_TURN.search(text, max(reply[-1][0], len(text) - 100))):
+        reply = [*reply[:-1], (reply[-1][0], end.start())]
+    own, kept = _trimmed(text, thoughts), _trimmed(text, reply)
+    join = "\n".join
+    return Reply(
+        join(text[a:b] for a, b in kept),
+        join(text[a:b] for a, b in own),
+        closed,
+        tuple(kept),
+        tuple(own) or ((thoughts[0][0], thoughts[0][0]),),
+    )
+
+
+def _trimmed(text: str, bounds: Sequence[Bounds]) -> list[Bounds]:
+    """Bounds without surrounding space; empty ones are left out."""
+    found = []
+    for start, end in bounds:
+        piece = text[start:end]
+        if stripped := piece.strip():
+            first = start + len(piece) - len(piece.lstrip())
+            found.append((first, first + len(stripped)))
+    return found
