@@ -15,7 +15,7 @@ FOUND = [
     ("The roots are $12$ and $-7$.", "-7, 12"), ("The roots are 12 and -7.", r"\{12, -7\}"),
     ("The solutions are:\n- 12\n- -7", "12, -7"), ("The answers are:\n* $12$\n* $-7$", "12, -7"),
     ("We get\n1. $12$\n2. $-7$", "12, -7"), ("It is not 3 but 4.", "4"), ("It is $4$, not $3$.", "4"),
-    
+
     ("小明一共读了**3页**。", "3"), ("所以一共有3页。", "3"),
     ("Il y a donc 12 pommes.", "12"), ("Hay 12 manzanas.", "12"),
     ("Es sind also 12 Äpfel.", "12"), ("Also kostet es 3,5 Euro.", "3.5"), ("अतः कुल 12 सेब हैं।", "12"),
