@@ -89,6 +89,8 @@ def _gold(gold: str) -> Gold:
         return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):
         text = found[-1].text.strip()
+        if found[-1].form == "open box":
+            return Gold(gold, "text", problem="the gold's box is not closed")
     elif read(text).tree is None and (marked := extract.marked(text)):
         text = marked[-1].text.strip()
     text = trimmed(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -18,11 +17,11 @@ from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Figure, I
 from verikit.report.seen import Seen
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
-from verikit.scoring.folder import PROGRESS, Commit
 from verikit.scoring.input import Input
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
+from verikit.scoring.sums import PROGRESS, read_commits
 from verikit.text import accepted
 from verikit.types import Group
 
@@ -160,7 +159,7 @@ def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[
     problem = "the run read its input from stdin, or does not say where it lay"
     paths = list(filter(None, (config.get("input"), *options.data)))
     if (run / PROGRESS).exists():
-        commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
+        commit = read_commits(run)[0][-1]
         for path in paths:
             try:
                 Input(path, plan).skip(commit)
