@@ -264,7 +264,8 @@ def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], 
     return match
 
 
-_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_DECIMAL_COMMA = re.compile(r"-?(?:\d+,(?:\d{1,2}|\d{4,})|(?:0|\d{4,}),\d{3})")
+"""A comma before three digits separates thousands."""
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
 _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
 _PLAIN_UNIT = re.compile(

@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.answers.families import assignments, bases, dates, numbers, quantities, ranges, ratios, times, words
+from verikit.answers.families import (
+    assignments,
+    bases,
+    chemistry,
+    dates,
+    genotypes,
+    numbers,
+    quantities,
+    ranges,
+    ratios,
+    times,
+    words,
+)
 from verikit.answers.families.base import Context, Family
 from verikit.answers.policy import Match
 
@@ -17,6 +29,11 @@ FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
+    chemistry.CONFIGURATION,
+    chemistry.EQUATION,
+    chemistry.FORMULA,
+    genotypes.GENOTYPE,
+    genotypes.SHARES,
     dates.FAMILY,
     times.FAMILY,
     ranges.FAMILY,
