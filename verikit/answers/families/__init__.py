@@ -16,6 +16,8 @@ from verikit.answers.families import (
     dates,
     genotypes,
     numbers,
+    parts,
+    piecewise,
     quantities,
     ranges,
     ratios,
@@ -27,6 +29,8 @@ from verikit.answers.policy import Match
 
 FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
+    parts.FAMILY,
+    piecewise.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
     chemistry.CONFIGURATION,

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 _TEXT = re.compile(
-    r"\\(?:text|mathrm|mbox|textrm|textbf)\s*\{\s*(,?\s*(?:and|or|if|for|when|otherwise)\b)([^{}]{0,80})\}"
+    r"\\(?:text|mathrm|mbox|textrm|textbf)\s{0,9}\{\s{0,9}(,?\s{0,9}(?:and|or|if|for|when|otherwise)\b)([^{}]{0,80})\}"
 )
 _SPACING = re.compile(
     r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big)(?![a-zA-Z])\.?|(?<!\\)\\[,;!:> ]|\\q?quad\b|\$|~"
@@ -25,7 +25,7 @@ class Piece(NamedTuple):
     text: str
 
 
-def plain(text: str) -> str:
+def bare(text: str) -> str:
     """A text without spacing commands, and with and, or, if outside of text commands."""
     return _SPACING.sub(" ", _TEXT.sub(r" \1\2 ", text))
 
@@ -36,7 +36,7 @@ def system(text: str) -> str:
 
 
 def pieces(text: str, at: str = ",;") -> list[Piece]:
-    """The parts of a `plain` text between the separators that stand outside of brackets; empty parts are left out."""
+    """The parts of a `bare` text between the separators that stand outside of brackets; empty parts are left out."""
     found: list[Piece] = []
     depth, start, before = 0, 0, ""
     for match in _CUT.finditer(text):
