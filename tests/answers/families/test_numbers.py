@@ -220,9 +220,9 @@ def test_a_sentence_counts_only_if_it_states_one_number():
 @pytest.mark.parametrize("char", ["1", "a", " ", ",", "'", "_", "(", "{", "$", "一", "-", "\\text{", "/", "^{", ".1"])
 def test_readers_are_fast_on_hostile_texts(char):
     for text in (char * 10_000, char * 150, char * 150 + "!", "1" + char * 150 + "x", "one " + char * 140):
-        begin = time.perf_counter()
+        begin = time.process_time()
         for family in FAMILIES:
             family.gold(text)
         verify(text, "33")
         verify(text, "5 km/h")
-        assert time.perf_counter() - begin < 1
+        assert time.process_time() - begin < 1
