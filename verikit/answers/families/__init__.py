@@ -12,12 +12,17 @@ from typing import Any
 from verikit.answers.families import (
     assignments,
     bases,
+<<<<<<< HEAD
     chemistry,
+=======
+    constants,
+>>>>>>> main
     dates,
     genotypes,
     numbers,
     parts,
     piecewise,
+    progressions,
     quantities,
     ranges,
     ratios,
@@ -31,6 +36,8 @@ FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
     parts.FAMILY,
     piecewise.FAMILY,
+    progressions.FAMILY,
+    constants.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
     chemistry.CONFIGURATION,
