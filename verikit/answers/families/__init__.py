@@ -12,11 +12,8 @@ from typing import Any
 from verikit.answers.families import (
     assignments,
     bases,
-<<<<<<< HEAD
     chemistry,
-=======
     constants,
->>>>>>> main
     dates,
     genotypes,
     numbers,
