@@ -134,7 +134,8 @@ def _value(tree, point, imaginary):
             return -mpmath.root(-base, args[0])
         return mpmath.power(base, mpmath.mpf(1) / args[0])
     if kind == "fn":
-        return getattr(mpmath, {"arctan": "atan"}.get(args[0], args[0]))(value(args[1], point, imaginary))
+        name = {"arctan": "atan"}.get(str(args[0]), str(args[0]))
+        return getattr(mpmath, name)(value(args[1], point, imaginary))
     values = [value(a, point, imaginary) for a in args]
     if kind == "add":
         return mpmath.fsum(values)
@@ -148,7 +149,11 @@ def _value(tree, point, imaginary):
         if values[0] == 0 and mpmath.re(values[1]) <= 0:
             raise ZeroDivisionError
         return mpmath.power(values[0], values[1])
-    return abs(values[0]) if kind == "abs" else mpmath.gamma(values[0] + 1)
+    if kind == "abs":
+        return abs(values[0])
+    if mpmath.re(values[0]) < 0:
+        raise ValueError("the factorial of a negative number")
+    return mpmath.gamma(values[0] + 1)
 
 
 def differ(a, b, rng):

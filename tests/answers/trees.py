@@ -7,7 +7,7 @@ A tree is a tuple: ``("num", n)``, ``("sym", name)``, ``("const", name)``, ``("a
 
 import re
 
-LETTERS = "abckmnpqrstuvwxyz" + "ABKMRV"
+LETTERS = "abckmnpqrstuvwxyz" + "ABUMRV"
 SYMBOLS = [*LETTERS, r"\alpha", r"\theta", r"\mu", "x_1", "x_2", "a_n", r"\beta_0", r"v_{max}"]
 FUNCTIONS = ["sin", "cos", "tan", "ln", "arctan", "sinh"]
 STYLES = ["adjacent", "spaced", "cdot", "star", "braced", "reordered", "mixed", "sized"]

@@ -77,7 +77,7 @@ def _whole(exponent: Node) -> bool:
 
 
 def branch_points(names: tuple[str, ...], a: Node, b: Node, log_base: str) -> Iterator[Point]:
-    """Points of every sign, and on either side of the sign changes of both trees' sums, one variable moving at a time."""
+    """Points of every sign, and on either side of the sign changes of both trees' sums, one variable moving."""
     yield from _orthants(names)
     sums = list(dict.fromkeys((*_sums(a), *_sums(b), a, b)))[-MAX_SUMS:]
     for trial, base in enumerate(spread_points(names)):
