@@ -9,14 +9,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.answers.families import assignments, bases, numbers, quantities, words
+from verikit.answers.families import (
+    assignments,
+    bases,
+    constants,
+    dates,
+    numbers,
+    parts,
+    piecewise,
+    progressions,
+    quantities,
+    ranges,
+    ratios,
+    times,
+    words,
+)
 from verikit.answers.families.base import Context, Family
 from verikit.answers.policy import Match
 
 FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
+    parts.FAMILY,
+    piecewise.FAMILY,
+    progressions.FAMILY,
+    constants.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
+    dates.FAMILY,
+    times.FAMILY,
+    ranges.FAMILY,
+    ratios.FAMILY,
     quantities.FAMILY,
     numbers.FAMILY,
 )
