@@ -33,7 +33,8 @@ class Gold(NamedTuple):
     text: str
     kind: str
     tree: Node | None = None
-    letter: str = ""
+    letters: frozenset[str] = frozenset()
+    """The option letters it names, several where several have to be chosen."""
     problem: str = ""
     numeral: bool = False
     """Whether it is a number in digits, which has no second reading."""
@@ -98,12 +99,13 @@ def _gold(gold: str) -> Gold:
         return Gold(text, "text", problem="the gold says that there is none")
     letter, _ = choices.gold_letter(text)
     if letter:
-        return Gold(text, "letter", read(text).tree, letter)
-    reading, families = read(text), meanings(text)
+        return Gold(text, "letter", read(text).tree, frozenset(letter))
+    reading, families, several = read(text), meanings(text), choices.several_letters(text)
     if reading.tree is None:
         essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
-        return Gold(text, "text", problem=reading.problem if reading.too_big else essay, meanings=families)
-    return Gold(text, "math", reading.tree, problem=_undefined(reading.tree), meanings=families)
+        problem = reading.problem if reading.too_big else essay
+        return Gold(text, "text", None, several, problem, meanings=families)
+    return Gold(text, "math", reading.tree, several, _undefined(reading.tree), meanings=families)
 
 
 _gold_short = lru_cache(maxsize=4096)(_gold)
