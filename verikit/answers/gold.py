@@ -103,12 +103,32 @@ def _gold(gold: str) -> Gold:
     reading, families, several = read(text), meanings(text), choices.several_letters(text)
     if reading.tree is None:
         essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
-        problem = reading.problem if reading.too_big else essay
+        problem = reading.problem if reading.too_big else essay or _unreadable(text)
         return Gold(text, "text", None, several, problem, meanings=families)
     return Gold(text, "math", reading.tree, several, _undefined(reading.tree), meanings=families)
 
 
 _gold_short = lru_cache(maxsize=4096)(_gold)
+
+
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_CUT = re.compile(r"\\(?:[dtc]?frac|sqrt)\s*$")
+
+
+def _unreadable(text: str) -> str:
+    """Why a formula that was cut short can't be a gold."""
+    if "\\" not in text:
+        return ""
+    depth = 0
+    for match in _BRACE.finditer(text):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth < 0:
+            break
+    return (
+        "the gold is unreadable: its braces don't match"
+        if depth
+        else ("the gold is unreadable: it ends inside of a formula" if _CUT.search(text) else "")
+    )
 
 
 def _undefined(tree: Node) -> str:

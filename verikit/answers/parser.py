@@ -174,6 +174,8 @@ class Parser(AtomParser):
             return first
         terms = [first]
         while self.accept(":") and len(terms) < 10:
+            if self.token.kind == "num" and len(self.token.text) == 2 and self.token.text[0] == "0":
+                raise NotMath("a time of day")
             terms.append(self.expression())
         return Node("ratio", tuple(terms))
 

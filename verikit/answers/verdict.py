@@ -14,6 +14,7 @@ from verikit.answers.compare import compare
 from verikit.answers.families import compare_meanings
 from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, Gold, read, read_gold
+from verikit.answers.percent import wrong_sense
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.statements import Found
 from verikit.answers.text import compare_texts
@@ -140,8 +141,13 @@ def _same(a: str, b: str, policy: Policy) -> bool:
     left, right = read(a).tree, read(b).tree
     if left is None or right is None:
         return bool(compare_texts(a, b, replace(policy, strictness="strict")))
+    return _shown_equal(left, right, policy)
+
+
+def _shown_equal(a: Node, b: Node, policy: Policy) -> bool:
+    """Whether two trees are equal; a comparison over its budget shows nothing."""
     try:
-        return bool(compare(left, right, policy))
+        return bool(compare(a, b, policy))
     except TooBig:
         return False
 
@@ -161,7 +167,7 @@ def _letters(part: str, found: list[Found], gold: Gold, options: Sequence[str], 
         return Verdict("different", settled.rule, "letters", gold=gold.text) if settled.alternatives else None
     formula = not candidate.negated and not _WORD.search(candidate.text) and not choices.named(candidate.text)
     tree = read(candidate.text).tree if formula else None
-    if tree is not None and gold.tree is not None and compare(gold.tree, tree, policy):
+    if tree is not None and gold.tree is not None and _shown_equal(gold.tree, tree, policy):
         return Verdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
     _, text = choices.gold_letter(gold.text)
     if text and not candidate.negated and compare_texts(text, candidate.text, policy):
@@ -193,6 +199,11 @@ def _judge(
         return Verdict("equal", "same option letters", "letters", text, form, gold.text)
     if form in _UNMARKED and gold.numeral and closing.denies_its_last(text):
         return Verdict("different", "the answer is denied or doubted", "", text, form, gold.text)
+    if question and gold.tree is not None and (_PERCENT.search(text) or _PERCENT.search(gold.text)):
+        answer = read(text).tree
+        if answer is not None and wrong_sense(gold.tree, answer, question, policy):
+            rule = "a percentage or a share, and the question asks for the other"
+            return Verdict("different", rule, "", text, form, gold.text, gold.tree, answer)
     if gold.meanings:
         context = Context(
             question, policy, partial(_part, question=question, options=options, policy=policy, tail=tail)
@@ -234,6 +245,7 @@ def _part(gold: str, answer: str, question: str, options: Sequence[str], policy:
     return Match(verdict.outcome, verdict.rule, verdict.stage)
 
 
+_PERCENT = re.compile(r"%|per ?cent|pct")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
 _UNMARKED = ("whole text", "last line", "last lines")
 _FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
@@ -269,7 +281,8 @@ def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], 
     return match
 
 
-_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_DECIMAL_COMMA = re.compile(r"-?(?:0,\d+|\d+,(?!\d{3}$)\d*[1-9]\d*)")
+"""A comma may be a decimal one, but not before zeros alone (35,000 and -3,0) or where it groups digits (1,234)."""
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
 _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
 _PLAIN_UNIT = re.compile(

@@ -60,7 +60,7 @@ def collect(run: Path, options: Options) -> Run:
             f"{summary['candidates']:,} candidates; all figures and charts are of all of them"
         )
     page.figures = list(_figures(summary, plan))
-    page.charts = list(_charts(summary["metrics"], plan, seen, page.items))
+    page.charts = list(_charts(summary, plan, seen, page.items))
     page.tables = [*_metrics(summary["metrics"]), *seen.tables(), *_bad_rows(run)]
     return page
 
@@ -79,6 +79,8 @@ def _facts(summary: Row, plan: Plan) -> Iterator[tuple[str, str]]:
     yield "prompts", f"{summary['prompts']:,}"
     yield "candidates", f"{summary['candidates']:,}"
     yield "unscored", f"{summary['unscored']:,}"
+    for name, count in summary.get("tallied", {}).items():
+        yield name.replace("_", " "), f"{count:,}"
 
 
 def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
@@ -93,9 +95,9 @@ def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
             yield estimate(f"{name}@{max(ks)}", row)
 
 
-def _charts(metrics: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iterator[Chart]:
+def _charts(summary: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iterator[Chart]:
     charts = (
-        over_k(metrics),
+        over_k(summary["metrics"], graded=summary.get("graded", 0) > 0),
         *(steps.chart(name if name != "score" else plan.verifier) for name, steps in seen.steps.items()),
         histogram("by", f"Ranking score: {plan.by}", "ranking score", "candidates", seen.by),
         histogram("values", "Scores", "score", "candidates", {"scored": seen.values}),
