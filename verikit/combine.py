@@ -8,7 +8,7 @@ the whole without a value, the parts kept: an error is never a zero. "Passes" me
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from verikit.errors import UsageError
@@ -62,6 +62,10 @@ class Combined(Verifier):
         """Equal for any part: one that has no view of its own compares as text, and only adds what is the same."""
         return _equal_for_any(self.parts, a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """The keys of all parts."""
+        return _keys_of_all(self.parts, answer)
+
     def __repr__(self) -> str:
         """Rule, weights and parts."""
         if self.name == "sum":
@@ -77,6 +81,16 @@ def _equal_for_any(parts: Sequence[Verifier], a: str, b: str) -> bool | None:
             return True
         undecided = undecided or same is None
     return None if undecided else False
+
+
+def _keys_of_all(parts: Sequence[Verifier], answer: str) -> tuple[Hashable, ...] | None:
+    found: list[Hashable] = []
+    for number, part in enumerate(parts):
+        keys = part.keys(answer)
+        if keys is None:
+            return None
+        found += [(number, key) for key in keys]
+    return tuple(found)
 
 
 def _whole(
@@ -226,6 +240,10 @@ class Mapped(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
     def __repr__(self) -> str:
         """Part and function."""
         return f"({self.part!r} >> {describe_function(self.fn)})"
@@ -291,6 +309,10 @@ class Gate(Verifier):
         """Ask the `then` branch."""
         return self.then.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the `then` branch."""
+        return self.then.keys(answer)
+
 
 def gate(cond: Verifier, then: Part, otherwise: Part = 0.0) -> Verifier:
     """Score with `then` where `cond` passes and with `otherwise` where it does not.
@@ -331,6 +353,10 @@ class FirstOf(Verifier):
     def equal(self, a: str, b: str) -> bool | None:
         """Equal for any part."""
         return _equal_for_any(self.parts, a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """The keys of all parts."""
+        return _keys_of_all(self.parts, answer)
 
 
 def first_of(*parts: Part) -> Verifier:

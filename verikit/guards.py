@@ -7,7 +7,7 @@ import json
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -39,6 +39,10 @@ class LengthGuard(Verifier):
     def equal(self, a: str, b: str) -> bool | None:
         """Ask the part."""
         return self.part.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
 
 
 def length_guard(part: Part, max_chars: int) -> Verifier:
@@ -91,6 +95,10 @@ class Cached(Verifier):
     def equal(self, a: str, b: str) -> bool | None:
         """Ask the part."""
         return self.part.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Cached, (self.part, self.size))
@@ -153,6 +161,10 @@ class WithTimeout(Verifier):
     def equal(self, a: str, b: str) -> bool | None:
         """Ask the part."""
         return self.part.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (WithTimeout, (self.part, self.seconds, self.workers))

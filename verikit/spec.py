@@ -22,7 +22,7 @@ import sys
 import threading
 import tomllib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import FunctionType
@@ -257,8 +257,8 @@ def import_object(text: str, folder: Path = Path()) -> Any:
     return loaded
 
 
-def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None] | None = None) -> Selector:
-    """Make the selector that a spec describes; one that compares answers compares them by `equal`.
+def load_selector(spec: str | Selector, verifier: Verifier | None = None) -> Selector:
+    """Make the selector that a spec describes; one that compares answers compares them as the verifier does.
 
     Raises:
         SpecError: the spec can't be read, or names something that is not there or no selector.
@@ -270,6 +270,7 @@ def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None]
     loaded = spec if isinstance(spec, Selector) else _read(spec, "selectors", {}, Path())
     if not isinstance(loaded, Selector):
         raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a selector", hint="`verikit list selectors`")
-    if equal is not None and is_dataclass(loaded) and "equal" in {field.name for field in fields(loaded)}:
-        return replace(loaded, equal=equal)
+    if verifier is not None and is_dataclass(loaded):
+        names = {field.name for field in fields(loaded)} & {"equal", "keys"}
+        return replace(loaded, **{name: getattr(verifier, name) for name in names})
     return loaded
