@@ -149,8 +149,13 @@ def _same(a: str, b: str, policy: Policy) -> bool:
     left, right = read(a).tree, read(b).tree
     if left is None or right is None:
         return bool(compare_texts(a, b, replace(policy, strictness="strict")))
+    return _shown_equal(left, right, policy)
+
+
+def _shown_equal(a: Node, b: Node, policy: Policy) -> bool:
+    """Whether two trees are equal; a comparison over its budget shows nothing."""
     try:
-        return bool(compare(left, right, policy))
+        return bool(compare(a, b, policy))
     except TooBig:
         return False
 
@@ -169,7 +174,7 @@ def _letter(part: str, found: list[Found], gold: Gold, options: Sequence[str], p
         return Verdict("equal" if same else "different", rule, "letters", named, settled.rule, gold.text)
     formula = not candidate.negated and not _WORD.search(candidate.text) and not choices.named(candidate.text)
     tree = read(candidate.text).tree if formula else None
-    if tree is not None and gold.tree is not None and compare(gold.tree, tree, policy):
+    if tree is not None and gold.tree is not None and _shown_equal(gold.tree, tree, policy):
         return Verdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
     _, text = choices.gold_letter(gold.text)
     if text and not candidate.negated and compare_texts(text, candidate.text, policy):
