@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from verikit.answers import choices, extract
 from verikit.answers.clean import trimmed
 from verikit.answers.evaluate import ExactField, Opaque, Undefined
-from verikit.answers.families import meanings
+from verikit.answers.families import NUMERIC, meanings
 from verikit.answers.families.base import Family
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
@@ -85,7 +85,7 @@ def _gold(gold: str) -> Gold:
     if not text:
         return Gold(gold, "text", problem="the gold is empty")
     if NUMERAL.fullmatch(text):
-        return Gold(text, "math", read(text).tree, numeral=True, meanings=meanings(text))
+        return Gold(text, "math", read(text).tree, numeral=True, meanings=meanings(text, NUMERIC))
     if len(text) > MAX_CHARS:
         return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):
