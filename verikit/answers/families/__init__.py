@@ -12,10 +12,16 @@ from typing import Any
 from verikit.answers.families import (
     assignments,
     bases,
+    chemistry,
+    constants,
     dates,
+    flats,
+    genotypes,
     numbers,
     parts,
+    permutations,
     piecewise,
+    progressions,
     quantities,
     ranges,
     ratios,
@@ -29,8 +35,17 @@ FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
     parts.FAMILY,
     piecewise.FAMILY,
+    progressions.FAMILY,
+    constants.FAMILY,
+    flats.FAMILY,
+    permutations.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
+    chemistry.CONFIGURATION,
+    chemistry.EQUATION,
+    chemistry.FORMULA,
+    genotypes.GENOTYPE,
+    genotypes.SHARES,
     dates.FAMILY,
     times.FAMILY,
     ranges.FAMILY,
@@ -41,9 +56,13 @@ FAMILIES: tuple[Family, ...] = (
 """In the order in which they are asked."""
 
 
-def meanings(text: str) -> tuple[tuple[Family, Any], ...]:
+NUMERIC: tuple[Family, ...] = (numbers.FAMILY,)
+"""Those a number in plain digits may belong to."""
+
+
+def meanings(text: str, families: tuple[Family, ...] = FAMILIES) -> tuple[tuple[Family, Any], ...]:
     """The families a gold belongs to, each with what the gold means in it."""
-    found = ((family, family.gold(text)) for family in FAMILIES)
+    found = ((family, family.gold(text)) for family in families)
     return tuple((family, meaning) for family, meaning in found if meaning is not None)
 
 

@@ -68,6 +68,9 @@ def _gold(text: str) -> tuple[str, ...] | None:
 
 def _match(gold: tuple[str, ...], text: str, context: Context) -> Match | None:
     found = labelled(text)
+    if found is None and next(_outside(bare(text)), None):
+        # The first label may have been taken for the label of the whole answer.
+        found = next(filter(None, (labelled(f"{order[0]}) {text}") for order in _ORDERS)), None)
     if found is None:
         listed = [part.text for part in pieces(bare(text))]
         if len(listed) != len(gold):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_TEXT = re.compile(
-    r"\\(?:text|mathrm|mbox|textrm|textbf)\s{0,9}\{\s{0,9}(,?\s{0,9}(?:and|or|if|for|when|otherwise)\b)([^{}]{0,80})\}"
-)
+_TEXT = re.compile(r"\\(?:text|textrm|textbf|textit|mbox)\s{0,9}\{([^{}]{0,120})\}")
 _SPACING = re.compile(
     r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big)(?![a-zA-Z])\.?|(?<!\\)\\[,;!:> ]|\\q?quad\b|\$|~"
 )
@@ -26,8 +24,8 @@ class Piece(NamedTuple):
 
 
 def bare(text: str) -> str:
-    """A text without spacing commands, and with and, or, if outside of text commands."""
-    return _SPACING.sub(" ", _TEXT.sub(r" \1\2 ", text))
+    """A text without spacing commands, and with the words of text commands outside of them."""
+    return _SPACING.sub(" ", _TEXT.sub(r" \1 ", text))
 
 
 def system(text: str) -> str:

@@ -39,7 +39,9 @@ def _numbers(parts: list[str]) -> list[Fraction] | None:
 
 def proportional(gold: list[Fraction], answer: list[Fraction]) -> bool:
     """Whether two lists of parts are the same up to one positive factor."""
-    if len(gold) != len(answer) or not any(gold) or not any(answer):
+    if 0 in (*gold, *answer):
+        return gold == answer
+    if len(gold) != len(answer):
         return False
     return all(g * sum(answer) == a * sum(gold) for g, a in zip(gold, answer, strict=True))
 
