@@ -21,6 +21,7 @@ from typing import Any, get_args, overload
 
 from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.reply import TAGS_VARIABLE, Reads, described, seen
+from verikit.secrets import strike
 from verikit.types import Answer, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -205,6 +206,7 @@ def describe(error: BaseException) -> str:
     text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
     if isinstance(error, VerikitError):
         text = with_hint(text, error.hint)
+    text = strike(text)
     return text if len(text) <= 500 else text[:499] + "…"
 
 
