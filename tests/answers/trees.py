@@ -129,7 +129,7 @@ class Printer:
             style == "cdot"
             or right[0].isdigit()
             or (left[-1].isdigit() and right[0] == "e")
-            or (left[-1].isdigit() and right.startswith((r"\frac", r"{\frac")))
+            or (re.search(r"\d\}?$", left) and right.startswith((r"\frac", r"{\frac")))
         ):
             return rf"{left} \cdot {right}"
         if left[-1] == "|" or right[0] == "|":
