@@ -22,6 +22,7 @@ OPTIONS = {
     "jury": "jury(judge('replay:/dev/null'), reference_judge('replay:/dev/null'))",
     "json_schema": "json_schema({'type': 'object', 'patternProperties': {'^a': {}}})",
     "length": "length(max=100, unit='words')",
+    "echo_guard": "echo_guard(answer)",
     "length_guard": "length_guard(exact, 100)",
     "pairwise": "pairwise('replay:/dev/null')",
     "prm": "prm('/dev/null')",

@@ -1,13 +1,14 @@
 # Written by `python -m tests.stubs` from the entry points: don't edit.
+from verikit.choose import by as by
+from verikit.choose import first_of as first_of
+from verikit.choose import gate as gate
 from verikit.combine import all_of as all_of
-from verikit.combine import by as by
 from verikit.combine import clip as clip
-from verikit.combine import first_of as first_of
-from verikit.combine import gate as gate
 from verikit.combine import majority as majority
 from verikit.combine import maximum as maximum
 from verikit.combine import mean as mean
 from verikit.combine import minimum as minimum
+from verikit.echo import echo_guard as echo_guard
 from verikit.errors import VerikitError as VerikitError
 from verikit.guards import cached as cached
 from verikit.guards import length_guard as length_guard
@@ -71,6 +72,7 @@ __all__ = [
     'code',
     'column',
     'cover_em',
+    'echo_guard',
     'exact',
     'f1',
     'first_of',
