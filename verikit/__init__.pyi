@@ -20,6 +20,7 @@ from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
+from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
 from verikit.types import Answer as Answer
 from verikit.types import Group as Group
@@ -95,6 +96,7 @@ __all__ = [
     'program',
     'reference_judge',
     'regex',
+    'rescue',
     'score_all',
     'search_format',
     'searched',

@@ -1,4 +1,4 @@
-"""Verifiers that choose which of several scores a sample: by a condition, by who abstains, by the sample's own key."""
+"""Verifiers that choose which verifier scores: by a condition, by who does not abstain, by a key of the sample."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Combined(Verifier):
 
 
 def equal_for_any(parts: Sequence[Verifier], a: str, b: str) -> bool | None:
-    """Whether any part takes two answers for the same; None where none does and one can't tell."""
+    """Whether two answers are the same for any part; None where none says so and one can't tell."""
     undecided = False
     for part in parts:
         same = part.equal(a, b)
@@ -85,7 +85,7 @@ def equal_for_any(parts: Sequence[Verifier], a: str, b: str) -> bool | None:
 
 
 def keys_of_all(parts: Sequence[Verifier], answer: str) -> tuple[Hashable, ...] | None:
-    """The keys that any part gives an answer; None where one gives none."""
+    """The keys of all parts, told apart by part; None if one has none."""
     found: list[Hashable] = []
     for number, part in enumerate(parts):
         keys = part.keys(answer)
