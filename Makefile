@@ -1,4 +1,4 @@
-.PHONY: check format lint types test slow
+.PHONY: check format lint types test stubs slow
 
 check: lint types test
 
@@ -16,6 +16,9 @@ types:
 
 test:
 	pytest
+
+stubs:
+	python -m tests.stubs
 
 slow:
 	pytest -m slow

@@ -88,7 +88,8 @@ class Graded(Filter):  # type: ignore[misc]
     def _vote(self, group: Sequence[Grade]) -> None:
         own = [grade[self.own] for grade in group]
         answers = [row.get("answer") if row["value"] is not None else None for row in own]
-        for grade, cluster in zip(group, clusters(answers, self.verifiers[self.own].equal), strict=True):
+        verifier = self.verifiers[self.own]
+        for grade, cluster in zip(group, clusters(answers, verifier.equal, verifier.keys), strict=True):
             grade[CLUSTER] = cluster
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from verikit.engines.load import ENGINES
+from verikit.engines.load import is_engine
 
 JUDGE = "VERIKIT_JUDGE"
 """Names the judge where nothing else does: plain lm-eval has no option for one."""
@@ -26,4 +26,4 @@ def judge_spec(spec: str, judge: str | None) -> str | None:
     judge = judge or os.environ.get(JUDGE)
     if not marked or not judge:
         return None if marked else spec
-    return KINDS[kind].format(engine=judge) if judge.partition(":")[0] in ENGINES else judge
+    return KINDS[kind].format(engine=judge) if is_engine(judge) else judge

@@ -54,6 +54,18 @@ def task_names() -> list[str]:
     return sorted(PREFIX + file.stem for file in TASKS.glob("[!_]*.yaml"))
 
 
+def table() -> dict[str, str]:
+    """Each task or group with what it is, for `verikit list`."""
+    return {name: _described(load_yaml(task_file(name), resolve_func=False)) for name in task_names()}
+
+
+def _described(config: Mapping[str, Any]) -> str:
+    if "group" in config:
+        return f"the group of {', '.join(config['task'])}"
+    hub = config["dataset_kwargs"].get("hub") or {}
+    return " ".join(str(hub[key]) for key in ("path", "name", "split") if key in hub) or "from your own rows"
+
+
 def expand(names: Iterable[str]) -> list[str]:
     """The tasks that names stand for, groups taken apart, each once.
 

@@ -11,14 +11,15 @@ from typing import Any
 from lm_eval.api.model import LM, CachingLM
 from lm_eval.api.registry import get_model
 
-from verikit.engines import Cache, load_engine
+from verikit.engines import Cache
 from verikit.engines.cache import default_path
-from verikit.engines.load import ENGINES
+from verikit.engines.load import engine_forms, is_engine, load_engine
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import rows
 from verikit.evals.lm import EngineLM, Told
 from verikit.evals.stored import Stored
 from verikit.retrieval import load_retriever
+from verikit.spec import names_object
 
 
 @contextmanager
@@ -34,8 +35,8 @@ def opened_model(
     """Make an lm-eval model, and give back what it holds at the end.
 
     Args:
-        spec: `openai:…`, `vllm:PATH`, `hf:PATH`; `replay:FILE`, a recording of requests or rows with outputs; or a name
-            of lm-eval's registry (`hf`, `vllm`, `local-completions`).
+        spec: `openai:…`, `vllm:PATH`, `hf:PATH`, `file.py:Name`; `replay:FILE`, a recording of requests or rows with
+            outputs; or a name of lm-eval's registry (`hf`, `vllm`, `local-completions`).
         options: Of the engine or of lm-eval's model.
         seed: Of sampled requests.
         retriever: Spec of one, for the tasks that search.
@@ -46,10 +47,10 @@ def opened_model(
         UsageError: there is no such model, or it can't be made with these options.
         MissingExtra: its packages are not installed.
     """
-    kind, marked, rest = spec.partition(":")
+    kind, _, rest = spec.partition(":")
     if kind == "replay" and rest and not is_recording(rest):
         yield Stored(rest)
-    elif kind in ENGINES and marked:
+    elif is_engine(spec) or names_object(spec):
         cache = Cache(default_path()) if cached and kind != "replay" else None
         finder = load_retriever(retriever) if retriever else None
         with load_engine(spec, cache=cache, **options) as engine:
@@ -63,8 +64,8 @@ def _registered(name: str, options: Mapping[str, Any]) -> LM:
     try:
         return get_model(name).create_from_arg_obj(dict(options))
     except (KeyError, ValueError, TypeError, ImportError) as error:
-        forms = ", ".join(form for _, form in ENGINES.values())
-        raise UsageError(f"lm-eval can't make a model {name!r}: {error}", hint=f"an engine is {forms}") from None
+        hint = f"an engine is one of {engine_forms()}"
+        raise UsageError(f"lm-eval can't make a model {name!r}: {error}", hint=hint) from None
 
 
 def is_recording(path: str) -> bool:

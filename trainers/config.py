@@ -9,16 +9,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-from verikit.errors import ConfigError
+from verikit.errors import ConfigError, SpecError
 from verikit.folders import check_code
+from verikit.registry import find, registered
 from verikit.settings import checked
+from verikit.spec import import_object, names_object
 from verikit.trainers.recipe import Recipe
 
 PACKAGE = Path(__file__).parent
@@ -272,27 +272,21 @@ def changed(table: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
 
 
 def find_recipe(name: str) -> type[Recipe]:
-    """Return the class of a recipe: registered under `verikit.recipes`, or `package.module:Class`.
+    """Return the class of a recipe: registered under `verikit.recipes`, `package.module:Class` or `file.py:Class`.
 
     Raises:
         ConfigError: there is none, or it can't be imported.
     """
-    found = {entry.name: entry.value for entry in entry_points(group="verikit.recipes")}
-    target = found.get(name, name)
-    module, colon, attribute = target.partition(":")
-    if not colon:
-        near = get_close_matches(name, found, n=1)
-        raise ConfigError(
-            f"no recipe is called {name!r}" + (f" (did you mean {near[0]!r}?)" if near else ""),
-            hint=f"there are {', '.join(sorted(found))}; or package.module:Class",
-        )
-    if name not in found:
+    if names_object(name):
         check_code(name)
     try:
-        made = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"recipe {target} can't be imported: {error}") from None
-    return cast(type[Recipe], made)
+        made = import_object(name) if names_object(name) else find("recipes", name)
+    except SpecError as error:
+        hint = error.hint or f"there are {', '.join(registered('recipes'))}; or package.module:Class, file.py:Class"
+        raise ConfigError(str(error), hint=hint) from None
+    if not (isinstance(made, type) and issubclass(made, Recipe)):
+        raise ConfigError(f"{name} is no class of recipes", hint="it has to derive from verikit.trainers.recipe.Recipe")
+    return made
 
 
 def differences(old: Config, new: Config) -> Iterator[str]:

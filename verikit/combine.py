@@ -8,7 +8,7 @@ the whole without a value, the parts kept: an error is never a zero. "Passes" me
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from verikit.errors import UsageError
@@ -62,6 +62,10 @@ class Combined(Verifier):
         """Equal for any part: one that has no view of its own compares as text, and only adds what is the same."""
         return _equal_for_any(self.parts, a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """The keys of all parts."""
+        return _keys_of_all(self.parts, answer)
+
     def __repr__(self) -> str:
         """Rule, weights and parts."""
         if self.name == "sum":
@@ -77,6 +81,16 @@ def _equal_for_any(parts: Sequence[Verifier], a: str, b: str) -> bool | None:
             return True
         undecided = undecided or same is None
     return None if undecided else False
+
+
+def _keys_of_all(parts: Sequence[Verifier], answer: str) -> tuple[Hashable, ...] | None:
+    found: list[Hashable] = []
+    for number, part in enumerate(parts):
+        keys = part.keys(answer)
+        if keys is None:
+            return None
+        found += [(number, key) for key in keys]
+    return tuple(found)
 
 
 def _whole(
@@ -108,27 +122,47 @@ def _combined(rule: str, parts: Sequence[Part]) -> Combined:
 
 
 def mean(*parts: Part) -> Verifier:
-    """Average the parts that did not abstain."""
+    """Average the parts that did not abstain.
+
+    Args:
+        *parts: Verifiers, or numbers.
+    """
     return _combined("mean", parts)
 
 
 def minimum(*parts: Part) -> Verifier:
-    """Take the smallest value of the parts that did not abstain."""
+    """Take the smallest value of the parts that did not abstain.
+
+    Args:
+        *parts: Verifiers, or numbers.
+    """
     return _combined("minimum", parts)
 
 
 def maximum(*parts: Part) -> Verifier:
-    """Take the largest value of the parts that did not abstain."""
+    """Take the largest value of the parts that did not abstain.
+
+    Args:
+        *parts: Verifiers, or numbers.
+    """
     return _combined("maximum", parts)
 
 
 def all_of(*parts: Part) -> Verifier:
-    """Give 1.0 if every part that did not abstain passes, else 0.0."""
+    """Give 1.0 if every part that did not abstain passes, else 0.0.
+
+    Args:
+        *parts: Verifiers; one passes at 0.5 or more.
+    """
     return _combined("all_of", parts)
 
 
 def majority(*parts: Part) -> Verifier:
-    """Give 1.0 if more than half of the parts that did not abstain pass, else 0.0 (a tie does not pass)."""
+    """Give 1.0 if more than half of the parts that did not abstain pass, else 0.0 (a tie does not pass).
+
+    Args:
+        *parts: Verifiers; one passes at 0.5 or more.
+    """
     return _combined("majority", parts)
 
 
@@ -206,6 +240,10 @@ class Mapped(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
     def __repr__(self) -> str:
         """Part and function."""
         return f"({self.part!r} >> {describe_function(self.fn)})"
@@ -230,6 +268,11 @@ class Clip:
 
 def clip(part: Part, low: float = 0.0, high: float = 1.0) -> Verifier:
     """Keep values within [low, high].
+
+    Args:
+        part: A verifier.
+        low: What smaller values become.
+        high: What larger values become.
 
     Raises:
         UsageError: `low` is above `high`.
@@ -266,11 +309,20 @@ class Gate(Verifier):
         """Ask the `then` branch."""
         return self.then.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the `then` branch."""
+        return self.then.keys(answer)
+
 
 def gate(cond: Verifier, then: Part, otherwise: Part = 0.0) -> Verifier:
     """Score with `then` where `cond` passes and with `otherwise` where it does not.
 
     Only the branch taken is run. A condition without a value leaves the whole without one, with its status.
+
+    Args:
+        cond: A verifier; it passes at 0.5 or more.
+        then: A verifier or a number, where it passes.
+        otherwise: A verifier or a number, where it does not.
     """
     return Gate(as_verifier(cond), as_verifier(then), as_verifier(otherwise))
 
@@ -302,9 +354,16 @@ class FirstOf(Verifier):
         """Equal for any part."""
         return _equal_for_any(self.parts, a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """The keys of all parts."""
+        return _keys_of_all(self.parts, answer)
+
 
 def first_of(*parts: Part) -> Verifier:
     """Use the first part that does not abstain; a part that fails does not pass the sample on.
+
+    Args:
+        *parts: Verifiers, in the order in which they are asked.
 
     Raises:
         UsageError: there is no part.
@@ -353,6 +412,11 @@ def by(key: str, verifiers: Mapping[str, Part], default: Part | None = None) -> 
     """Choose the verifier by the sample's own key, e.g. `by("task", {"math": answer, "code": code})`.
 
     A value that is not listed uses `default`; without one the sample has no score (the data is at fault).
+
+    Args:
+        key: The name of a key of the sample's meta.
+        verifiers: A verifier for each of its values.
+        default: A verifier for all other values, and for samples without the key.
 
     Raises:
         UsageError: there is no value, or two that read the same as text (1 and "1").

@@ -7,7 +7,7 @@ import json
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -40,9 +40,17 @@ class LengthGuard(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
 
 def length_guard(part: Part, max_chars: int) -> Verifier:
     """Give 0.0 to completions of more than `max_chars` characters, without running the verifier on them.
+
+    Args:
+        part: A verifier.
+        max_chars: The longest completion it is given, in characters.
 
     Raises:
         UsageError: the cap is negative.
@@ -88,6 +96,10 @@ class Cached(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (Cached, (self.part, self.size))
 
@@ -105,6 +117,10 @@ def cached(part: Part, size: int = 65536) -> Verifier:
     """Remember the scores of the last `size` distinct samples of this process; failures are not remembered.
 
     A sample whose meta holds more than JSON (an array, an object) is scored each time.
+
+    Args:
+        part: A verifier.
+        size: Samples remembered; the ones not asked for longest go first.
 
     Raises:
         UsageError: the size is not positive.
@@ -146,6 +162,10 @@ class WithTimeout(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (WithTimeout, (self.part, self.seconds, self.workers))
 
@@ -166,6 +186,11 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
     Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
     pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
     notebook's cell.
+
+    Args:
+        part: A verifier.
+        seconds: Wall-clock time for one sample.
+        workers: Worker processes.
 
     Raises:
         UsageError: the time is not positive, or the verifier can't be pickled.

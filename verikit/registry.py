@@ -1,4 +1,4 @@
-"""Verifiers, judges and selectors by name: everything is an entry point, ours and other packages' alike."""
+"""Verifiers, judges, selectors, engines and recipes by name: each is an entry point, ours and other packages' alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from verikit.errors import SpecError
 
-Kind = Literal["verifiers", "selectors"]
+Kind = Literal["verifiers", "selectors", "engines", "recipes"]
 
 
 @cache
@@ -22,6 +22,11 @@ def registered(kind: Kind) -> dict[str, EntryPoint]:
         if entry.name not in found or entry.value.startswith("verikit."):
             found[entry.name] = entry
     return found
+
+
+def tables() -> dict[str, EntryPoint]:
+    """What else `verikit list` shows: by kind, a function that gives each name with a line of help."""
+    return {entry.name: entry for entry in entry_points(group="verikit.tables")}
 
 
 def find(kind: Kind, name: str) -> Callable[..., Any]:

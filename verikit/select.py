@@ -13,14 +13,20 @@ import operator
 import random
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 
 from verikit.stats.votes import Weighting, vote_weights
 from verikit.types import Group, Score
 
 Equal = Callable[[str, str], bool | None]
 """Whether two answers are the same, None where that is undecided; a verifier's `equal` is one."""
+Keys = Callable[[str], tuple[Hashable, ...] | None]
+"""Keys such that equal answers share one, None where that can't be said; a verifier's `keys` is one."""
+MAX_COMPARISONS = 20_000
+"""Comparisons in one vote: all pairs of 200 answers without keys, about a second; keys make more possible."""
 
 
 class Selector(ABC):
@@ -54,10 +60,12 @@ class Majority(Selector):
     name = "majority"
     equal: Equal = operator.eq
     """Which extracted answers (`Score.answer`) are the same."""
+    keys: Keys | None = None
+    """By which few answers are compared; the verifier's whose `equal` is used."""
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Rank by votes of the candidate's answer."""
-        voted = clusters([score.answer for score in scores], self.equal)
+        voted = clusters([score.answer for score in scores], self.equal, self.keys)
         return _by_votes(voted, [1.0] * len(scores), list(range(len(scores))))
 
 
@@ -73,6 +81,8 @@ class Weighted(Selector):
     by_score = True
     equal: Equal = operator.eq
     """Which extracted answers (`Score.answer`) are the same."""
+    keys: Keys | None = None
+    """By which few answers are compared; the verifier's whose `equal` is used."""
     weights: Weighting = "sigmoid"
     """How a score becomes a weight; see `verikit.stats.vote_weights`."""
 
@@ -82,7 +92,7 @@ class Weighted(Selector):
         weights = [0.0] * len(scores)
         for i, weight in zip(heard, vote_weights([float(scores[i]) for i in heard], self.weights), strict=True):
             weights[i] = weight
-        voted = clusters([score.answer if score.scored else None for score in scores], self.equal)
+        voted = clusters([score.answer if score.scored else None for score in scores], self.equal, self.keys)
         return _by_votes(voted, weights, Best().select(group, scores))
 
 
@@ -103,6 +113,7 @@ class Random(Selector):
 
     name = "random"
     seed: int = 0
+    """Of the shuffles."""
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Shuffle."""
@@ -111,27 +122,33 @@ class Random(Selector):
         return order
 
 
-def clusters(answers: Sequence[str | None], equal: Equal = operator.eq) -> list[int | None]:
+def clusters(
+    answers: Sequence[str | None], equal: Equal = operator.eq, keys: Keys | None = None, *, most: int = MAX_COMPARISONS
+) -> list[int | None]:
     """Number each answer's cluster of equal answers, in order of first appearance; None stays None (no answer).
 
-    An answer joins the first cluster whose first member it equals, so `equal` need not be transitive, an undecided
-    comparison (None) merges nothing, and n answers in c clusters cost at most n x c comparisons; strings seen before
-    cost none.
+    Different texts are looked at from the shortest on (then by their characters), each joining the first cluster whose
+    first member it equals: `equal` need not be transitive, and the clusters don't depend on the order of the answers.
+    An undecided comparison (None) merges nothing. With `keys` only answers that share a key, or of which one has none
+    (`keys` gives None), are compared. After `most` comparisons what is not the same text counts as different.
     """
     known: dict[str, int] = {}
     founders: list[str] = []
-    numbers: list[int | None] = []
-    for answer in answers:
-        if answer is None:
-            numbers.append(None)
-            continue
-        if answer not in known:
-            number = next((i for i, founder in enumerate(founders) if equal(founder, answer)), len(founders))
-            if number == len(founders):
-                founders.append(answer)
-            known[answer] = number
-        numbers.append(known[answer])
-    return numbers
+    by_key: dict[Hashable, list[int]] = defaultdict(list)
+    keyless: list[int] = []
+    for answer in sorted({answer for answer in answers if answer is not None}, key=lambda text: (len(text), text)):
+        marks = keys(answer) if keys else None
+        alike = range(len(founders)) if marks is None else merge(keyless, *(by_key[mark] for mark in marks))
+        rivals = list(islice(alike, most))
+        number = next((i for i in rivals if equal(founders[i], answer)), len(founders))
+        most -= len(rivals) if number == len(founders) else rivals.index(number) + 1
+        known[answer] = number
+        if number == len(founders):
+            founders.append(answer)
+            for home in [keyless] if marks is None else [by_key[mark] for mark in marks]:
+                home.append(number)
+    order: dict[int, int] = {}
+    return [None if answer is None else order.setdefault(known[answer], len(order)) for answer in answers]
 
 
 def _by_votes(voted: Sequence[int | None], weights: Sequence[float], order: Sequence[int]) -> list[int]:

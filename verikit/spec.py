@@ -22,7 +22,7 @@ import sys
 import threading
 import tomllib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import FunctionType
@@ -81,8 +81,8 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
         raise SpecError("the spec is empty" if not text else f"a spec has at most {_MAX_LENGTH} characters")
     if match := _IN_FILE.fullmatch(text):
         return _from_toml(folder / os.path.expanduser(match["file"]), match["name"], kind)
-    if match := _OBJECT.fullmatch(text):
-        return _from_python(match["module"], match["attr"], folder)
+    if names_object(text):
+        return _from_python(text, kind, folder)
     if match := _FILE.match(text):
         file, part = match[0], ":NAME" if match[1] == "py" else "#NAME"
         raise SpecError(f"{text!r} does not name what {file} holds", hint=f"{file}{part}")
@@ -180,17 +180,13 @@ def _from_toml(file: Path, name: str, kind: Kind) -> Any:
         raise SpecError(f"{file}#{name}: {error}", hint=error.hint) from None
 
 
-def _from_python(module: str, attr: str, folder: Path) -> Any:
-    loaded: Any = import_file(folder / os.path.expanduser(module)) if module.endswith(".py") else _import(module)
-    for part in attr.split("."):
-        if not hasattr(loaded, part):
-            raise SpecError(f"{module} has no {attr!r}")
-        loaded = getattr(loaded, part)
-    if isinstance(loaded, type):
+def _from_python(text: str, kind: Kind, folder: Path) -> Any:
+    loaded = import_object(text, folder)
+    if isinstance(loaded, type) or (kind != "verifiers" and isinstance(loaded, FunctionType)):
         try:
             return loaded()
         except TypeError as error:
-            raise SpecError(f"can't make {module}:{attr} without arguments: {error}") from None
+            raise SpecError(f"can't make {text} without arguments: {error}") from None
     if isinstance(loaded, FunctionType):
         return verifier(cast(Scorer, loaded))
     return loaded
@@ -238,8 +234,31 @@ def imported_files() -> list[str]:
     return [str(module.__file__) for name, module in list(sys.modules.items()) if name.startswith(_PREFIX)]
 
 
-def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None] | None = None) -> Selector:
-    """Make the selector that a spec describes; one that compares answers compares them by `equal`.
+def names_object(text: str) -> bool:
+    """Whether a text has the form `package.module:Name` or `file.py:Name`."""
+    return _OBJECT.fullmatch(text) is not None
+
+
+def import_object(text: str, folder: Path = Path()) -> Any:
+    """What Python code holds under `package.module:Name` or `file.py:Name`; files are looked for in `folder`.
+
+    Raises:
+        SpecError: the text has another form, or there is no such thing.
+    """
+    match = _OBJECT.fullmatch(text)
+    if match is None:
+        raise SpecError(f"{text!r} names no object", hint="package.module:Name or file.py:Name")
+    module, name = match["module"], match["attr"]
+    loaded: Any = import_file(folder / os.path.expanduser(module)) if module.endswith(".py") else _import(module)
+    for part in name.split("."):
+        if not hasattr(loaded, part):
+            raise SpecError(f"{module} has no {name!r}")
+        loaded = getattr(loaded, part)
+    return loaded
+
+
+def load_selector(spec: str | Selector, verifier: Verifier | None = None) -> Selector:
+    """Make the selector that a spec describes; one that compares answers compares them as the verifier does.
 
     Raises:
         SpecError: the spec can't be read, or names something that is not there or no selector.
@@ -251,6 +270,7 @@ def load_selector(spec: str | Selector, equal: Callable[[str, str], bool | None]
     loaded = spec if isinstance(spec, Selector) else _read(spec, "selectors", {}, Path())
     if not isinstance(loaded, Selector):
         raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a selector", hint="`verikit list selectors`")
-    if equal is not None and is_dataclass(loaded) and "equal" in {field.name for field in fields(loaded)}:
-        return replace(loaded, equal=equal)
+    if verifier is not None and is_dataclass(loaded):
+        names = {field.name for field in fields(loaded)} & {"equal", "keys"}
+        return replace(loaded, **{name: getattr(verifier, name) for name in names})
     return loaded

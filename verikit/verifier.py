@@ -12,7 +12,7 @@ import re
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -52,6 +52,13 @@ class Verifier(ABC):
     def equal(self, a: str, b: str) -> bool | None:
         """Whether two extracted answers are the same (None: undecided). Majority voting clusters by it."""
         return a == b
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Keys such that equal answers share one, by which votes over many answers compare few; None: not known.
+
+        A text is equal to itself without a key. An `equal` of one's own has no keys unless `keys` says more.
+        """
+        return () if type(self).equal is Verifier.equal else None
 
     def explain(self, sample: Sample) -> str:
         """What more there is to tell a person about one sample beside its score (parse trees, steps); "" if nothing."""

@@ -35,6 +35,7 @@ class Classifier(StepVerifier):
     model: str
     """A folder or a hub name."""
     kind: Kind = "token"
+    """How the model tells that a step is right: by a class of its last token, of the text up to it, or by a tag."""
     _: KW_ONLY
     separator: str = "\n\n"
     """What follows each step: the reward is read at its last token."""

@@ -56,6 +56,7 @@ class GenPRM(StepVerifier):
     fallback: float | None = None
     """The reward of a step on a path that gives no verdict; None: it has none."""
     seed: int = 0
+    """Of sampled reviews."""
     code_s: float = 5.0
     """Seconds a block of code may take."""
     max_output: int = 2000

@@ -22,8 +22,8 @@ def score(spec, completion, **meta):
 def test_a_right_text_passes(meta):
     assert score("search_format", SEARCHED, **meta).value == 1.0
     assert score("search_format(must_search=True)", SEARCHED, **meta).answer == "b"
-    assert score("retrieval", SEARCHED, **meta).value == 1.0
-    assert score("retrieval(least=2)", SEARCHED, **meta).value == 0.0
+    assert score("searched", SEARCHED, **meta).value == 1.0
+    assert score("searched(least=2)", SEARCHED, **meta).value == 0.0
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_each_rule_by_one_failing_text(completion, reason):
 
 def test_evidence_that_was_not_recorded_is_invented():
     assert "invented documents" in score("search_format", SEARCHED, evidence=[]).reason
-    assert score("retrieval", SEARCHED, evidence=[]).value == 0.0
+    assert score("searched", SEARCHED, evidence=[]).value == 0.0
     assert score("search_format('repo-llama')", SEARCHED, evidence=[]).value == 1.0
 
 
@@ -72,7 +72,7 @@ def test_wrong_spans_are_the_datas_fault_and_no_zero(spans):
 
 
 def test_stage_one_of_the_paper_is_an_expression():
-    stage = load("0.5*retrieval + 0.5*search_format")
+    stage = load("0.5*searched + 0.5*search_format")
     bad = "<|begin_of_query|>a<|end_of_query|>" + BLOCK
     texts = [SEARCHED, bad, "so </think><answer>b</answer>", "nothing"]
     assert [float(one) for one in stage.score([Sample("q", text) for text in texts])] == [1.0, 0.5, 0.5, 0.0]

@@ -114,6 +114,11 @@ STACKS = {
 """Name -> stack; the examples are what the contract tests call with."""
 
 
+def table() -> dict[str, str]:
+    """Each stack with its tested release and how it names a reward, for `verikit list`."""
+    return {name: f"{stack.tested}: {stack.hook}" for name, stack in STACKS.items()}
+
+
 def stack_of(name: str) -> Stack:
     """The stack of a name.
 

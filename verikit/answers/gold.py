@@ -84,7 +84,7 @@ def _gold(gold: str) -> Gold:
     if not text:
         return Gold(gold, "text", problem="the gold is empty")
     if NUMERAL.fullmatch(text):
-        return Gold(text, "math", read(text).tree, numeral=True)
+        return Gold(text, "math", read(text).tree, numeral=True, meanings=meanings(text))
     if len(text) > MAX_CHARS:
         return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-SPELLINGS: tuple[Callable[[str], str | None], ...] = ()
+from verikit.answers.families.plain import plain
+from verikit.answers.families.spelled import MAX_CHARS, in_words
+
+
+def number_words(text: str) -> str | None:
+    """A number or percentage spelled in words: "three quarters", "thirty-five percent", dreiunddreißig."""
+    if len(text) > MAX_CHARS or text[-1:].isdigit():
+        return None
+    spelled = in_words(plain(text))
+    if spelled is None:
+        return None
+    value, percent = spelled
+    shown = str(value) if value.denominator == 1 else rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+    return shown + r"\%" if percent else shown
+
+
+SPELLINGS: tuple[Callable[[str], str | None], ...] = (number_words,)
 """Each gives what a text says in the parser's notation, None where the spelling is not its own."""
 
 

@@ -8,6 +8,7 @@ kelvin, mole, degree and one base for each currency; the scale an exact fraction
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -57,7 +58,12 @@ _WORDS: dict[str, tuple[str, str]] = {
     "amp": ("A", "1"), "kelvin": ("K", "1"), "mole": ("n", "1"), "dollar": ("$", "1"), "usd": ("$", "1"),
     "buck": ("$", "1"), "cent": ("$", "1/100"), "euro": ("€", "1"), "yuan": ("¥", "1"), "rupee": ("₹", "1"),
     "acre": ("m2", "4046.8564224"), "hectare": ("m2", "10000"), "calorie": ("m2 g s-2", "4184"),
-    "year": ("y", "1"), "month": ("y", "1/12"),
+    "year": ("y", "1"), "month": ("y", "1/12"), "decade": ("y", "10"), "century": ("y", "100"),
+    "centuries": ("y", "100"), "fortnight": ("s", "1209600"), "gradian": ("d", "9/10"), "gallon": ("m3",
+    "0.003785411784"),
+    "quart": ("m3", "0.000946352946"), "torr": ("m-1 g s-2", "101325000/760"), "atmosphere": ("m-1 g s-2", "101325000"),
+    "electronvolt": ("m2 g s-2", "1.602176634e-16"), "knot": ("m s-1", "463/900"), "coulomb": ("s A", "1"),
+    "farad": ("m-2 g-1 s4 A2", "1/1000"), "tesla": ("g s-2 A-1", "1000"), "byte": ("byte", "1"),
 }  # fmt: skip
 _CURRENCY = {"money": "$", "€": "€", "£": "£", "¥": "¥", "₹": "₹"}
 _POWER_WORDS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3}
@@ -71,7 +77,8 @@ def currency(mark: str) -> Unit | None:
 
 
 @lru_cache(maxsize=1024)
-def _single(name: str) -> Unit | None:
+def single(name: str) -> Unit | None:
+    """The unit a word or symbol names, with its metric prefix."""
     if name in _SYMBOLS:
         dimension, scale, _ = _SYMBOLS[name]
         return Unit(_derived(dimension), Fraction(scale))
@@ -92,13 +99,13 @@ def _single(name: str) -> Unit | None:
 
 def is_unit(name: str) -> bool:
     """Whether a single word or letter names a unit."""
-    return _single(name) is not None
+    return single(name) is not None
 
 
-def parse_unit(parts: list[str]) -> Unit | None:
+def parse_unit(parts: list[str], name: Callable[[str], Unit | None] = single) -> Unit | None:
     """The unit spelled by words, letters, ``/``, ``^`` and integers; None if some part is no unit.
 
-    Reads "cm ^ 2", "square feet", "miles per hour", "m / s ^ 2", "kg m s ^ -1".
+    Reads "cm ^ 2", "square feet", "miles per hour", "m / s ^ 2", "kg m s ^ -1"; `name` looks up a single part.
     """
     dimension: dict[str, int] = {}
     scale = Fraction(1)
@@ -114,7 +121,7 @@ def parse_unit(parts: list[str]) -> Unit | None:
         if part.lower() in _POWER_WORDS and index < len(parts):
             power_word = _POWER_WORDS[part.lower()]
             continue
-        unit = _single(part)
+        unit = name(part)
         if unit is None:
             return None
         exponent, power_word = power_word, 1

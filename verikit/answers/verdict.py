@@ -273,7 +273,7 @@ _PLAIN_UNIT = re.compile(
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[mgsLlhNJWVK]|[kcm]m|kg)(?:\^\{?[23]\}?)?")
 
 
-def _alternatives(text: str) -> list[Node]:
+def other_readings(text: str) -> list[Node]:
     """Other trees a text may stand for: a decimal comma, grouped digits or a list, a plain unit, a power of ten."""
     texts: list[str] = []
     if _DECIMAL_COMMA.fullmatch(text):
@@ -295,8 +295,8 @@ def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | Non
         match = compare(gold.tree, answer, policy)
         if match:
             return match
-        for g in (gold.tree, *_alternatives(gold.text)):
-            for a in (answer, *_alternatives(text)):
+        for g in (gold.tree, *other_readings(gold.text)):
+            for a in (answer, *other_readings(text)):
                 if (g is not gold.tree or a is not answer) and (other := compare(g, a, policy)):
                     return Match("equal", f"{other.rule}, read otherwise", other.stage)
         unit = _LETTER_UNIT.fullmatch(text) if gold.tree.op == "num" and policy.units != "required" else None

@@ -1,22 +1,19 @@
-"""Engine specs: `openai:http://host:8000/v1#model`, `vllm:PATH`, `hf:PATH`, `replay:FILE`."""
+"""Engine specs: `openai:http://host:8000/v1#model`, `vllm:PATH`, `hf:PATH`, `replay:FILE`, or your own class.
+
+A registered name is followed by a colon and what its class takes; `package.module:Name` and `file.py:Name` are classes
+(or functions) made without a value, or engines as they are.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from verikit.engines.cache import Cache, Cached
 from verikit.engines.types import Engine
 from verikit.errors import SpecError
-from verikit.registry import misfit
-
-ENGINES = {
-    "openai": ("verikit.engines.openai:OpenAI.from_spec", "openai:http://host:8000/v1#model"),
-    "vllm": ("verikit.engines.vllm:VLLM", "vllm:PATH"),
-    "hf": ("verikit.engines.hf.engine:HF", "hf:PATH"),
-    "replay": ("verikit.engines.replay:Replay", "replay:FILE"),
-}
-"""Kind -> (where it lives, the form of its spec)."""
+from verikit.folders import check_code
+from verikit.registry import find, misfit, registered
+from verikit.spec import import_object, names_object
 
 
 def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Engine:
@@ -27,15 +24,39 @@ def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Eng
         MissingExtra: the engine's packages are not installed.
     """
     kind, _, rest = spec.partition(":")
-    if kind not in ENGINES or not rest:
-        forms = ", ".join(form for _, form in ENGINES.values())
-        raise SpecError(f"{spec!r} is not an engine", hint=f"one of {forms}")
-    module, _, path = ENGINES[kind][0].partition(":")
-    made: Any = import_module(module)
-    for part in path.split("."):
-        made = getattr(made, part)
-    problem, hint = misfit(made, [rest], options)
-    if problem:
-        raise SpecError(f"engine {kind}: {problem}", hint=hint)
-    engine: Engine = made(rest, **options)
+    if is_engine(spec):
+        engine = _make(kind, find("engines", kind), [rest], options)
+    elif names_object(spec):
+        check_code(spec)
+        made = import_object(spec)
+        engine = made if isinstance(made, Engine) else _make(spec, made, [], options)
+    else:
+        raise SpecError(f"{spec!r} is not an engine", hint=f"one of {engine_forms()}")
     return engine if cache is None else Cached(engine, cache)
+
+
+def is_engine(spec: str) -> bool:
+    """Whether a spec starts with a registered engine's name."""
+    kind, _, rest = spec.partition(":")
+    return bool(rest) and kind in registered("engines")
+
+
+def engine_forms() -> str:
+    """The forms of an engine's spec, for messages."""
+    engines = [find("engines", name) for name in registered("engines")]
+    forms = [
+        getattr(getattr(engine, "__self__", engine), "form", "") for engine in engines
+    ]  # OpenAI.from_spec: its class
+    return ", ".join([*filter(None, forms), "package.module:Name", "file.py:Name"])
+
+
+def _make(name: str, make: Any, args: list[str], options: dict[str, Any]) -> Engine:
+    if not callable(make):
+        raise SpecError(f"{name} is a {type(make).__name__}, not an engine")
+    problem, hint = misfit(make, args, options)
+    if problem:
+        raise SpecError(f"engine {name}: {problem}", hint=hint)
+    made = make(*args, **options)
+    if not isinstance(made, Engine):
+        raise SpecError(f"{name} makes a {type(made).__name__}, not an engine")
+    return made

@@ -27,8 +27,13 @@ from verikit.errors import SchemaError, UsageError
 class Replay(Engine):
     """Answers from a file of records."""
 
+    form = "replay:FILE"
+
     def __init__(self, path: str | Path) -> None:
         """Read the file.
+
+        Args:
+            path: A file of records: `replay:FILE`.
 
         Raises:
             UsageError: it can't be read.

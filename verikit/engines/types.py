@@ -199,6 +199,8 @@ class Engine(ABC):
 
     name: str
     """The spec's form, for people: `hf:models/tiny`. Never holds a credential."""
+    form: str = ""
+    """How a spec names such an engine, for messages: `hf:PATH`."""
     tokenizer: Any = None
     """The model's, where the engine holds it in this process: its callers can then work on token ids."""
 

@@ -32,8 +32,14 @@ FLOOR = -9999.0
 class VLLM(Engine):
     """A model in this process's vLLM."""
 
+    form = "vllm:PATH"
+
     def __init__(self, path: str, **options: Any) -> None:
         """Load a model; `options` are those of `vllm.LLM`.
+
+        Args:
+            path: A folder or a hub name: `vllm:PATH`.
+            options: Passed on.
 
         Raises:
             MissingExtra: vLLM is not installed.

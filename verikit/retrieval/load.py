@@ -50,6 +50,18 @@ def load_retriever(spec: str) -> Retriever:
         raise SpecError(f"can't make the retriever {spec!r}: {error}") from None
 
 
+def table() -> dict[str, str]:
+    """Each form of a retriever's spec with what it is, for `verikit list`."""
+    return {
+        "bm25:DIR": "The index of words that `verikit index build` made.",
+        "dense:DIR": "The index of embeddings that `verikit index build` made.",
+        "hybrid:DIR": "Both, fused by reciprocal ranks.",
+        "two-step:SPEC": "An index asked again with its first passages.",
+        "http://HOST:PORT/queries": "A server of R1-Searcher's protocol.",
+        "package.module:Name": "Your own class, made without arguments.",
+    }
+
+
 def load_index(spec: str) -> Index:
     """Return an index on this machine.
 

@@ -38,7 +38,7 @@ class Plan(BaseModel):
             SpecError: one of the specs can't be read.
         """
         verifier = load(self.verifier)
-        selector = None if self.select is None else load_selector(self.select, equal=verifier.equal)
+        selector = None if self.select is None else load_selector(self.select, verifier)
         if isinstance(selector, Random) and not selector.seed:
             selector = Random(self.seed)
         return verifier, None if self.by is None else load(self.by), selector

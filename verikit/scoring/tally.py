@@ -51,7 +51,11 @@ class Tally:
             if score.value is None or rank.value is None:
                 self._unscored(score, rank)
         answers = [score.answer for score in truth]
-        voted = clusters(answers, self._verifier.equal) if any(answer is not None for answer in answers) else None
+        voted = (
+            clusters(answers, self._verifier.equal, self._verifier.keys)
+            if any(answer is not None for answer in answers)
+            else None
+        )
         self._estimates.add(truth, ranking, voted)
         if selected is not None and (value := truth[selected].value) is not None:
             self._selected.add(value)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from verikit.answers.fingerprint import fingerprint
 from verikit.answers.gold import read_gold
 from verikit.answers.policy import OrderRule, Policy, Rounding, Several, Strictness, UnitRule
 from verikit.answers.tail import Tail
@@ -142,6 +143,13 @@ class Answer(TextVerifier):
             return False
         other = self._direction(b, a)
         return other if other is not True else one
+
+    def keys(self, answer: str) -> tuple[int] | None:
+        """The fingerprint of a plain formula; None for everything else, and under a policy that is not transitive."""
+        if self.tolerance or self.policy != "strict":
+            return None
+        found = fingerprint(answer)
+        return None if found is None else (found,)
 
     def _direction(self, a: str, b: str) -> bool | None:
         verdict = self.verdict(Sample(completion=a, answer=b), tail=False)

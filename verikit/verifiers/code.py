@@ -37,6 +37,7 @@ class Code(TextVerifier):
     wall_s: float = 5.0
     """For each case."""
     memory_mb: int = 512
+    """Memory of a test's process, in MiB."""
     equality: Equality | None = None
     """How values are compared; None: as the test is written (`==` for asserts, exact for `call`, JSON for `fn`)."""
     tolerance: float = 0.0

@@ -18,8 +18,11 @@ class Length(TextVerifier):
     """1.0 if the completion has at least `min` and at most `max` characters, words or lines."""
 
     min: int = 0
+    """The least length that passes."""
     max: int | None = None
+    """The greatest length that passes; None: any."""
     unit: Literal["chars", "words", "lines"] = "chars"
+    """What is counted."""
     name = "length"
 
     def __post_init__(self) -> None:

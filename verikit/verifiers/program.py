@@ -45,7 +45,9 @@ class Program(TextVerifier):
     numeric: bool = False
     """Compare as `==` does (1 == 1.0 == True) instead of type by type."""
     wall_s: float = 10.0
+    """Time for one run of a program, in seconds."""
     memory_mb: int = 512
+    """Memory of its process, in MiB."""
     row_s: float | None = None
     """For all runs of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
     name = "program"

@@ -59,11 +59,12 @@ class SearchFormat(_RolloutVerifier):
 
 
 @dataclass(frozen=True)
-class Retrieval(_RolloutVerifier):
+class Searched(_RolloutVerifier):
     """1.0 if at least `least` searches were answered, else 0.0 (R1-Searcher, stage 1)."""
 
     least: int = 1
-    name = "retrieval"
+    """Answered searches that are asked for."""
+    name = "searched"
 
     def judge(self, rollout: Rollout) -> Score:
         """Count the evidence."""

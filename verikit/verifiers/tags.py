@@ -24,6 +24,15 @@ class Tags(Verifier):
     reads = "all"
 
     def __init__(self, *names: str, strict: bool = True) -> None:
+        """Take the tags.
+
+        Args:
+            *names: Names of the tags, in the order in which they have to stand.
+            strict: Whether nothing but space may stand between and around them.
+
+        Raises:
+            UsageError: a name is none or stands twice.
+        """
         bad = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
         if not names:
             raise UsageError("tags needs the names of its tags", hint="tags('think', 'answer')")

@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.answers.families import assignments, words
+from verikit.answers.families import assignments, bases, numbers, quantities, words
 from verikit.answers.families.base import Context, Family
 from verikit.answers.policy import Match
 
-FAMILIES: tuple[Family, ...] = (words.FAMILY, assignments.FAMILY)
+FAMILIES: tuple[Family, ...] = (
+    words.FAMILY,
+    assignments.FAMILY,
+    bases.FAMILY,
+    quantities.FAMILY,
+    numbers.FAMILY,
+)
 """In the order in which they are asked."""
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class HF(StreamingEngine):
     """A causal language model of transformers."""
 
+    form = "hf:PATH"
     _prefixes: Prefixes | None = None
 
     def __init__(
@@ -32,7 +33,7 @@ class HF(StreamingEngine):
         """Load a model.
 
         Args:
-            path: A folder or a hub name.
+            path: A folder or a hub name: `hf:PATH`.
             dtype: `auto` (as saved), `float32`, `bfloat16`, …
             device: `cpu`, `cuda`, …; by default CUDA where there is one.
             rows: Most completions decoded at once.

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 class OpenAI(StreamingEngine):
     """A model on an OpenAI-compatible server."""
 
+    form = "openai:http://host:8000/v1#model"
+
     def __init__(
         self,
         url: str,
@@ -99,6 +101,10 @@ class OpenAI(StreamingEngine):
     @classmethod
     def from_spec(cls, spec: str, **options: Any) -> Self:
         """Make one from `URL#model`.
+
+        Args:
+            spec: Address and model: `openai:http://host:8000/v1#model`.
+            options: The class's.
 
         Raises:
             SpecError: there is no model in it, or no such option.

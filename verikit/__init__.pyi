@@ -1,0 +1,103 @@
+# Written by `python -m tests.stubs` from the entry points: don't edit.
+from verikit.combine import all_of as all_of
+from verikit.combine import by as by
+from verikit.combine import clip as clip
+from verikit.combine import first_of as first_of
+from verikit.combine import gate as gate
+from verikit.combine import majority as majority
+from verikit.combine import maximum as maximum
+from verikit.combine import mean as mean
+from verikit.combine import minimum as minimum
+from verikit.errors import VerikitError as VerikitError
+from verikit.guards import cached as cached
+from verikit.guards import length_guard as length_guard
+from verikit.guards import with_timeout as with_timeout
+from verikit.judges.genprm import Classifier as prm
+from verikit.judges.genprm import GenPRM as genprm
+from verikit.judges.genprm import StepColumn as step_column
+from verikit.judges.jury import jury as jury
+from verikit.judges.pairwise import Pairwise as pairwise
+from verikit.judges.pointwise import Pointwise as judge
+from verikit.judges.pointwise import Reference as reference_judge
+from verikit.spec import load as load
+from verikit.types import Answer as Answer
+from verikit.types import Group as Group
+from verikit.types import Message as Message
+from verikit.types import PASS_MARK as PASS_MARK
+from verikit.types import Prompt as Prompt
+from verikit.types import Sample as Sample
+from verikit.types import Score as Score
+from verikit.types import Status as Status
+from verikit.verifier import Verifier as Verifier
+from verikit.verifier import score_all as score_all
+from verikit.verifier import verifier as verifier
+from verikit.verifiers.answer import Answer as answer
+from verikit.verifiers.answer import Math as math
+from verikit.verifiers.boxed import Boxed as boxed
+from verikit.verifiers.choice import Choice as choice
+from verikit.verifiers.code import Code as code
+from verikit.verifiers.column import Column as column
+from verikit.verifiers.cover_em import CoverEM as cover_em
+from verikit.verifiers.exact import Exact as exact
+from verikit.verifiers.f1 import F1 as f1
+from verikit.verifiers.json_schema import JsonSchema as json_schema
+from verikit.verifiers.length import Length as length
+from verikit.verifiers.numeric import Numeric as numeric
+from verikit.verifiers.program import Program as program
+from verikit.verifiers.regex import Regex as regex
+from verikit.verifiers.search import SearchFormat as search_format
+from verikit.verifiers.search import Searched as searched
+from verikit.verifiers.tags import Tags as tags
+
+__version__: str
+__all__ = [
+    'Answer',
+    'Group',
+    'Message',
+    'PASS_MARK',
+    'Prompt',
+    'Sample',
+    'Score',
+    'Status',
+    'Verifier',
+    'VerikitError',
+    'all_of',
+    'answer',
+    'boxed',
+    'by',
+    'cached',
+    'choice',
+    'clip',
+    'code',
+    'column',
+    'cover_em',
+    'exact',
+    'f1',
+    'first_of',
+    'gate',
+    'genprm',
+    'json_schema',
+    'judge',
+    'jury',
+    'length',
+    'length_guard',
+    'load',
+    'majority',
+    'math',
+    'maximum',
+    'mean',
+    'minimum',
+    'numeric',
+    'pairwise',
+    'prm',
+    'program',
+    'reference_judge',
+    'regex',
+    'score_all',
+    'search_format',
+    'searched',
+    'step_column',
+    'tags',
+    'verifier',
+    'with_timeout',
+]

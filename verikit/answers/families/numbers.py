@@ -1,0 +1,147 @@
+"""Numbers against numbers written another way: in words, as ordinals, as Roman numerals, with foreign separators."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import NamedTuple
+
+from verikit.answers.families.base import Context, Family
+from verikit.answers.families.bases import read_based
+from verikit.answers.families.numerals import number, number_at, roman, same_number
+from verikit.answers.families.plain import flat, plain, stated
+from verikit.answers.families.spelled import in_words, ordinal_in_words
+from verikit.answers.policy import Match, different, equal
+from verikit.answers.tree import Node, num
+
+
+class Numeric(NamedTuple):
+    """A gold that is a number, and what it looked like."""
+
+    value: Node
+    look: str
+    text: str
+    foreign: bool = False
+    """Whether its separators are not the parser's."""
+
+
+_DIGITS = re.compile(r"[-+\u2212]?[\d.](?:[\d.,' \u202f\xa0]|\\[,! ;]|\{,\}|\\?times|\\cdot|[\u00d7*x^{}()eE+-]){0,80}")
+_NUMERAL = re.compile(r"-?\d{1,40}(?:\.\d{1,40})?")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d{1,40},\d{1,40}")
+_SCALED = re.compile(r"(?:illion|housand|undred|lakh|crore|dozen|[万亿])s?\s?\}?$")
+_FOREIGN = re.compile(r"\d'\d|\d\.\d+[.,]\d|\d \d+,\d|\d,\d\d,\d")
+_ORDINAL = re.compile(r"(\d{1,9})\s?-?\^?[({]?\s?(st|nd|rd|th|[eº°ª]|er|ème|eme)[)}]?", re.IGNORECASE)
+_MAY_BE_ORDINAL = re.compile(r"\d.{0,12}(?:st|nd|rd|th|[eºª]|er|ème|eme)\W{0,2}$", re.IGNORECASE)
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+_NOUN = re.compile(r"[^\W\d_]{1,20}")
+_THOUSANDS = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s?k", re.IGNORECASE)
+_LETTER = re.compile(r"[IVX]")
+_NO_NOUN = frozenset("percent per point and half times point quarter quarters thirds to pp degree degrees".split())
+
+
+def ordinal(text: str) -> int | None:
+    """The value of an ordinal: 11th, 11^{th}, the eleventh."""
+    text = text.removeprefix("the ").removeprefix("The ")
+    if match := _ORDINAL.fullmatch(text):
+        value, ending = int(match[1]), match[2].lower()
+        right = "th" if value % 100 in (11, 12, 13) else _ENDINGS.get(value % 10, "th")
+        return value if ending == right or ending not in ("st", "nd", "rd", "th") else None
+    return None if text[:1].isdigit() else ordinal_in_words(text)
+
+
+def _gold(text: str) -> Numeric | None:
+    if len(text) > 120:
+        return None
+    if _NUMERAL.fullmatch(text):
+        return _digits(text)
+    if _DIGITS.fullmatch(text):
+        return None if _DECIMAL_COMMA.fullmatch(text) else _digits(flat(plain(text)))
+    if _MAY_BE_ORDINAL.search(text) and (place := ordinal(flat(plain(text)))) is not None:
+        return Numeric(num(place), "ordinal", str(place))
+    if any(char.isdigit() for char in text):
+        return _digits(flat(plain(text))) if _SCALED.search(text) else None
+    shown = plain(text)
+    if not shown:
+        return None
+    if spelled := in_words(shown):
+        value = spelled[0] / 100 if spelled[1] else spelled[0]
+        return Numeric(num(value), "words", _latex(spelled[0]) + (r"\%" if spelled[1] else ""))
+    if (place := ordinal_in_words(shown)) is not None:
+        return Numeric(num(place), "ordinal", str(place))
+    if (value_of := roman(shown)) is not None:
+        return Numeric(num(value_of), "roman", shown)
+    return None
+
+
+def _digits(text: str) -> Numeric | None:
+    found = number_at(text)
+    if found is None or found[1] != len(text):
+        return None
+    return Numeric(found[0], "digits", _latex_number(found[0]), _FOREIGN.search(text) is not None)
+
+
+def _latex(value: Fraction) -> str:
+    return str(value) if value.denominator == 1 else rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+
+
+def _latex_number(value: Node) -> str:
+    amount, places = Fraction(value.args[0]), value.args[1]
+    if places is None:
+        return _latex(amount)
+    sign, digits = "-" if amount < 0 else "", str(abs(int(amount * 10**places))).rjust(places + 1, "0")
+    return f"{sign}{digits[:-places]}.{digits[-places:]}"
+
+
+def _match(gold: Numeric, text: str, context: Context) -> Match | None:
+    if _NUMERAL.fullmatch(text):
+        other = number(text)
+        assert other is not None
+        return equal("same number") if same_number(gold.value, other, context.policy) else None
+    for part in stated(flat(plain(text)), context.policy.assignment):
+        if (match := _compare(gold, part, context)) is not None:
+            return match
+    return context.same(gold.text, text) if gold.look == "words" or gold.foreign else None
+
+
+def _compare(gold: Numeric, part: str, context: Context) -> Match | None:
+    """What a part of the answer says; only sameness, unless both are numerals of one kind."""
+    if (place := ordinal(part)) is not None and gold.look == "ordinal":
+        return equal("same ordinal") if gold.value == num(place) else different("another ordinal")
+    if (numeral := roman(part)) is not None:
+        if gold.value == num(numeral):
+            return equal("same Roman numeral")
+        if gold.look == "roman" and len(_LETTER.findall(gold.text.upper())) > 1:
+            return different("another Roman numeral")
+        return None
+    if (gold.look in ("digits", "words") and part[:2].lower() in ("0x", "0b", "0o")) or "_" in part or "base" in part:
+        based = read_based(part)
+        if based is not None and gold.value == num(based.value) and gold.look == "digits":
+            return equal("same number, written in another base")
+        return None
+    value = number(part) or _counted(part) or _short_thousands(part)
+    return equal("same number") if value is not None and same_number(gold.value, value, context.policy) else None
+
+
+def _counted(part: str) -> Node | None:
+    """A number in words with what it counts: "thirty-three apples"."""
+    words = part.split(" ", 12)
+    if len(words) < 2 or part[0].isdigit():
+        return None
+    for size in range(min(len(words) - 1, 10), 0, -1):
+        spelled = in_words(" ".join(words[:size]))
+        if spelled is None:
+            continue
+        rest = words[size:]
+        plain_nouns = len(rest) <= 4 and all(_NOUN.fullmatch(w) and w.lower() not in _NO_NOUN for w in rest)
+        if spelled[1] or not plain_nouns or any(in_words(w) or ordinal_in_words(w) for w in rest):
+            return None
+        return num(spelled[0])
+    return None
+
+
+def _short_thousands(part: str) -> Node | None:
+    match = _THOUSANDS.fullmatch(part)
+    return num(Fraction(match[1]) * 1000) if match else None
+
+
+FAMILY = Family("number", _gold, _match)

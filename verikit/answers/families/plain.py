@@ -1,0 +1,181 @@
+"""Answers of everyday life as plain text: LaTeX's dress taken off, and a sentence reduced to what it states.
+
+Every reader of a family works on `plain` text; `stated` says which parts of a sentence may be its answer. Both are
+linear in the text and refuse what is longer than `MAX_CHARS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from verikit.answers.clean import to_ascii
+from verikit.answers.lexer import TEXT
+
+MAX_CHARS = 300
+MAX_TAIL = 6
+"""Words after the last digit of a sentence that may belong to its quantity."""
+
+_WRAPPED = re.compile(r"\\([a-zA-Z]+\*?)\s*\{((?:[^{}]|(?<=[\^_])\{[^{}]{0,40}\}){0,200})\}")
+_WRAPPERS = TEXT | {"ce", "mathit", "bm", "boldsymbol", "displaystyle"}
+_FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{\s*([^{}]{1,60}?)\s*\}|(\w))\s*(?:\{\s*([^{}]{1,60}?)\s*\}|(\w))")
+_DEGREE = re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))|\\(?:degrees?|textdegree)(?![a-zA-Z])|\{\}°")
+_COMMAND = re.compile(r"\\([a-zA-Z]+|[^a-zA-Z])\s?")
+_MEANING = {
+    "times": "*",
+    "cdot": "*",
+    "ast": "*",
+    "bullet": "*",
+    "%": "%",
+    "$": "\\$",
+    "pi": " pi ",
+    "mu": "μ",
+    "Omega": "Ω",
+    "to": "->",
+    "rightarrow": "->",
+    "longrightarrow": "->",
+    "Rightarrow": "->",
+    "rightleftharpoons": "<=>",
+    "leftrightarrow": "<=>",
+    "left": "",
+    "right": "",
+    "!": "",
+    "&": "&",
+    "_": "_",
+    "#": "#",
+    "{": "{",
+    "}": "}",
+    "approx": "≈",
+    "sim": "≈",
+    "ldots": "...",
+    "colon": ":",
+    "uparrow": "↑",
+    "downarrow": "↓",
+    "prime": "'",
+    "AA": "Å",
+    "-": "",
+    "ne": "≠",
+} | dict.fromkeys((",", ";", ":", " ", "quad", "qquad", "enspace", "thinspace", "hspace", "(", ")", "[", "]"), " ")
+_POWER = re.compile(r"(?<=\d)\*\*(?=[-+({]?\d)")
+_SCRIPT = re.compile(r"([\^_])\s*\{\s*([^{}]{0,60}?)\s*\}")
+_SPACES = re.compile(r"\s+")
+
+
+@lru_cache(maxsize=4096)
+def plain(text: str) -> str:
+    r"""A text without LaTeX, one space between words, scripts in braces; empty where something is not understood.
+
+    ``\frac{a}{b}`` is ``a/b``, a degree sign ``°``, a product sign ``*``, a currency's dollar ``$``; dollar signs
+    around formulas and markdown's asterisks are gone.
+    """
+    if len(text) > MAX_CHARS:
+        return ""
+    if not text.isascii():
+        text = to_ascii(text.replace("→", "->").replace("⇌", "<=>"))
+    if "\\" in text or "{" in text:
+        text = _without_latex(text)
+    text = _POWER.sub("^", text).replace("**", "").replace("~", " ").replace("{,}", ",")
+    text = _without_dollars(text)
+    return _SPACES.sub(" ", text).strip(" \n").removesuffix(".").rstrip()
+
+
+def _without_latex(text: str) -> str:
+    text = _DEGREE.sub("°", text)
+    for _ in range(4):
+        unwrapped = _FRACTION.sub(_quotient, _WRAPPED.sub(_unwrap, text))
+        if unwrapped == text:
+            break
+        text = unwrapped
+    text = _COMMAND.sub(lambda m: _MEANING.get(m[1], "\\"), text)
+    if "\\" in text.replace("\\$", ""):
+        return ""
+    return text.replace("{}", "")
+
+
+def _unwrap(match: re.Match[str]) -> str:
+    return match[2] if match[1] in _WRAPPERS else match[0]
+
+
+def _quotient(match: re.Match[str]) -> str:
+    top, bottom = match[1] or match[2], match[3] or match[4]
+    before = match.string[: match.start()][-1:]
+    top, bottom = (part if part.isalnum() else f"({part})" for part in (top, bottom))
+    return (" " if before.isdigit() else "") + f"{top}/{bottom}"
+
+
+def _without_dollars(text: str) -> str:
+    r"""Keep the dollar signs that are money: written ``\$``, or alone before a digit."""
+    if "$" not in text:
+        return text
+    bare = text.replace("\\$", "")
+    if bare.count("$") % 2 == 0:
+        text = re.sub(r"(?<!\\)\$", "", text)
+    return text.replace("\\$", "$")
+
+
+def flat(text: str) -> str:
+    """Plain text with scripts out of their braces: ``m^{-1}`` is ``m^-1``."""
+    return _SCRIPT.sub(r"\1\2", text) if "{" in text else text
+
+
+_ABOUT = re.compile(
+    r"^(?:(?:about|approximately|approx\.?|roughly|around|nearly|almost|exactly|precisely|circa|ca\.|only|just|"
+    r"equal to|a total of|etwa|ungefähr|environ|unos|unas|cerca de|约|大约)\s*|[≈=]\s*)+",
+    re.IGNORECASE,
+)
+_HEDGE = re.compile(
+    r"\b(?:not|never|neither|nor|none|or|maybe|perhaps|possibly|either|except|but|unless|instead|rather|wrong|"
+    r"incorrect|false|when|where|while|least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"
+    r"pas|ne|oder|ou|o|nunca)\b|n't\b|≠|不|非|没",
+    re.IGNORECASE,
+)
+_COPULA = re.compile(r"\s(?:is|are|was|were|equals|est|sont|ist|sind|beträgt|es|son|è|é|costs?|weighs?)\s|\s?[是为]\s?")
+_LABEL = re.compile(r"[^\W\d][^\W\d_' ]{0,30}(?: [^\W\d][^\W\d_']{0,30}){0,8}\s?[:=≈]\s?")
+_LEAD = re.compile(r"(?:[^\W\d][^\W\d_'’-]{0,30}[ ,]{1,2}){1,30}")
+_SIGN = re.compile(
+    r"(?:(?:US|CA|AU|HK|NZ|[AC])?[$€£¥₹]|Rs\.?|USD|EUR|GBP|JPY|CNY|INR|CHF)?\s?[-+]?(?:[$€£¥₹]\s?)?\.?(?=\d)"
+)
+_NOT_LEADS = frozenset(
+    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
+    "sep sept oct nov dec minus negative version chapter page room figure".split()
+)
+MAX_LED = 200
+
+
+def stated(text: str, assigned: bool = True) -> Iterator[str]:
+    """The parts of a plain text that may be its answer: the whole, then what follows a label or its one copula.
+
+    `assigned` tells whether an equals sign makes a label of what is before it. A sentence that denies, hedges or
+    compares states nothing but itself.
+    """
+    text = _ABOUT.sub("", text)
+    yield text
+    if label := _LABEL.match(text):
+        rest = text[label.end() :]
+        if "=" not in rest and (assigned or ":" in label[0]):
+            yield _ABOUT.sub("", rest)
+    elif (" " in text or "是" in text or "为" in text) and not _HEDGE.search(text):
+        copulas = list(_COPULA.finditer(text))
+        if len(copulas) == 1 and copulas[0].start():
+            yield _ABOUT.sub("", text[copulas[0].end() :])
+
+
+def led(text: str, assigned: bool = True) -> Iterator[str]:
+    """`stated`, then what begins with the first number of a sentence, shorter and shorter at its end."""
+    last = text
+    for last in stated(text, assigned):
+        yield last
+    if len(last) > MAX_LED or _HEDGE.search(last):
+        return
+    lead = _LEAD.match(last)
+    start = lead.end() if lead else 0
+    if lead and _NOT_LEADS.intersection(lead[0].lower().replace(",", " ").split()):
+        return
+    if not _SIGN.match(last, start) and not last[start : start + 1].isdigit():
+        return
+    end = max(i for i, char in enumerate(last) if char.isdigit()) + 1
+    tail = last[end:].split(" ")
+    if len(tail) <= 30:
+        for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
+            yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.")

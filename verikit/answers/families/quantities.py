@@ -1,0 +1,130 @@
+"""Quantities: a number with its unit, money, a percentage, an angle, a duration, a change for better or worse.
+
+Where both sides have a unit they must agree; units that convert are converted, and a converted value may be rounded to
+the digits it shows. Units in words nobody knows must be the same words.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from verikit.answers.families.amounts import CHANGE, Quantity, read_change, read_quantity
+from verikit.answers.families.base import Context, Family
+from verikit.answers.families.measures import SAME, Conversion, conversions
+from verikit.answers.families.numerals import number, significant
+from verikit.answers.families.plain import flat, led, plain
+from verikit.answers.policy import Match, Policy, different, equal
+from verikit.answers.scalar import compare_scalars
+from verikit.answers.tree import Node, num
+
+_TEXT_UNIT = re.compile(r"\\(?:text|mathrm|textrm|mbox|unit|si)|\d\s?(?:\\ |\\,|~|\s)\s?[^\W\d_]{2}|[/°%$€£¥₹]|\\circ")
+_MAY_BE = re.compile(r"\d[^\d]{0,8}[^\W\d_]|[$€£¥₹%°]|\\circ|^[^\W\d_]{1,20}[ -]", re.UNICODE)
+
+
+def _gold(text: str) -> Quantity | None:
+    if len(text) > 120 or not _MAY_BE.search(text):
+        return None
+    shown = flat(plain(text))
+    if not shown:
+        return None
+    quantity = read_quantity(shown)
+    if quantity is None:
+        return read_change(shown) if CHANGE.search(shown) else None
+    sure = _TEXT_UNIT.search(text) is not None
+    if quantity.unit[0].unit is None and not sure and shown[0].isdigit():
+        return None
+    return quantity._replace(sure=sure)
+
+
+def _match(gold: Quantity, text: str, context: Context) -> Match | None:
+    shown = flat(plain(text))
+    if (way := CHANGE.search(shown)) is not None:
+        if (change := read_change(shown)) is not None:
+            return _compare_change(gold, change, context)
+        if shown[way.end() :].lstrip()[:1] in ("+", "-"):
+            return different("a change with a sign of its own")
+    for index, part in enumerate(led(shown, context.policy.assignment)):
+        answer = read_quantity(part)
+        if answer is not None:
+            match = _compare(gold, answer, context.policy)
+            unknown = answer.unit[0].unit is None
+            return None if unknown and index and not match else match
+        value = number(part)
+        if value is not None:
+            return _bare(gold, value, context.policy)
+    return None
+
+
+def _bare(gold: Quantity, value: Node, policy: Policy) -> Match | None:
+    """An answer without a unit."""
+    if policy.units == "required":
+        return different("the gold's unit is missing")
+    if not gold.sure or gold.direction < 0:
+        return None
+    return equal("same number, the unit left out") if compare_scalars(gold.value, value, policy) else None
+
+
+def _compare_change(gold: Quantity, change: Quantity, context: Context) -> Match | None:
+    if not gold.direction and change.direction < 0 and gold.value.op == "num" and gold.value.args[0] > 0:
+        asked = CHANGE.search(context.question)
+        if asked is None or not asked["down"]:
+            return different("a change the other way")
+        change = change._replace(value=num(-Fraction(change.value.args[0]), change.value.args[1]))
+    return _compare(gold, change, context.policy)
+
+
+def _compare(gold: Quantity, answer: Quantity, policy: Policy) -> Match | None:
+    if policy.units == "ignored":
+        return compare_scalars(gold.value, answer.value, policy)
+    if gold.direction < 0 and not answer.direction and answer.value.op == "num" and answer.value.args[0] > 0:
+        return None
+    agreeing = False
+    doubt: Match | None = None
+    for conversion in conversions(gold.unit, answer.unit):
+        agreeing = True
+        match = _converted(gold.value, answer.value, conversion, policy)
+        if match:
+            return match
+        doubt = match if match.outcome == "undecided" else doubt
+    if agreeing:
+        return doubt or different("another quantity")
+    return None if policy.lenient else different("units that disagree")
+
+
+_PI_VALUE = Fraction("3.14159265358979323846264338327950288419716939937511")
+
+
+def _converted(gold: Node, answer: Node, conversion: Conversion, policy: Policy) -> Match:
+    """Compare a gold with a value in another unit."""
+    if conversion == SAME:
+        return compare_scalars(gold, answer, policy)
+    value = Node("mul", (answer, num(conversion.factor)))
+    if conversion.pi:
+        value = Node("mul", (*value.args, Node("pow", (Node("const", ("pi",)), num(conversion.pi)))))
+    if conversion.offset:
+        value = Node("add", (value, num(conversion.offset)))
+    match = compare_scalars(gold, value, policy)
+    if match or gold.op != "num" or answer.op != "num" or policy.rounding != "gold":
+        return equal("same quantity in another unit") if match else match
+    slope = conversion.factor * _PI_VALUE**conversion.pi
+    if not _is_power_of_ten(slope) or conversion.offset:
+        wanted = (Fraction(gold.args[0]) - conversion.offset) / slope
+        shown = Fraction(answer.args[0]) * slope + conversion.offset
+        if _rounds(answer, wanted) or (gold.args[1] is not None and _rounds(gold, shown)):
+            return equal("same quantity in another unit, rounded")
+    return match
+
+
+def _rounds(value: Node, wanted: Fraction) -> bool:
+    """Whether a number of three digits or more is what another rounds to."""
+    half = Fraction(1, 2 * 10 ** (value.args[1] or 0))
+    return significant(value) >= 3 and abs(value.args[0] - wanted) <= half
+
+
+def _is_power_of_ten(value: Fraction) -> bool:
+    top, bottom = value.numerator, value.denominator
+    return (top == 1 and str(bottom).strip("0") == "1") or (bottom == 1 and str(top).strip("0") == "1")
+
+
+FAMILY = Family("quantity", _gold, _match)

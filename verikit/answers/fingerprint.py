@@ -1,0 +1,61 @@
+"""A number by which plain formulas are told apart without comparing them: the image modulo a prime.
+
+Votes over thousands of different answers can't compare all pairs. Where an answer can be read in one way only, as a
+rational function with roots of small numbers, unequal images prove that two such answers differ under every rule of
+`verify`. Everything else (text, units, percent, letters, relations, sets, functions, long decimals, whatever belongs to
+a family) has none: it may equal something written quite differently.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verikit.answers import choices
+from verikit.answers.evaluate import Opaque, Undefined
+from verikit.answers.gold import NUMERAL, read_gold
+from verikit.answers.modular import PRIMES, ModularField
+from verikit.answers.tree import Node, TooBig, children
+from verikit.answers.verdict import other_readings
+
+MAX_CHARS = 300
+_PLAIN = re.compile(r"(?:[0-9a-zA-Z{}()+\-*/^. ]|\\(?:[dt]?frac|sqrt|cdot|times|left|right)(?![a-zA-Z]))+")
+_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
+_EXACT = frozenset(("num", "sym", "add", "mul", "div", "neg", "pow"))
+_LONG = 10
+"""Digits from which a decimal may stand for an exact number that it rounds."""
+
+
+def fingerprint(text: str) -> int | None:
+    """The image of an answer's formula; None where equality with others can't be excluded by it."""
+    if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text) or _WORD.search(text):
+        return None
+    if choices.letter_in(text) or choices.several_letters(text) or other_readings(text):
+        return None
+    gold = read_gold(text)
+    if gold.kind != "math" or gold.tree is None or gold.problem or not _exact(gold.tree):
+        return None
+    # A family tells a number in digits from words and numerals, which have no fingerprint themselves.
+    if gold.meanings and not NUMERAL.fullmatch(text):
+        return None
+    field = ModularField(PRIMES[0])
+    try:
+        image = field.value(gold.tree)
+    except (Undefined, Opaque, TooBig):
+        return None
+    return None if field.opaque_seen else image
+
+
+def _exact(tree: Node) -> bool:
+    """Whether a tree is made of exact operations, without long decimals."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if node.op not in _EXACT:
+            return False
+        if node.op == "num":
+            value, decimals = node.args
+            if decimals is not None and (decimals >= _LONG or abs(value) * 10**decimals >= 10 ** (_LONG - 1)):
+                return False
+        else:
+            stack.extend(children(node))
+    return True

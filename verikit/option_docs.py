@@ -1,0 +1,149 @@
+"""What each option of a verifier, selector, engine or recipe means, with its type and default, read from its source.
+
+A dataclass says it under each field, a function or `__init__` in its `Args`, a pydantic model under each field too.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+
+class Option(NamedTuple):
+    """One option of a callable."""
+
+    name: str
+    type: str
+    default: str
+    """As in source; empty where the option has to be given."""
+    meaning: str
+
+    def __str__(self) -> str:
+        head = f"{self.name}: {self.type}" if self.type else self.name
+        return head + (f" = {self.default}" if self.default else "")
+
+
+def options(made: Callable[..., Any]) -> list[Option]:
+    """The options of a class or function, in the order of its signature.
+
+    What only passes options on to its class (`OpenAI.from_spec`) has that class's.
+    """
+    meanings = _meanings(made)
+    parameters = _parameters(made)
+    return [
+        Option(
+            ("*" if parameter.kind is parameter.VAR_POSITIONAL else "") + parameter.name,
+            _type(parameter.annotation),
+            _default(parameter),
+            meanings.get(parameter.name, ""),
+        )
+        for parameter in parameters
+        if not parameter.name.startswith("_") and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+
+
+@cache
+def explain(made: Callable[..., Any]) -> Callable[..., Any]:
+    """Write the options of a verifier or selector into its docstring, for `help()`; returns it."""
+    listed = [f"    {option}" + textwrap.indent(f"\n{option.meaning}", " " * 8) for option in options(made)]
+    if listed:
+        made.__doc__ = "\n".join([inspect.getdoc(made) or "", "", "Options:", *listed])
+    return made
+
+
+def _parameters(made: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        taken = [_typed(parameter, _hints(made)) for parameter in inspect.signature(made).parameters.values()]
+    except (TypeError, ValueError):
+        return []
+    owner = getattr(made, "__self__", None)
+    if isinstance(owner, type) and any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken):
+        own = [parameter for parameter in taken if parameter.kind is not parameter.VAR_KEYWORD]
+        return [*own, *(p for p in _parameters(owner) if p.kind is p.KEYWORD_ONLY or p.default is not p.empty)]
+    return taken
+
+
+def _hints(made: Callable[..., Any]) -> dict[str, Any]:
+    """Types by option: a dataclass's fields', each read where its class was written; a function's."""
+    try:
+        return get_type_hints(made if dataclasses.is_dataclass(made) else inspect.unwrap(made), include_extras=True)
+    except (NameError, TypeError):  # a type that is imported for checkers alone
+        return {}
+
+
+def _typed(parameter: inspect.Parameter, hints: dict[str, Any]) -> inspect.Parameter:
+    if not isinstance(parameter.annotation, str):  # pydantic's already holds the limits, which hints leave out
+        return parameter
+    return parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
+
+
+def _type(annotation: Any) -> str:
+    if annotation is inspect.Parameter.empty:
+        return ""
+    if isinstance(annotation, str):
+        return annotation
+    if get_origin(annotation) is Annotated:
+        base, *limits = get_args(annotation)
+        return " ".join([_type(base), *(_limit(limit) for limit in limits)]).rstrip()
+    if get_origin(annotation) is Literal:
+        return " | ".join(map(repr, get_args(annotation)))
+    return inspect.formatannotation(annotation).replace("typing.", "").replace("collections.abc.", "")
+
+
+def _limit(limit: Any) -> str:
+    """A bound of pydantic's as it is written in mathematics."""
+    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+    return " ".join(f"{sign} {getattr(limit, name)}" for name, sign in signs.items() if hasattr(limit, name))
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    if parameter.default is parameter.empty:
+        return ""
+    text = repr(parameter.default)
+    if text == "<factory>":
+        return "…"
+    return getattr(parameter.default, "__name__", "…") if text.startswith("<") else text
+
+
+def _meanings(made: Callable[..., Any]) -> dict[str, str]:
+    """What the source says of each option; the nearest class of a family speaks first."""
+    found: dict[str, str] = {}
+    owner = made if isinstance(made, type) else getattr(made, "__self__", None)
+    for base in reversed(owner.__mro__) if isinstance(owner, type) else ():
+        if base is not object:
+            found |= _under_fields(base) | _of_arguments(base.__dict__.get("__init__"))
+    return found if isinstance(made, type) else found | _of_arguments(made)
+
+
+def _under_fields(owner: type) -> dict[str, str]:
+    if not (dataclasses.is_dataclass(owner) or hasattr(owner, "model_fields")):
+        return {}
+    try:
+        [tree] = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    body = tree.body if isinstance(tree, ast.ClassDef) else []
+    return {
+        field.target.id: inspect.cleandoc(after.value.value)
+        for field, after in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+        and isinstance(after.value.value, str)
+    }
+
+
+_ARGUMENT = re.compile(r"^ {4}\*{0,2}(\w+)(?: \([^)]*\))?: (.*(?:\n {6,}\S.*)*)", re.MULTILINE)
+
+
+def _of_arguments(function: Any) -> dict[str, str]:
+    section = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\n\n")[0]
+    return {name: re.sub(r"\n\s+", "\n", meaning) for name, meaning in _ARGUMENT.findall(section)}
