@@ -85,16 +85,10 @@ def _joined(blocks: Sequence[str], wanted: Collection[str]) -> str:
 
 def _main(blocks: Sequence[str], wanted: Collection[str]) -> int:
     """The last block that defines what is wanted, or that reads standard input, else the last that defines anything."""
-    tests = [
-        *([lambda block: bool(set(wanted) & set(_names(block)))] if wanted else [lambda b: bool(_READS.search(b))]),
-        lambda block: bool(_defined(block)),
-        lambda block: True,
-    ]
-    for fits in tests:
-        for number in reversed(range(len(blocks))):
-            if fits(blocks[number]):
-                return number
-    return len(blocks) - 1
+    numbers = range(len(blocks))
+    fitting = [n for n in numbers if (set(wanted) & _names(blocks[n]) if wanted else _READS.search(blocks[n]))]
+    defining = [n for n in numbers if _defined(blocks[n])]
+    return (fitting or defining or numbers)[-1]
 
 
 def _defined(block: str) -> list[str]:
