@@ -113,6 +113,7 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
                     out,
                     restart=not options["resume"],
                     note=watch.note,
+                    warn=watch.warn,
                     begun=lambda task: state.update(task=task, done=0, of=0),
                 )
         except KeyboardInterrupt:
@@ -138,6 +139,7 @@ def _run_suite(path: Path, options: dict[str, Any]) -> int:
                 cached=options["cache"],
                 restart=not options["resume"],
                 note=watch.note,
+                warn=watch.warn,
                 begun=lambda task: state.update(task=task, done=0, of=0),
                 told=lambda done, of: state.update(done=done, of=of),
             )

@@ -32,6 +32,7 @@ from verikit.evals.stored import Stored
 from verikit.evals.summary import summarize
 from verikit.scoring.folder import Folder
 from verikit.scoring.rows import encode
+from verikit.scoring.sums import PROGRESS, changed, verify
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 Note = Callable[[str], None]
@@ -46,6 +47,7 @@ def run_tasks(
     *,
     restart: bool = False,
     note: Note = lambda text: None,
+    warn: Note = lambda text: None,
     begun: Note = lambda task: None,
 ) -> dict[str, Any]:
     """Run tasks into a folder and return what results.json holds.
@@ -58,13 +60,20 @@ def run_tasks(
         out: The folder; made if absent.
         restart: Do all tasks anew.
         note: Called with what a person should know.
+        warn: Called with what was found damaged in the folder, and is made anew.
         begun: Called with the name of each task that begins.
 
     Raises:
-        UsageError: the folder holds another model's results, or a task can't be run; what was done before it stays.
+        UsageError: the folder holds another model's results, these are damaged, or a task can't be run; what was done
+            before it stays.
     """
     with Folder(out, ()) as folder, quiet():
         config = {"model": model, "tasks": list(names), "settings": settings.model_dump()}
+        damaged = [] if restart else changed(out)
+        if RESULTS in damaged or PROGRESS in damaged:
+            verify(out)
+        for name in damaged:
+            warn(f"{out / name} is not as it was written, by its checksum: it is made anew")
         before = {} if restart else folder.read_json(RESULTS) or {}
         if (other := before.get("model", model)) != model:
             raise UsageError(
@@ -77,13 +86,19 @@ def run_tasks(
             note(f"no rows for {', '.join(results['empty'])}")
         for task in tasks:
             check_rollout(task, lm)
+        folder.delete(PROGRESS)
         folder.write_json(CONFIG, config)
         for task in tasks:
             digest = fingerprint(identity(model, lm), task, settings)
             file = samples_name(task.task_name)
             known = held.get(task.task_name, {})
             # What failed is tried again: the cache holds the rest.
-            if known.get("digest") == digest and not known["unscored"] and (out / file).exists():
+            if (
+                known.get("digest") == digest
+                and not known["unscored"]
+                and (out / file).exists()
+                and file not in damaged
+            ):
                 note(f"{task.task_name} is done")
                 results["tasks"][task.task_name] = known
             else:
@@ -95,6 +110,7 @@ def run_tasks(
         results["groups"] = group_figures(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
         folder.write_json(RESULTS, results)
         folder.replace(REPORT, markdown(results).encode())
+        folder.seal(CONFIG, RESULTS, REPORT, *(samples_name(task) for task in held | results["tasks"]))
     return results
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from verikit.errors import UsageError
 from verikit.folders import refuse_links
+from verikit.scoring.sums import verify
 
 CONFIG, RESULTS, REPORT = "config.json", "results.json", "report.md"
 
@@ -22,9 +23,10 @@ def read_results(run: Path) -> dict[str, Any]:
     """What a run's results.json holds.
 
     Raises:
-        UsageError: the folder is no finished run's, or holds a link that leads out of it.
+        UsageError: the folder is no finished run's, or is damaged, or holds a link that leads out of it.
     """
     refuse_links(run)
+    verify(run)
     try:
         found: Mapping[str, Any] = json.loads((run / RESULTS).read_bytes())
         return {"model": str(found["model"]), "tasks": dict(found["tasks"]), "groups": dict(found["groups"])}

@@ -87,6 +87,7 @@ def run_suite(
     cached: bool = True,
     restart: bool = False,
     note: Note = lambda text: None,
+    warn: Note = lambda text: None,
     begun: Note = lambda task: None,
     told: Callable[[int, int], None] = lambda done, of: None,
 ) -> dict[str, Any]:
@@ -111,6 +112,7 @@ def run_suite(
                 out / entry.name,
                 restart=restart,
                 note=note,
+                warn=warn,
                 begun=partial(_begun, begun, entry.name),
             )
     pairs = differences({name: out / name for name in results}) if len(results) > 1 else []

@@ -14,7 +14,7 @@ from verikit.errors import UsageError
 from verikit.judges.judge import Judge
 from verikit.judges.match.canaries import canary_win_rates
 from verikit.judges.match.entrants import Bout, Entrants, read_entrants
-from verikit.judges.match.run import BATCH, SUMMARY, VERDICTS, judge_bouts
+from verikit.judges.match.run import BATCH, CONFIG, SUMMARY, VERDICTS, judge_bouts
 from verikit.judges.match.show import show
 from verikit.judges.match.summary import LengthControl, summarize
 from verikit.judges.prompt import as_text
@@ -128,6 +128,7 @@ def _summary(
         summary["canaries"] = {name: rate and rate.as_row() for name, rate in rates.items()}
     with Folder(folder, ()) as held:
         held.write_json(SUMMARY, summary)
+        held.seal(CONFIG, SUMMARY)
     return summary
 
 

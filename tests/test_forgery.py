@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import runpy
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.golds import FORGERIES, JOINTS, LETTERS, MATHS, NUMBERS, TEXTS, VALUES
 from verikit.registry import registered
 from verikit.sandbox import records, values
@@ -52,7 +55,7 @@ OF_THEIR_OWN = {"code", "program", "json_schema", "cover_em"}
 WITHOUT_GOLDS = {
     "boxed", "column", "length", "tags", "searched", "search_format",  # a form, a length or a number of the row's
     "all_of", "by", "cached", "clip", "first_of", "gate", "length_guard", "majority", "maximum", "mean", "minimum",
-    "with_timeout",  # made of others
+    "echo_guard", "with_timeout",  # made of others
     "genprm", "judge", "jury", "pairwise", "prm", "reference_judge", "step_column",  # a model decides
 }  # fmt: skip
 
@@ -286,3 +289,21 @@ def test_no_text_fits_two_schemas_that_exclude_each_other() -> None:
 
 def _right(verifier: Verifier, text: str) -> bool:
     return verifier.score([Sample(completion=text)])[0].value == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
+@pytest.mark.parametrize("driven", [False, True])
+def test_no_program_of_the_public_table_is_paid_here(driven: bool) -> None:
+    table = runpy.run_path(str(ROOT / "benchmarks/forge.py"))
+    passes = table["by_verikit"]("code", driven=driven)
+    for right, tests in table["PROBLEMS"]:
+        assert passes(right, tests)
+        assert [trick for trick, program in table["FORGERIES"].items() if passes(program, tests)] == []
+        assert not any(passes(program, tests) for program in table["WRONG"])
+
+
+def test_the_tests_that_the_security_page_names_are_there() -> None:
+    named = re.findall(r"`(tests/[a-z_/]+(?:\.py)?)`", (ROOT / "docs/security.md").read_text("utf-8"))
+    assert len(named) > 10
+    assert [path for path in named if not (ROOT / path).exists()] == []

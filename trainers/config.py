@@ -142,6 +142,16 @@ class EngineSection(Section):
     options: dict[str, Any] = {}
     """What the engine's own class takes."""
 
+    @model_validator(mode="after")
+    def _read(self) -> EngineSection:
+        if self.kind == "hf" and self.options:
+            raise ValueError(
+                f"engine.options ({', '.join(self.options)}) are for vllm and server: hf takes engine.rows"
+            )
+        if self.kind != "hf" and self.rows != EngineSection.model_fields["rows"].default:
+            raise ValueError(f"engine.rows is for hf: {self.kind} batches by itself, see engine.options")
+        return self
+
 
 class PrecisionSection(Section):
     """[precision]: number formats and memory; see `verikit.trainers.precision`."""
@@ -175,6 +185,8 @@ class RunSection(Section):
     tensorboard: bool = False
     wandb: str = ""
     """Weights & Biases project; "" is off."""
+    max_mismatch: float = Field(default=0.5, ge=0)
+    """Most that sampler and trainer may differ: the mean of |log p - log p'| over a step's tokens; 0: no limit."""
     max_unscored_steps: PositiveInt = 3
     """Stop after so many steps in a row without one scored trajectory."""
     max_bad_steps: PositiveInt = 5

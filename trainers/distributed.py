@@ -41,6 +41,10 @@ class World:
         """Return the module whose forward and backward keep the processes' weights equal (DDP, FSDP2)."""
         return policy
 
+    def share(self, policy: nn.Module) -> nn.Module:
+        """Return a module that is not trained as this process keeps it: a share of each weight (FSDP2), or all."""
+        return policy
+
     def sampling_model(self, policy: nn.Module) -> Any:
         """Return the transformers model to sample from, with the policy's present weights; never a collective after."""
         return policy.model
@@ -128,11 +132,15 @@ class Shards(Ranks):
 
     def wrap(self, policy: Any) -> Any:
         """Share the weights out, block by block; what samples keeps a whole copy of its own."""
+        self._copy = deepcopy(policy.model).requires_grad_(False).eval()
+        return self.share(policy)
+
+    def share(self, policy: Any) -> Any:
+        """Share the weights out, block by block."""
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
         mesh = init_device_mesh(self.device.type, (self.size,))
-        self._copy = deepcopy(policy.model).requires_grad_(False).eval()
         for blocks in [one for one in policy.modules() if isinstance(one, nn.ModuleList)]:
             for block in blocks:
                 fully_shard(block, mesh=mesh)

@@ -144,6 +144,7 @@ class Trainer:
             self._watch_unscored(trajectories)
         self.engine.rest()
         figures = self._learn(made, step)
+        self._watch_mismatch(figures, step)
         self.engine.refresh()
         self.step = step
         times = {"seconds_collect": collected - began, "seconds_learn": time.perf_counter() - collected}
@@ -193,6 +194,20 @@ class Trainer:
             raise TrainerError(
                 f"no trajectory was scored for {self.unscored_steps} steps: {reason}",
                 hint="try the reward on one completion with `verikit explain`",
+            )
+
+    def _watch_mismatch(self, metrics: dict[str, float], step: int) -> None:
+        """Stop when what sampled is another policy than the one that learns.
+
+        Raises:
+            TrainerError: it is.
+        """
+        limit = self.config.run.max_mismatch
+        if limit and metrics["mismatch"] > limit:
+            raise TrainerError(
+                f"step {step}: sampler and trainer differ by {metrics['mismatch']:.3g} nats a token on average, above"
+                f" run.max_mismatch = {limit:g}",
+                hint="they are not the same policy: compare engine.kind = hf in fp32; run.max_mismatch = 0 goes on",
             )
 
     def _learn(self, made: Experience, step: int) -> dict[str, float]:

@@ -59,7 +59,12 @@ def kl(logp: Tensor, reference: Tensor, estimator: str) -> Tensor:
 
     k1 = d, k2 = d²/2, k3 = exp(-d) + d - 1. As a loss only k2 has the gradient of the KL; `k1+` and `k3+` have
     their own value and k2's gradient.
+
+    Raises:
+        ValueError: there is no such estimator.
     """
+    if estimator not in ("k1", "k2", "k3", "k1+", "k3+"):
+        raise ValueError(f"there is no KL estimator {estimator!r}: k1, k2, k3, k1+ or k3+")
     d = (logp - reference).clamp(-FAR, FAR)
     if estimator == "k2":
         return d**2 / 2
@@ -75,7 +80,12 @@ def mismatch_weight(old: Tensor, sampled: Tensor, row: Tensor, kind: str, cap: f
 
     `truncate`: min(w, cap) (https://fengyao.notion.site/off-policy-rl). `icepop`: w within [1/cap, cap], else 0
     (https://ringtech.notion.site/icepop). `sequence-mask`: 1 where the sequence's mean log w is within, else 0.
+
+    Raises:
+        ValueError: there is no such kind.
     """
+    if kind not in ("truncate", "icepop", "sequence-mask"):
+        raise ValueError(f"there is no mismatch weight {kind!r}: truncate, icepop or sequence-mask")
     log = (old - sampled).detach()
     if kind == "sequence-mask":
         log = row_mean(log, row)[row]
@@ -96,6 +106,9 @@ def token_weights(lengths: Tensor, aggregation: str, constant: int | None = None
 
     token-mean: 1/Σ|o|. seq-mean-token-sum: 1/n. seq-mean-token-mean: 1/(n|o|). seq-mean-token-sum-norm:
     1/(n · constant), Dr. GRPO's. n counts the sequences that have tokens.
+
+    Raises:
+        ValueError: there is no such aggregation, or its constant is missing.
     """
     lengths = lengths.double()
     rows = (lengths > 0).sum().clamp(min=1)
@@ -103,8 +116,11 @@ def token_weights(lengths: Tensor, aggregation: str, constant: int | None = None
         return torch.ones_like(lengths) / lengths.sum().clamp(min=1)
     if aggregation == "seq-mean-token-mean":
         return 1 / (rows * lengths.clamp(min=1))
-    divisor = 1 if aggregation == "seq-mean-token-sum" else constant or 1
-    return torch.ones_like(lengths) / (rows * divisor)
+    if aggregation == "seq-mean-token-sum":
+        return torch.ones_like(lengths) / rows
+    if aggregation != "seq-mean-token-sum-norm" or not constant:
+        raise ValueError(f"there is no aggregation {aggregation!r} with the constant {constant!r}")
+    return torch.ones_like(lengths) / (rows * constant)
 
 
 def row_mean(values: Tensor, row: Tensor) -> Tensor:

@@ -52,6 +52,17 @@ def computes_in_bf16(model: Any, config: Config) -> bool:
     return fast and model.dtype != torch.float32 and not config.precision.lora_rank
 
 
+def in_bf16(model: Any) -> Any:
+    """Return the model with bf16 weights and its buffers as they are: a rotary embedding's frequencies stay fp32.
+
+    Rounded frequencies turn positions by more than a degree for each thousand tokens: a policy of its own.
+    """
+    for weight in model.parameters():
+        if weight.is_floating_point():
+            weight.data = weight.data.bfloat16()
+    return model
+
+
 def prepare_model(model: Any, config: Config) -> Any:
     """Return the model as it will be trained: adapters put in, activation checkpointing on, its layers compiled.
 
@@ -63,7 +74,7 @@ def prepare_model(model: Any, config: Config) -> Any:
     if precision.master == "float32" or (precision.master == "auto" and not precision.lora_rank):
         model = model.float()
     elif precision.master == "stochastic":
-        model = model.bfloat16()
+        model = in_bf16(model)
     if precision.lora_rank:
         model = _with_lora(model, config)
     if precision.checkpointing:

@@ -32,15 +32,16 @@ class Reference:
         self._module = module
         if self._lora_off is not None:
             return
-        self._module = deepcopy(policy).requires_grad_(False).eval()
+        model = deepcopy(world.sampling_model(policy)).requires_grad_(False)
         path = folder / FILE
         if path.exists():
-            self._module.load_state_dict(torch.load(path, weights_only=True, map_location=world.device))
+            model.load_state_dict(torch.load(path, weights_only=True, map_location=world.device))
         elif world.rank == 0:
             temporary = path.with_suffix(".tmp")
-            torch.save(self._module.state_dict(), temporary)
+            torch.save(model.state_dict(), temporary)
             temporary.rename(path)
         world.barrier()
+        self._module = world.share(type(policy)(model, policy.bf16)).eval()
 
     def __call__(self, rows: Sequence[Row]) -> list[Tensor]:
         """Return each row's log-probabilities (learnt tokens,)."""

@@ -21,6 +21,7 @@ from verikit.engines.types import Engine
 from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
+from verikit.trainers.precision import in_bf16
 
 
 class LiveEngine:
@@ -30,7 +31,7 @@ class LiveEngine:
         """Decode with the policy's own weights, or with a bf16 copy where the policy computes in bf16 over fp32."""
         self._policy, self._world = policy, world
         model = world.sampling_model(policy)
-        self._copy: Any = deepcopy(model).bfloat16().requires_grad_(False) if policy.bf16 else None
+        self._copy: Any = in_bf16(deepcopy(model)).requires_grad_(False) if policy.bf16 else None
         self.engine: Engine = HF.of(model if self._copy is None else self._copy, tokenizer, rows=rows, tempered=True)
 
     def rest(self) -> None:

@@ -60,6 +60,12 @@ class Watch:
                 self._clear()
                 click.secho(text, dim=True, err=True)
 
+    def warn(self, text: str) -> None:
+        """Say something once, also where no progress is shown."""
+        with self._lock:
+            self._clear()
+            click.echo(text, err=True)
+
     def _show(self, describe: Callable[[float], str], start: float) -> None:
         while not self._done.wait(REFRESH_S if self._live else EVERY_S):
             line = printable(describe(time.monotonic() - start))

@@ -39,6 +39,8 @@ class Verifier(ABC):
     reads: Reads | None = "reply"
     """What `score` finds in `Sample.completion`: the reply, the thoughts, or all. None: the sample as it stands, which
     verifiers that pass it on to others need."""
+    tallied: tuple[str, ...] = ()
+    """Keys of `Score.usage` that a run's summary adds up: whole numbers that say how often something happened."""
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> list[Score]:

@@ -17,9 +17,10 @@ from verikit.judges.ask import PROBE, added
 from verikit.judges.match.entrants import Bout
 from verikit.judges.match.rows import to_row
 from verikit.judges.pairwise import Comparer, Comparison
-from verikit.scoring.folder import Commit, Folder
+from verikit.scoring.folder import Folder
 from verikit.scoring.plan import check_same
 from verikit.scoring.rows import read_rows, to_line
+from verikit.scoring.sums import Commit, verify
 
 VERDICTS, CONFIG, SUMMARY = "verdicts.jsonl", "config.json", "summary.json"
 BATCH = 64
@@ -49,11 +50,13 @@ def judge_bouts(
         progress: Called with the number of bouts done, and what this session's cost so far.
 
     Raises:
-        UsageError: the folder is in use, was made under another config or from other answers, or the judge never gives
-            a verdict.
+        UsageError: the folder is in use, was made under another config or from other answers, is damaged, or the judge
+            never gives a verdict.
         EngineError: the engine is gone; what was committed stays.
     """
     with Folder(out, (VERDICTS,)) as folder:
+        if not restart:
+            verify(out)
         commit = _begin(folder, dict(config), files, restart)
         done, failed = _held(bouts, out)
         usage = _again(failed, bouts, judge, batch, folder, commit) if failed else {}
@@ -79,6 +82,7 @@ def _begin(folder: Folder, config: dict[str, Any], files: Sequence[str], restart
     commit = folder.recover()
     if folder.size(VERDICTS):
         check_same(folder.read_json(CONFIG), config, folder.path)
+    folder.unseal(commit)
     folder.delete(SUMMARY)
     folder.write_json(CONFIG, config | {"input": list(files)})
     return commit

@@ -7,10 +7,22 @@ from verikit.answers import Policy, verify
 from verikit.answers.extract import boxes, final_part, marked
 
 FOUND = [
+    (r"5!=\boxed{120}", "120"), (r"#### 5!=120", "120"), (r"8!/5!=\boxed{336}", "336"),
+    (r"\boxed{0.5} or \boxed{\frac12}", r"\frac12"), ("The answer is 0.5. The answer is 1/2.", "0.5"),
+    (r"50\% \boxed{5}", "5"), ("x = 3 % \\boxed{5} is a comment\n\\boxed{4}", "4"),
+    ("The answer is 5.\n% \\boxed{7}", "5"), (r"\boxed{\{1, 2\}}", r"\{1,2\}"),
+    ("Case 1: \\boxed{3}\nCase 2: \\boxed{5}", "3, 5"), ("If $x>0$, \\boxed{3}. If $x<0$, \\boxed{5}.", "3, 5"),
+    ("The roots are $12$ and $-7$.", "-7, 12"), ("The roots are 12 and -7.", r"\{12, -7\}"),
+    ("The solutions are:\n- 12\n- -7", "12, -7"), ("The answers are:\n* $12$\n* $-7$", "12, -7"),
+    ("We get\n1. $12$\n2. $-7$", "12, -7"), ("It is not 3 but 4.", "4"), ("It is $4$, not $3$.", "4"),
+
+    ("小明一共读了**3页**。", "3"), ("所以一共有3页。", "3"),
+    ("Il y a donc 12 pommes.", "12"), ("Hay 12 manzanas.", "12"),
+    ("Es sind also 12 Äpfel.", "12"), ("Also kostet es 3,5 Euro.", "3.5"), ("अतः कुल 12 सेब हैं।", "12"),
+    ("इसलिए कुल **12** सेब हैं।", "12"), ("Всего 12 яблок.", "12"),
     (r"thus \boxed{5}.", "5"), (r"\boxed{\frac{1}{2}} is it", r"\frac{1}{2}"), (r"\boxed 7", "7"), (r"\fbox{8}", "8"),
     (r"\boxed{x = \boxed{5}}", "5"), (r"first \boxed{3}, but no: \boxed{4}", "4"), (r"\boxed{28}$ percent", "28"),
     (r"\boxed{k=45} \quad \text{and} \quad \boxed{n=2}", "k=45, n=2"), (r"\boxed{5} \boxed{5}", "5"),
-    (r"\boxed{42", "42"),
     ("The answer is 12.", "12"), ("The final answer is: **12**", "12"), ("**Final Answer:** $12$", "12"),
     ("Final Answer: The final answer is $12$. I hope it is correct.", "12"), ("Answer \\[ \n 12 \n \\]", "12"),
     ("#### 12", "12"), ("so 3*4 = 12\n#### 12 ", "12"), ("答案：每份应该是12吨。", "12"), ("答案是 12。", "12"),
@@ -27,6 +39,15 @@ def test_the_final_answer_is_found(text, gold):
 
 
 REFUSED = [
+    (r"So \boxed{42", "42"), (r"I get \boxed{7}, wait, \boxed{4", "7"), (r"The answer is 7, \boxed{4", "7"),
+    ("x = 3\n% \\boxed{5}", "5"), ("The answer is 3.\n  % \\boxed{5}", "5"), (r"x \neq \boxed{5}", "5"),
+    (r"x != \boxed{5}", "5"), (r"x!=\boxed{5}", "5"), ("#### x!=120", "120"),
+    ("Case 1: \\boxed{3}\nCase 2: \\boxed{5}", "5"), ("So it is \\boxed{3}.\nSo it is \\boxed{5}.", "5"),
+    (r"First I get \boxed{3}. Wait, no. \boxed{5}", "3, 5"), (r"\boxed{0.5} or \boxed{\frac13}", r"\frac13"),
+    ("3, or maybe 4", "4"), ("It is $3$, or maybe $4$.", "4"), ("either 3 or 4", "4"), ("Is it 4?", "4"),
+    ("The roots are $12$ and $-7$.", "-7"), ("The roots are 12 and -7.", "12"), ("I do not think it is 4.", "4"),
+    ("The solutions are:\n- 12\n- 7", "7"), ("It is not 3 but 4.", "3"), ("It is anything but 4.", "4"),
+    ("4 is wrong.", "4"), ("**4** is not correct", "4"), (r"50\% \boxed{5", "5"),
     (" ".join(rf"\boxed{{{k}}}" for k in range(1, 11)), "10"), (r"\boxed{1, 2, 3, 10}", "10"),
     ("The answer is 8. The answer is 9. The answer is 10.", "10"), ("The answer is not 10.", "10"),
     ("The answer isn't 10.", "10"), ("It is not equal to 10.", "10"),

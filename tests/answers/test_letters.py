@@ -7,6 +7,7 @@ from verikit.answers.letters import split_letters
 from verikit.answers.lexer import lex
 from verikit.answers.parser import parse
 from verikit.answers.tree import NotMath, show
+from verikit.verifiers.answer import Answer
 
 PRODUCTS = [
     ("xy^2", "mul(x, pow(y, 2))"), ("xe^x", "mul(x, pow(e, x))"), ("3x^2y", "mul(3, pow(x, 2), y)"),
@@ -67,3 +68,8 @@ def test_no_run_of_letters_is_lost():
         tokens = lex("".join(parts))
         before = "".join(token.text for token in tokens)
         assert "".join(token.text for token in split_letters(tokens)) == before
+
+
+def test_a_formula_over_a_budget_is_no_letter_and_raises_nothing():
+    score = Answer(tail_seconds=0)(r"\boxed{\frac{B}{1 = 2}}", "A")
+    assert (score.value, score.status) == (0, "ok")

@@ -14,7 +14,7 @@ STYLES = ["adjacent", "spaced", "cdot", "star", "braced", "reordered", "mixed", 
 # What the text itself says is a name: units after numbers, functions, words (the tests of letters hold those).
 NAMES = re.compile(
     r"sin|cos|tan|log|ln|exp|max|min|pi|mu|nu|xi|cis|mod|"
-    r"(?<![a-zA-Z\\])(?:a[nsmty]|b[ey]|m[ey]|my|us|up|any|was|via|six|ten|per|two|the|and|[kcmnpuμ]?(?:m|g|s|A|K|V)|"
+    r"(?<![a-zA-Z\\])(?:a[nsmty]|b[ey]|m[ey]|my|us|up|i[fnst]|he|we|any|was|via|six|ten|per|two|the|and|[kcmnpuμ]?(?:m|g|s|A|K|V)|"
     r"amp|cent|yuan|buck|mins|rs|cu|sq|st|art|[mknpcu](?:m|g|s|V|A)|ct|yd|pct|unit|am|pm|bc|ac)(?![a-z])"
 )
 
@@ -87,8 +87,9 @@ class Printer:
     def text(self, tree) -> str:
         """The tree as a whole text."""
         text = self.sum(tree)
-        # Letters alone are a word.
-        return " ".join(text) if text.isalpha() and text != "pi" else text
+        if self.style != "star" and re.fullmatch(r"-?[A-Za-z ]+", text):  # Letters alone are words.
+            return "-" * (text[0] == "-") + r" \cdot ".join(re.sub("[- ]", "", text))
+        return text
 
     def ordered(self, parts):
         return self.rng.sample(parts, len(parts)) if self.style in ("reordered", "mixed") else list(parts)

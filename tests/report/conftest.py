@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import ROOT
 from verikit.cli import main
 from verikit.report import Options, report
+from verikit.scoring.folder import Folder
 
 EXAMPLES = ROOT / "examples"
 HOSTILE = [
@@ -46,6 +47,13 @@ def verikit(monkeypatch, tmp_path):
 def write(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path
+
+
+def edited(run, config):
+    """Another config.json, as if the run had been made with it."""
+    (run / "config.json").write_text(json.dumps(config))
+    with Folder(run, ()) as folder:
+        folder.seal("config.json", "summary.json")
 
 
 def island(page: bytes):

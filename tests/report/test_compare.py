@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from tests.conftest import ROOT
-from tests.report.conftest import EXAMPLES, island, shown, table, write
+from tests.report.conftest import EXAMPLES, edited, island, shown, table, write
 from verikit.report import report
 from verikit.stats import mean_interval
 
@@ -101,7 +101,8 @@ def test_mistakes_are_named_with_a_way_out(two, verikit, tmp_path, capsys):
     assert "no run's folder" in capsys.readouterr().err
     assert verikit("report", two[0], "--html", "nowhere/out.html") == 1
     assert "can't write nowhere/out.html" in capsys.readouterr().err
-    (two[0] / "config.json").write_text((two[0] / "config.json").read_text().replace("candidates.jsonl", "gone.jsonl"))
+    config = (two[0] / "config.json").read_text()
+    edited(two[0], json.loads(config.replace("candidates.jsonl", "gone.jsonl")))
     other = write(tmp_path / "other.jsonl", [{"prompt": "?", "completions": ["1"], "answer": "1"}])
     assert verikit("report", two[0], "--html", "out.html", "--data", other) == 2
     assert "not the file that was scored" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.report.conftest import EXAMPLES, chart, shown, table, texts, write
+from tests.report.conftest import EXAMPLES, chart, edited, shown, table, texts, write
 from verikit.errors import UsageError
 from verikit.report import Options, report
 
@@ -61,7 +61,7 @@ def test_other_answers_than_the_judged_are_not_shown(judged, tmp_path):
     other = tmp_path / "theirs.jsonl"
     other.write_text(FILES[1].read_text().replace("Sydney", "Perth"))
     config = json.loads((judged / "config.json").read_bytes())
-    (judged / "config.json").write_text(json.dumps(config | {"input": [str(FILES[0]), str(other)]}))
+    edited(judged, config | {"input": [str(FILES[0]), str(other)]})
     with pytest.raises(UsageError, match="other answers"):
         report([judged], Options(data=[str(FILES[0]), str(other)]))
     assert texts(moved := shown(judged, data=[str(file) for file in FILES]), moved["runs"][0]["items"][0])["Prompt"]

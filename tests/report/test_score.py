@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.report.conftest import EXAMPLES, chart, island, shown, table, texts, write
+from tests.report.conftest import EXAMPLES, chart, edited, island, shown, table, texts, write
 from verikit.errors import UsageError
 from verikit.report import Options, report
 
@@ -121,7 +121,7 @@ def test_texts_are_never_shown_with_scores_of_other_texts(weighted, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text(CANDIDATES.read_text().replace("boxed{205}", "boxed{206}"))
     config = json.loads((weighted / "config.json").read_bytes())
-    (weighted / "config.json").write_text(json.dumps(config | {"input": str(other)}))
+    edited(weighted, config | {"input": str(other)})
     with pytest.raises(UsageError, match=r"not the file that was scored"):
         report([weighted], Options(data=[str(other)]))
     run = shown(weighted)["runs"][0]
@@ -133,7 +133,7 @@ def test_texts_are_never_shown_with_scores_of_other_texts(weighted, tmp_path):
 def test_an_input_that_is_gone_or_was_stdin_leaves_the_scores(weighted):
     config = json.loads((weighted / "config.json").read_bytes())
     for path in (None, "/nowhere/in.jsonl"):
-        (weighted / "config.json").write_text(json.dumps(config | {"input": path}))
+        edited(weighted, config | {"input": path})
         run = shown(weighted)["runs"][0]
         assert len(run["items"]) == 96
         assert any("--data" in text for text in run["notices"])

@@ -165,6 +165,26 @@ def test_a_constant_mean_outside_0_to_1_is_not_called_certain(score, tmp_path):
     assert summary["metrics"]["mean"]["low"] is None
 
 
+def test_what_is_averaged_over_a_weighted_sum_is_named(score, tmp_path):
+    said = [r"\boxed{5}", r"\boxed{5}", r"\boxed{5}", r"\boxed{4}"]
+    rows = [{"prompt": "2+2?", "completions": said, "answer": "4"}] * 2
+    outcome = score(write(tmp_path / "in.jsonl", rows), "-v", "0.9*answer + 0.1*boxed", "-o", tmp_path / "run")
+    assert "maj@k: mean score of the majority answer of k" in outcome.out
+    assert "is right" not in outcome.out
+    plain = score(write(tmp_path / "in.jsonl", rows), "-v", "answer", "-o", tmp_path / "plain")
+    assert "maj@k: the majority answer of k is right" in plain.out
+
+
+def test_echoes_are_counted_where_they_are_guarded(score, tmp_path):
+    rows = [{"prompt": "Compute $2+2$.", "completions": [r"\boxed{2+2}", r"\boxed{4}"], "answer": "4"}] * 3
+    path = write(tmp_path / "in.jsonl", rows)
+    outcome = score(path, "-v", "echo_guard(answer)", "-o", tmp_path / "run")
+    assert "echoes: 3 of 6 candidates (50.0%)" in outcome.out
+    again = score(path, "-v", "echo_guard(answer)", "-o", tmp_path / "run")
+    assert "echoes: 3 of 6 candidates (50.0%)" in again.out
+    assert "echoes" not in score(path, "-v", "answer", "-o", tmp_path / "plain").out
+
+
 def test_notes_about_the_file_are_told(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [{"prompt": "?", "completions": ["1"], "target": "1"}])
     assert "--map answer=target" in score(file).err

@@ -4,6 +4,7 @@ import json
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,9 +14,10 @@ from tests.scoring.conftest import HOSTILE, content, lines, row, write
 from verikit.errors import UsageError, VerikitError
 from verikit.scoring import input as reading
 from verikit.scoring import run as running
-from verikit.scoring.folder import Commit, Folder
+from verikit.scoring.folder import Folder
 from verikit.scoring.plan import Plan
 from verikit.scoring.run import score_file
+from verikit.scoring.sums import Commit
 from verikit.types import Score
 from verikit.verifier import Verifier
 
@@ -209,15 +211,20 @@ def test_files_that_no_run_made_are_never_overwritten(score, tmp_path):
     assert score(file, "-o", ".", "--restart").code == 0
 
 
-def test_scores_that_were_edited_are_refused_by_name(score, tmp_path):
+def test_scores_that_were_edited_are_named_and_made_again(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(1)])
     score(file, "-o", "out")
+    whole = content(tmp_path / "out")
     scores = tmp_path / "out/scores.jsonl"
     size = scores.stat().st_size
-    for edited in (b"x" * size, json.dumps({"line": 1, "x": "y" * size}).encode()):
+    for edited in (b"x" * size, json.dumps({"line": 1, "x": "y" * size}).encode(), b""):
         scores.write_bytes(edited)
         outcome = score(file, "-o", "out")
-        assert (outcome.code, "--restart scores everything anew" in outcome.err) == (2, True)
+        assert (outcome.code, "scores.jsonl is not as it was written" in outcome.err) == (0, True)
+        assert content(tmp_path / "out") == whole
+    scores.write_bytes(b"x" * size)
+    outcome = score("-", "-o", "out", stdin=file.read_bytes())
+    assert (outcome.code, "which stdin can't be" in outcome.err) == (2, True)
 
 
 def flaky(tmp_path: Path, n: int = 30) -> tuple[object, ...]:
@@ -280,7 +287,7 @@ def test_a_folder_opens_at_the_last_commit_its_files_still_hold(tmp_path_factory
     with open(path / ".progress", "ab") as stream:
         stream.write(noise)
     with Folder(path, FILES) as folder:
-        commit = folder.recover()
+        commit = folder.recover(mend=True)
     a, b = (path / "a").read_bytes(), (path / "b").read_bytes()
     assert a == b"".join(b"%d\n" % line for line in range(1, commit.line + 1))
     assert b == b"x" * sum(range(commit.line + 1))
@@ -297,12 +304,13 @@ def test_a_rewrite_is_all_or_nothing(tmp_path):
     with Folder(tmp_path, FILES) as folder:
         assert folder.recover() == commit
         assert not (tmp_path / ".next").exists()
-        assert folder.rewrite({"a": [b"new"]}, commit) == Commit(2, 2, {"a": 3, "b": 3})
+        again = folder.rewrite({"a": [b"new"]}, commit)
+        assert (again.line, again.checksum, again.sizes) == (2, 2, {"a": 3, "b": 3})
     # A rewrite that was decided, and killed halfway: the rest is carried out.
     (tmp_path / ".ready").mkdir()
     (tmp_path / ".ready/a").write_bytes(b"newer")
-    sizes = json.dumps({"line": 2, "checksum": 2, "sizes": {"a": 5, "b": 3}}) + "\n"
-    (tmp_path / ".ready/.progress").write_text(sizes)
+    sums = {"a": crc32(b"newer"), "b": crc32(b"xxx")}
+    (tmp_path / ".ready/.progress").write_bytes(Commit(2, 2, {"a": 5, "b": 3}, sums).encode())
     with Folder(tmp_path, FILES) as folder:
         assert folder.recover().sizes == {"a": 5, "b": 3}
     assert (tmp_path / "a").read_bytes() == b"newer"

@@ -74,6 +74,14 @@ def test_two_processes_sample_the_same_tokens_and_learn_the_same_weights_as_one(
     assert apart(found["one"], found["fsdp2"]) <= 1e-6
 
 
+def test_fsdp2_with_a_kl_learns_and_resumes_like_one_process(runs, tmp_path):
+    folder, _ = runs
+    shared = {"model.path": folder / "start/exported", "kl.coefficient": 0.5, "optimizer.lr": 1e-3}
+    alone = train(tmp_path / "one", 1, **shared)
+    train(tmp_path / "cut", 2, "fsdp2", **{**shared, "run.steps": 2})
+    assert apart(alone, train(tmp_path / "cut", 2, "fsdp2", resume=True)) <= 1e-5
+
+
 def test_fsdp2_equals_ddp_to_the_bit(runs):
     _, found = runs
     assert apart(found["ddp"], found["fsdp2"]) == 0

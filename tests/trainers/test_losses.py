@@ -137,3 +137,17 @@ def test_ratios_far_out_stay_finite():
     ):
         assert torch.isfinite(loss).all()
         assert torch.isfinite(torch.autograd.grad(loss.sum(), logp)[0]).all()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda: losses.token_weights(torch.tensor([2, 3]), "token_mean"),
+        lambda: losses.token_weights(torch.tensor([2, 3]), "seq-mean-token-sum-norm"),
+        lambda: losses.kl(torch.zeros(2), torch.zeros(2), "K1"),
+        lambda: losses.mismatch_weight(torch.zeros(2), torch.zeros(2), torch.zeros(2, dtype=torch.long), "tis", 2.0),
+    ],
+)
+def test_a_formula_that_is_not_there_is_refused(asked):
+    with pytest.raises(ValueError, match="there is no"):
+        asked()

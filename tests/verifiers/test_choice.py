@@ -4,8 +4,9 @@ import pytest
 
 from tests.hostile_texts import HOSTILE
 from verikit import Sample, score_all
+from verikit.answers.choices import settled
 from verikit.errors import UsageError
-from verikit.verifiers.choice import Choice, chosen_letter
+from verikit.verifiers.choice import Choice
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -46,7 +47,7 @@ LETTERS = "ABCDEFGHIJ"
         ("The answer is C-14", None),
         ("The answer is I've no idea", None),
         ("The answer is K", None),
-        ("the answer is c", None),
+        ("the answer is c", "C"),
         (r"\boxed{A \text{ or } B}", None),
         (r"\boxed{P(A)}", None),
         (r"\boxed{A = 5}", None),
@@ -54,7 +55,7 @@ LETTERS = "ABCDEFGHIJ"
     ],
 )
 def test_a_letter_is_read_only_where_the_text_settles_on_it(text, letter):
-    assert chosen_letter(text, LETTERS)[0] == letter
+    assert (settled(text, LETTERS).letter or None) == letter
 
 
 def test_the_reason_tells_the_rule():
@@ -88,8 +89,8 @@ def test_a_last_letter_that_is_none_is_refused(last):
 
 def test_hostile_text_costs_linear_work(linear):
     for hostile in HOSTILE:
-        linear(lambda text: chosen_letter(text, LETTERS), hostile)
-        linear(lambda text: chosen_letter("answer is" + text, LETTERS), hostile)
+        linear(lambda text: settled(text, LETTERS), hostile)
+        linear(lambda text: settled("answer is" + text, LETTERS), hostile)
 
 
 @pytest.mark.parametrize("model", ["Meta-Llama-3_1-8B-Instruct", "Phi-3-mini-4k-instruct", "Llama-2-7b-hf"])

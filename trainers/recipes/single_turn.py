@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 import verikit
+from verikit.echo import echo_guard
 from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ConfigError, EngineError, TrainerError
 from verikit.guards import with_timeout
@@ -37,6 +38,8 @@ class SingleTurnOptions(BaseModel):
     """Put text prompts through the chat template; False: they are continued as they stand."""
     reward: str = "answer"
     """A verifier's spec, as in `verikit score -v`."""
+    echoes: bool = False
+    """Whether a formula copied from the question may be paid; see `verikit.echo`."""
     reward_timeout: float = Field(default=60.0, ge=0)
     """Seconds for one reward by a verifier that is not verikit's own, run in a process that is killed then; 0: none."""
     prompts: PositiveInt = 16
@@ -61,7 +64,8 @@ class SingleTurn(Recipe):
     def __init__(self, options: SingleTurnOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.options: SingleTurnOptions = options
-        self.reward = guarded(verikit.load(options.reward), options.reward_timeout)
+        reward = verikit.load(options.reward)
+        self.reward = guarded(reward if options.echoes else echo_guard(reward), options.reward_timeout)
         self.problems, self.held_out = self.load_problems()
         if not self.problems:
             raise ConfigError("there are no problems to train on", hint="see options.data")

@@ -128,15 +128,18 @@ def _special_at_end(text: str) -> int:
     return 0
 
 
-def to_openrlhf(verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None) -> OpenRLHFReward:
+def to_openrlhf(
+    verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None, echoes: bool = False
+) -> OpenRLHFReward:
     """Make a `reward_func` for OpenRLHF.
 
     Args:
         verifier: A verifier or its spec.
         unscored: The reward of a sample without a score; `extra_logs["scored"]` is then 0.
         name: Its `__name__`; None: the verifier's.
+        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
 
     Raises:
         SpecError: the spec can't be read.
     """
-    return OpenRLHFReward(verifier, name, unscored)
+    return OpenRLHFReward(verifier, name, unscored, echoes=echoes)

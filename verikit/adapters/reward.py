@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any
 
 from verikit.adapters.gather import Gather, gathered
+from verikit.echo import echo_guard
 from verikit.errors import UsageError
 from verikit.spec import load
 from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Prompt, Sample, Score, thoughts_in
@@ -21,12 +22,18 @@ _log = logging.getLogger("verikit")
 
 
 class Reward:
-    """A verifier as another stack's callable: it has a `__name__`, can be pickled, and works in any thread."""
+    """A verifier as another stack's callable: it has a `__name__`, can be pickled, and works in any thread.
 
-    def __init__(self, verifier: str | Verifier, name: str | None, unscored: float | None) -> None:
-        self.verifier = load(verifier)
+    With `echoes` off, as in training, an answer copied from the question gets 0.0.
+    """
+
+    def __init__(
+        self, verifier: str | Verifier, name: str | None, unscored: float | None, *, echoes: bool = True
+    ) -> None:
+        loaded = load(verifier)
+        self.verifier = loaded if echoes else echo_guard(loaded)
         self.unscored = unscored
-        self.__name__ = name or self.verifier.name
+        self.__name__ = name or loaded.name
         self._told = False
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:

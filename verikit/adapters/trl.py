@@ -23,8 +23,10 @@ _NOT_COLUMNS = frozenset(("trainer_state", "log_extra", "log_metric", "environme
 class TRLReward(Reward):
     """Called by TRL with a batch."""
 
-    def __init__(self, verifier: str | Verifier, name: str | None, unscored: float | None, answer: str | None) -> None:
-        super().__init__(verifier, name, unscored)
+    def __init__(
+        self, verifier: str | Verifier, name: str | None, unscored: float | None, answer: str | None, *, echoes: bool
+    ) -> None:
+        super().__init__(verifier, name, unscored, echoes=echoes)
         self.answer = answer
 
     def __call__(
@@ -95,6 +97,7 @@ def to_trl(
     unscored: float | None = None,
     name: str | None = None,
     asynchronous: bool = False,
+    echoes: bool = False,
 ) -> TRLReward:
     """Make a reward function for TRL's GRPO trainer.
 
@@ -104,8 +107,9 @@ def to_trl(
         unscored: The reward of a completion without a score; None leaves it out of TRL's statistics.
         name: Under which TRL logs it; None: the verifier's.
         asynchronous: A coroutine, which TRL runs beside other rewards.
+        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
 
     Raises:
         SpecError: the spec can't be read.
     """
-    return (AsyncTRLReward if asynchronous else TRLReward)(verifier, name, unscored, answer)
+    return (AsyncTRLReward if asynchronous else TRLReward)(verifier, name, unscored, answer, echoes=echoes)

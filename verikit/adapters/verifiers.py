@@ -58,7 +58,7 @@ def _of_trace(task: Any, trace: Any) -> Sample:
 
 
 def to_verifiers(
-    verifier: str | Verifier, *, unscored: float | None = None, name: str | None = None
+    verifier: str | Verifier, *, unscored: float | None = None, name: str | None = None, echoes: bool = False
 ) -> VerifiersReward:
     """Make a reward for PrimeIntellect verifiers (and so for prime-rl).
 
@@ -66,8 +66,9 @@ def to_verifiers(
         verifier: A verifier or its spec.
         unscored: The reward of a rollout without a score; None raises `Unscored`, which v1 keeps apart from rewards.
         name: Under which it is logged; None: the verifier's.
+        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
 
     Raises:
         SpecError: the spec can't be read.
     """
-    return VerifiersReward(verifier, name, unscored)
+    return VerifiersReward(verifier, name, unscored, echoes=echoes)

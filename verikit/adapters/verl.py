@@ -76,7 +76,12 @@ class AsyncVerlReward(Awaited, VerlReward):
 
 
 def to_verl(
-    verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None, asynchronous: bool = False
+    verifier: str | Verifier,
+    *,
+    unscored: float = 0.0,
+    name: str | None = None,
+    asynchronous: bool = False,
+    echoes: bool = False,
 ) -> VerlReward:
     """Make a `compute_score` for verl.
 
@@ -86,8 +91,9 @@ def to_verl(
         name: Its `__name__`; None: the verifier's.
         asynchronous: A coroutine, for the reward loop: calls that wait together are scored as a batch. The `batch` and
             `remote` managers take none.
+        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
 
     Raises:
         SpecError: the spec can't be read.
     """
-    return (AsyncVerlReward if asynchronous else VerlReward)(verifier, name, unscored)
+    return (AsyncVerlReward if asynchronous else VerlReward)(verifier, name, unscored, echoes=echoes)

@@ -1,38 +1,65 @@
-"""Option letters: which one a gold names, and which one a text settles on."""
+"""Option letters: which one a gold names, and which ones a text settles on.
+
+A sentence settles on the letters it asserts: it has to call them the answer, right or chosen ("The answer is (B)",
+"B is
+correct", "I choose B", "Die richtige Antwort ist B",
+"答案是B"), in whatever order, and neither deny, doubt nor suppose it.
+The last such sentence counts. `answer` and `choice` read letters by the same function, `settled`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-_WRAP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm|mbox|textit|rm|bf)\s*\{([^{}]*)\}")
+from verikit.answers.extract import boxes
+from verikit.answers.option_sentences import NONE, read_sentence
+
+ALTERNATIVES = "the text offers alternatives"
+UNARGUED = "several answers without an argument between them"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MAX_READ = 20_000
+"""Characters of a text, from its end, in which letters are looked for."""
+_WRAP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm|mbox|textit|rm|bf)\s?\{([^{}]{0,400})\}")
 _LETTER_GOLD = re.compile(r"\(?([A-Z])\)?[.:)]?")
 _LETTER_TEXT_GOLD = re.compile(r"\(([A-Z])\)\s*(\S.{0,300})", re.DOTALL)
-_OPEN = (
-    r"[\s:*$\"'`]*(?:(?:option|choice|letter)\s*)?(?:\\\(|\\\[|\\boxed\{|\\text\{|\\textbf\{|\\mathrm\{|[(\[{$*\s])*"
+_MARKS = str.maketrans(
+    dict.fromkeys('*$"“”`「」『』{}', "") | {"（": "(", "）": ")", "，": ",", "：": ":", "’": "'", "．": "."}
+    | {chr(0xFF21 + i): chr(0x41 + i) for i in range(26)}
+)  # fmt: skip
+_SEVERAL = re.compile(
+    r"[A-J]{2,10}|\(?[A-J]\)?(?:\s?(?:[,;/&]\s?(?:and\s)?|and\s|or\s|和|及|、|\s)\s?\(?[A-J]\)?){1,9}"
 )
-_ALONE_AFTER = r"(?![A-Za-z0-9'’_^!]|\)?\s*[-+*/=<>^])"
-_LETTER = _OPEN + r"([A-Z])" + _ALONE_AFTER
-_STATED = re.compile(
-    r"(?:\b(?i:answer|option|choice|selection|solution)s?\s*(?:(?i:is|was|would be|should be|must be|are)\b|[:：=])"
-    r"(?:\s*(?i:therefore|thus|clearly|likely|probably|option|choice))?|答案(?:是|为|[:：]))" + _LETTER
+_EITHER = re.compile(r"\(?[A-J]\)?(?:\s?(?:,\s?)?or\s\(?[A-J]\)?){1,9}\.?", re.IGNORECASE)
+_SHORT = re.compile(
+    r"(?:(?:option|choice|answer|letter|选项)\s{1,2})?[(\[]?\s?([A-Za-z])\s?[)\]]?[.:,]?", re.IGNORECASE
 )
-_MOST = re.compile(
-    r"\b(?i:answer|option|choice|characteristic|it'?s|it is|choose|select|pick)\b[^.\n]{0,60}?"
-    r"(?:\(|\b)([A-Z])(?:\)|\b(?=[.,;:]|\s*$))"
+_LED = re.compile(r"[(\[]?([A-Z])(?:[)\]]|[.:,](?!\w)|(?=[^\x00-\x7f]))|\(?([a-z])\)")
+_COLON_BREAK = re.compile(r"([:：]|\b(?:is|are|est|ist|es)|是)[ \t]*\n\s*")
+_SENTENCE = re.compile(r"(?<=[?？])|[.!;](?=\s|$)|[。；！।\n]")
+_RETRACTS = re.compile(
+    r"\s*(?:\w{1,8},?\s+)?(?:no|wait|actually|instead|rather|correction|sorry|however|but|therefore|so|thus|hence|on "
+    r"second|looking|after|then|finally|in conclusion)\b",
+    re.IGNORECASE,
 )
-_SEVERAL = re.compile(r"\(?[A-J]\)?(?:\s*(?:[,;]|and)?\s*\(?[A-J]\)?){1,9}")
-_LEADING = re.compile(r"\W*\(?([A-Z])(?:[).:,]|\s*$|(?=[^\x00-\x7f]))")
-_ALONE = re.compile(r"(?<![A-Za-z0-9'’\\+*/=-])(?<![-+*/=]\()([A-Z])" + _ALONE_AFTER)
-_MORE = re.compile(r"\s*(?:\)|\})?\s*(?:,|and|or|&|/|\bor\b)\s*\(?([A-Z])(?![A-Za-z0-9'’])")
-_DENIED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bexcept|\bbut)\s+(?:[a-z]+\s+)?\(?$", re.IGNORECASE)
-_LETTERS = re.compile(r"[\sA-Z().,;:/&]*")
-_CAPITAL = re.compile(r"[A-Z]")
-_PRONOUN = re.compile(
-    r"\s+(?:am|can|cannot|think|believe|do|don|will|would|could|have|need|was|'|’|see|get|got|chose|a?m)\b|['’]"
-)
-_ARTICLE = re.compile(r"\s+[a-z]+")
-_NOT_ARTICLE = re.compile(r"\s+(?:because|since|as|is|and|or|with|for|by|due|it|the|which|that|not)\b")
+
+
+class Settled(NamedTuple):
+    """The option letters a text settles on, and the rule that found them, or why there are none."""
+
+    letters: frozenset[str]
+    rule: str
+
+    @property
+    def alternatives(self) -> bool:
+        """Whether the text offers letters to choose from instead of choosing."""
+        return self.rule in (ALTERNATIVES, UNARGUED)
+
+    @property
+    def letter(self) -> str:
+        """The letter, '' where there is none or several."""
+        return next(iter(self.letters)) if len(self.letters) == 1 else ""
 
 
 def unwrap(text: str) -> str:
@@ -57,57 +84,83 @@ def gold_letter(gold: str) -> tuple[str, str]:
 
 def several_letters(text: str) -> frozenset[str]:
     """The letters of an answer that names several options ("A, C" or "ACD"); empty if it is no such answer."""
-    letters = _SEVERAL.fullmatch(unwrap(text)) and re.findall(r"[A-J]", unwrap(text).replace("and", ""))
-    return frozenset(letters) if letters and len(set(letters)) == len(letters) else frozenset()
+    plain = unwrap(text)
+    letters = _SEVERAL.fullmatch(plain) and re.findall(r"[A-J]", plain.replace("and", ""))
+    return frozenset(letters) if letters and len(set(letters)) == len(letters) and "or" not in plain else NONE
 
 
-def letter_in(text: str) -> str:
-    """The letter a short answer consists of or begins with ("(B)", "B. because …"); '' if it does neither."""
-    short = unwrap(text)
-    if match := _LETTER_GOLD.fullmatch(short.rstrip(".")):
-        return match[1]
-    match = _LEADING.match(short)
-    if match is None or short[0] in "-+=\\" or (_LETTERS.fullmatch(short) and len(set(_CAPITAL.findall(short))) > 1):
-        return ""
-    if _MORE.match(short, match.end(1)):
-        return ""
-    return match[1]
+def named(text: str, letters: str = LETTERS) -> frozenset[str]:
+    """The letters a short answer is or begins with ("(B)", "c)", "B. because …", "A and C"); empty if none."""
+    plain = unwrap(text).replace("\\(", "").replace("\\)", "").translate(_MARKS).strip()
+    if match := _SHORT.fullmatch(plain):
+        return _offered({match[1].upper()}, letters)
+    if _SEVERAL.fullmatch(plain):
+        return _offered(several_letters(plain), letters)
+    if (match := _LED.match(plain)) and plain[0] not in "-+=\\":
+        letter = (match[1] or match[2]).upper()
+        said = read_sentence(plain[:400])
+        if letter in said.denied:
+            return NONE
+        return _offered({letter}, letters)
+    return NONE
 
 
-def stated_letter(text: str) -> str:
-    """The letter of the last statement ("the answer is (C)"); '' if there is none, or it names several."""
-    last, end = "", -9
-    for match in _STATED.finditer(text):
-        letter = match[1]
-        after = match.end(1)
-        if letter == "I" and _PRONOUN.match(text, after):
-            continue
-        if letter == "A" and _ARTICLE.match(text, after) and not _NOT_ARTICLE.match(text, after):
-            continue
-        guesses = match.start() - end <= 8 and last != letter
-        last, end = "" if guesses or _MORE.match(text, after) else letter, after
-    return last
+def _offered(found: set[str] | frozenset[str], letters: str) -> frozenset[str]:
+    return frozenset(found) if found <= set(letters) else NONE
 
 
-def closing_letter(text: str) -> str:
-    """The letter a last line settles on; '' if none."""
-    line = text.strip().rsplit("\n", 1)[-1][-400:]
-    letter = letter_in(line)
-    if letter:
-        return letter
-    found = [
-        m
-        for m in _MOST.finditer(line)
-        if (m[1] != "I" or not _PRONOUN.match(line, m.end(1))) and not _DENIED.search(line[: m.start(1)])
-    ]
-    if found and not _MORE.match(line, found[-1].end(1)):
-        return found[-1][1]
-    alone = [
-        m[1]
-        for m in _ALONE.finditer(line)
-        if (m[1] != "I" or not _PRONOUN.match(line, m.end())) and not _DENIED.search(line[: m.start(1)])
-    ]
-    return alone[0] if len(alone) == 1 and len(line.split()) <= 6 else ""
+def settled(text: str, letters: str = LETTERS) -> Settled:
+    """The option letters a reply settles on: its last box, else its last sentence that chooses, else its last line."""
+    found = boxes(text)
+    if found:
+        box = found[-1]
+        if box.negated or box.form == "open box":
+            return Settled(NONE, "the box is negated" if box.negated else "the last box is not closed")
+        if inside := named(box.text, letters):
+            return Settled(inside, "last box")
+        text = text[box.start :]
+    text = _COLON_BREAK.sub(r"\1 ", unwrap(text[-MAX_READ:])).replace("\\(", "").replace("\\)", "").translate(_MARKS)
+    stated, denied = _stated(text, letters)
+    if stated is not None:
+        return stated
+    if found:
+        return Settled(NONE, "no option letter in the last box")
+    return _closing(text.strip(), letters, denied)
+
+
+def _stated(text: str, letters: str) -> tuple[Settled | None, set[str]]:
+    """What the last sentence that chooses settles on, and the letters denied after it."""
+    denied: set[str] = set()
+    last: frozenset[str] | None = None
+    opening = ""
+    sentences = [piece for piece in _SENTENCE.split(text) if piece and not piece.isspace()]
+    for at in range(len(sentences) - 1, -1, -1):
+        said = read_sentence(sentences[at], closing=at == len(sentences) - 1)
+        if last is not None:
+            if said.asserted and said.asserted != last and not _RETRACTS.match(opening):
+                return Settled(NONE, UNARGUED), denied
+            break
+        if said.asserted and said.asserted <= set(letters):
+            if said.alternatives:
+                return Settled(NONE, ALTERNATIVES), denied
+            if said.asserted & denied:
+                return Settled(NONE, "the text takes its letter back"), denied
+            last, opening = said.asserted, sentences[at]
+        denied |= said.denied
+    return (None, denied) if last is None else (Settled(last, "last stated answer"), denied)
+
+
+def _closing(text: str, letters: str, denied: set[str]) -> Settled:
+    """What the last line is or begins with, where no sentence chooses."""
+    *before, line = text.rsplit("\n", 2)[-2:]
+    line = line.strip()
+    if _EITHER.fullmatch(line):
+        return Settled(NONE, ALTERNATIVES)
+    listed = bool(before) and _LED.match(before[0].strip()) is not None
+    short = _SHORT.fullmatch(line) or _SEVERAL.fullmatch(line) or "\n" not in text
+    if not listed and short and len(line) <= 400 and (found := named(line, letters)) and not found & denied:
+        return Settled(found, "the last line")
+    return Settled(NONE, "no option letter found")
 
 
 def option_letter(text: str, options: Sequence[str]) -> str:

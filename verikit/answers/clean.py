@@ -58,6 +58,7 @@ _DOUBLE = re.compile(r"\\\\(?=[a-zA-Z(){}\[\],!;])")
 _GROUP = r"(?:\{,\}|\s?,\s*\\!|,?\\[,! ;:](?:\\!)?|,\s?\\!|,\\,|\{\\,\})\s*"
 _DIGIT_GAP = re.compile(rf"(?<=\d){_GROUP}(?=\d{{3}}(?!\d))")
 _SPACED_DIGITS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
+_FACTORIAL = re.compile(r"(?<=[\d)}])!=(?!=)")
 _HTML_SCRIPT = re.compile(r"<(sup|sub)>([^<>]{0,80})</\1>")
 _ALL_REALS = re.compile(r"^\s*(?:\\text\s*\{)?\s*all real (?:numbers?|values)\s*\}?\s*$", re.IGNORECASE)
 _MIXED = re.compile(r"(?<![\d.^_/{])(\d{1,9})\s+(?:and\s+)?(\d{1,9})\s*/\s*(\d{1,9})(?![\d.])")
@@ -86,6 +87,8 @@ def clean(text: str) -> str:
         text = _DOUBLE.sub(r"\\", text)
     if "<s" in text:
         text = _HTML_SCRIPT.sub(lambda m: ("^{" if m[1] == "sup" else "_{") + m[2] + "}", text)
+    if "!=" in text:
+        text = _FACTORIAL.sub("! =", text)
     if "\\" in text or "{" in text:
         text = _DIGIT_GAP.sub("", text)
     if " " in text:

@@ -25,9 +25,12 @@ _NUMBERS = re.compile(
     r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
 )
 _COUNTED = re.compile(r"([-−]?\d+(?:[.,]\d+)*(?:/\d+)?)\s*[^\x00-\x7f\d°×·²³½]{1,12}")
-_PROSE = re.compile(r"[^\W\d_]+[\s,，]+[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
+_PROSE = re.compile(r"[^\W\d_]+[\s,，]+(?:\d{1,9}\s)?[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
 _IN_LIST = re.compile(
     r"\s*(?:[,;，、]\s*(?:and|or|und|et|y)?|and|or|und|oder|et|ou|y|e|和|或|与|及|&)\s*", re.IGNORECASE
+)
+_SET_ASIDE = re.compile(
+    r"[,;，]\s?(?:and\s)?(?:not|nicht|pas|non|não|no|rather than|instead of|不是|而不是)\s?[*$(]{0,3}$", re.IGNORECASE
 )
 _FORMULA = re.compile(r"[=^+*<>_\\](?![*$])")
 _IN_FORMULA = re.compile(r"[-+*/×÷^_<>(\\]\s*\(?$")
@@ -62,6 +65,8 @@ def last_item(text: str) -> str | None:
     """The last formula or number of a sentence, with those it makes a list with; None where the sentence denies it."""
     window = text[-MAX_LINE:]
     values = list(_values(window))
+    while len(values) > 1 and _SET_ASIDE.search(window[: values[-1][1]][-30:]):
+        window = window[: values.pop()[1]]
     if not values:
         return None
     item, start, end = values.pop()

@@ -48,7 +48,8 @@ def contradiction(node: Node, policy: Policy) -> Match | None:
         return next((found for arg in node.args if (found := contradiction(arg, policy)) is not None), None)
     if node.op != "rel" or set(node.args[0]) != {"="}:
         return None
-    constants = [a for a in node.args[1:] if not symbols(a) and a.op not in COLLECTIONS]
+    named = 2 if is_label(node.args[1]) else 1  # e = 1/2 may be an eccentricity.
+    constants = [a for a in node.args[named:] if not symbols(a) and a.op not in COLLECTIONS]
     for left, right in pairwise(constants):
         if (
             compare_scalars(left, right, policy).outcome == "different"
@@ -169,6 +170,8 @@ def _assignments(gold: Node, answer: Node, policy: Policy) -> Match | None:
     if value is None or other is None:
         return None
     name, other_name = _named(gold), _named(answer)
+    if name.op == other_name.op == "apply" and name.args[0] != other_name.args[0]:
+        return different("functions of different names")
     if name.op == other_name.op == "apply" and len(name.args) == len(other_name.args):
         for old, new in zip(other_name.args[1:], name.args[1:], strict=True):
             if old.op == new.op == "sym" and old != new and new.args[0] not in symbols(other):
@@ -347,6 +350,9 @@ def _ratios(gold: Node, answer: Node, policy: Policy) -> Match:
     if gold.op == answer.op == "ratio":
         if len(gold.args) != len(answer.args):
             return different("ratios of different length")
+        if ZERO in (*gold.args, *answer.args):
+            pairs = zip(gold.args, answer.args, strict=True)
+            return all_of([compare_scalars(g, a, policy) for g, a in pairs], "same terms")
         first, other = gold.args[0], answer.args[0]
         matches = [
             compare_scalars(Node("mul", (g, other)), Node("mul", (a, first)), policy)

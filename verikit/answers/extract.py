@@ -22,12 +22,16 @@ _BETWEEN = re.compile(
 )
 _MAY_BE_UNIT = re.compile(r"[%^°]|p[ce]|deg|circ")
 _MAY_NEGATE = re.compile(r"n[o'e]t?|NOT|≠|!=")
-_SEPARATORS = " \n\t$,;&~\\(["
-_NEIGHBOURS = ("}", ")", "]", ".", "and", "or", "thus", "quad")
-_BRACES = re.compile(r"[{}]")
+_LINE_END = re.compile(r"\n\s*|[.;:]\s+(?=[A-Z(])")
+_VARYING = re.compile(r"\$[^$]{0,80}\$|\d+|\b[a-zA-Z]\b|\b[IVX]{1,4}\b|\b(?:first|second|third|fourth)\b|[<>=≤≥]")
+"""What may differ between lines of the same form: formulas, numbers, letters."""
+_BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
+_DEPTH = {"{": 1, "}": -1}
 _BARE_CONTENT = re.compile(r"[\w.\-]{1,40}")
 _AFTER_BOX = re.compile(r"\s*(?:\$|\\\)|\\\])?\s*(\\?%|percent\b|pct\b|\^?\{?\\circ\}?|°|degrees\b)")
-_NEGATION = re.compile(r"(?:\bnot|n't|\bnever|\\neq?|≠|!=)\s*(?:\\?[$(\[]\s*)*(?:\\text\{)?\s*$", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"(?:\bnot|n't|\bnever|\\neq?|≠|(?<![\d)}])!=)\s*(?:\\?[$(\[]\s*)*(?:\\text\{)?\s*$", re.IGNORECASE
+)
 
 
 def final_part(text: str) -> str:
@@ -54,28 +58,50 @@ def boxes(text: str, every: bool = False) -> list[Found]:
         if match is None:
             break
         content, end = _content(text, match.end())
-        if content is None or (following >= 0 and end > following):
+        if end < 0 and following < 0:
+            return [Found("", "open box", start)]
+        if content is None or _commented(text, start) or (following >= 0 and end > following):
             continue  # Nothing in it, or it holds the box just read.
         tail = text[end : end + 12]
         if _MAY_BE_UNIT.search(tail) and (after := _AFTER_BOX.match(text, end, end + 30)):
             content += " " + after[1]
-        if following >= 0 and not _adjacent(text, end, following):
+        if following >= 0 and not _adjacent(text, end, following, start):
             groups.append(_joined(text, pieces, following))
             pieces = []
             if not every or len(groups) >= MAX_KEPT:
                 return groups[::-1]
         pieces.append(content)
         following = start
-        if not every and not text[max(0, start - 80) : start].rstrip(_SEPARATORS).endswith(_NEIGHBOURS):
+        if not every and text.rfind("\\", max(0, start - 200), start) < 0:
             break
     if following >= 0:
         groups.append(_joined(text, pieces, following))
     return groups[::-1]
 
 
-def _adjacent(text: str, end: int, start: int) -> bool:
-    """Whether nothing but separators stands between two boxes."""
-    return start - end <= 80 and _BETWEEN.fullmatch(text, end, start) is not None
+def _adjacent(text: str, end: int, start: int, previous: int) -> bool:
+    """Whether nothing but separators stands between two boxes, or each ends a line or sentence of the same form."""
+    if start - end <= 80 and _BETWEEN.fullmatch(text, end, start):
+        return True
+    if start - end > 200:
+        return False
+    line = _line_start(text, start)
+    if line < end or not _BETWEEN.fullmatch(text, end, line):
+        return False
+    form = _VARYING.sub("#", text[line:start]).strip()
+    return form not in ("", "#") and form == _VARYING.sub("#", text[_line_start(text, previous) : previous]).strip()
+
+
+def _line_start(text: str, position: int) -> int:
+    """Where the line or sentence of a position starts, at most 200 characters before."""
+    starts = [match.end() for match in _LINE_END.finditer(text, max(0, position - 200), position)]
+    return starts[-1] if starts else max(0, position - 200)
+
+
+def _commented(text: str, start: int) -> bool:
+    """Whether a box stands in a line that is a LaTeX comment."""
+    line = text.rfind("\n", 0, start) + 1
+    return text.find("%", line, start) >= 0 and text[line:start].lstrip().startswith("%")
 
 
 def _joined(text: str, pieces: list[str], start: int) -> Found:
@@ -84,29 +110,25 @@ def _joined(text: str, pieces: list[str], start: int) -> Found:
     negated = _MAY_NEGATE.search(before) is not None and _NEGATION.search(before) is not None
     if len(pieces) == 1:
         return Found(pieces[0], "box", start, negated)
-    kept = dict.fromkeys(piece.strip() for piece in reversed(pieces))
-    return Found(" , ".join(kept), "box", start, negated)
+    kept = tuple(dict.fromkeys(piece.strip() for piece in reversed(pieces)))
+    return Found(" , ".join(kept), "box", start, negated, kept if len(kept) > 1 else ())
 
 
 def _content(text: str, position: int) -> tuple[str | None, int]:
-    """What a box holds and where it ends: a braced group, or one word; an unclosed group ends with its line."""
+    """What a box holds and where it ends: a braced group, or one word; nothing and -1 where it is not closed."""
     if not text.startswith("{", position):
         match = _BARE_CONTENT.match(text, position)
         return (match[0], match.end()) if match else (None, position)
     close = text.find("}", position)
-    if close > 0 and text.find("{", position + 1, close) < 0:
+    if close > 0 and text[close - 1] != "\\" and text.find("{", position + 1, close) < 0:
         return text[position + 1 : close], close + 1
     depth = 0
     limit = min(len(text), position + MAX_CHARS + 2_000)
     for brace in _BRACES.finditer(text, position, limit):
-        depth += 1 if brace[0] == "{" else -1
+        depth += _DEPTH.get(brace[0], 0)
         if not depth:
             return text[position + 1 : brace.start()], brace.end()
-    if limit < len(text):
-        return text[position + 1 : limit], limit
-    line = text.find("\n", position)
-    line = len(text) if line < 0 else line
-    return text[position + 1 : line].rstrip("$. "), line
+    return (text[position + 1 : limit], limit) if limit < len(text) else (None, -1)
 
 
 def marked(text: str, every: bool = False) -> list[Found]:

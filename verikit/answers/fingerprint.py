@@ -29,7 +29,7 @@ def fingerprint(text: str) -> int | None:
     """The image of an answer's formula; None where equality with others can't be excluded by it."""
     if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text) or _WORD.search(text):
         return None
-    if choices.letter_in(text) or choices.several_letters(text) or other_readings(text):
+    if choices.named(text) or choices.several_letters(text) or other_readings(text):
         return None
     gold = read_gold(text)
     if gold.kind != "math" or gold.tree is None or gold.problem or not _exact(gold.tree):

@@ -89,6 +89,8 @@ def _gold(gold: str) -> Gold:
         return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):
         text = found[-1].text.strip()
+        if found[-1].form == "open box":
+            return Gold(gold, "text", problem="the gold's box is not closed")
     elif read(text).tree is None and (marked := extract.marked(text)):
         text = marked[-1].text.strip()
     text = trimmed(text)
@@ -100,11 +102,32 @@ def _gold(gold: str) -> Gold:
     reading, families = read(text), meanings(text)
     if reading.tree is None:
         essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
-        return Gold(text, "text", problem=reading.problem if reading.too_big else essay, meanings=families)
+        problem = reading.problem if reading.too_big else essay or _unreadable(text)
+        return Gold(text, "text", problem=problem, meanings=families)
     return Gold(text, "math", reading.tree, problem=_undefined(reading.tree), meanings=families)
 
 
 _gold_short = lru_cache(maxsize=4096)(_gold)
+
+
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_CUT = re.compile(r"\\(?:[dtc]?frac|sqrt)\s*$")
+
+
+def _unreadable(text: str) -> str:
+    """Why a formula that was cut short can't be a gold."""
+    if "\\" not in text:
+        return ""
+    depth = 0
+    for match in _BRACE.finditer(text):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth < 0:
+            break
+    return (
+        "the gold is unreadable: its braces don't match"
+        if depth
+        else ("the gold is unreadable: it ends inside of a formula" if _CUT.search(text) else "")
+    )
 
 
 def _undefined(tree: Node) -> str:

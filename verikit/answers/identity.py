@@ -7,18 +7,15 @@ confirm it. Points where either side is undefined or leaves the reals say nothin
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from verikit.answers.analytic import AnalyticField, FloatField, ManyDigits
 from verikit.answers.evaluate import Opaque, Overflow, Undefined
 from verikit.answers.modular import PRIMES, ModularField
+from verikit.answers.samples import TRIALS, branch_points, branched, spread_points
 from verikit.answers.tree import Node, TooBig, symbols
 
-TRIALS = 8
 NEEDED = 3
 """Sample points that have to agree, where there are symbols at all."""
 _LOG = frozenset(("log",))
@@ -91,7 +88,7 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     needed = TRIALS if stepped else NEEDED
     agreed: dict[str, Fraction] | None = None
     count = 0
-    for point in _points(tuple(names), 41 if stepped else 1):
+    for point in spread_points(tuple(names), 41 if stepped else 1):
         outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
         if outcome == "different":
             return False
@@ -108,8 +105,20 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
         return _at_whole_numbers(names, a, b, log_base)
     if agreed is None or (names and count < 2):
         return None
+    if names and (branched(a) or branched(b)):
+        for point in branch_points(tuple(names), a, b, log_base):
+            if _differ_at(point, a, b, log_base):
+                return False
     confirmed = _compare_at(agreed, a, b, log_base, ManyDigits(agreed, log_base))
     return {"same": True, "different": False}.get(confirmed)
+
+
+def _differ_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str) -> bool:
+    """Whether two trees differ at a point beyond doubt."""
+    return (
+        _compare_at(point, a, b, log_base, FloatField(point, log_base)) in ("different", "unsure")
+        and _compare_at(point, a, b, log_base, ManyDigits(point, log_base)) == "different"
+    )
 
 
 def _at_whole_numbers(names: list[str], a: Node, b: Node, log_base: str) -> bool | None:
@@ -152,30 +161,3 @@ def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, fie
     if gap > _DIFFERENT * size:
         return "different"
     return "same" if gap <= _SAME * size else "unsure"
-
-
-@lru_cache(maxsize=512)
-def _sample(name: str, trial: int) -> Fraction:
-    digest = hashlib.blake2b(f"{name} {trial}".encode(), digest_size=4).digest()
-    return Fraction(int.from_bytes(digest, "big") % 9_973 + 401, 4_001)
-
-
-def _points(names: tuple[str, ...], spread: int) -> Iterator[dict[str, Fraction]]:
-    """Sample points: one for constants; else positive, mixed, negative, small, large ones in turn, `spread` apart."""
-    if not names:
-        yield {}
-        return
-    for trial in range(TRIALS):
-        point: dict[str, Fraction] = {}
-        for index, name in enumerate(names):
-            value = _sample(name, trial)
-            if trial in (1, 5):
-                value = value if (index + trial) % 2 else -value
-            elif trial in (2, 6):
-                value = -value
-            elif trial == 3:
-                value = value / 4
-            elif trial == 4:
-                value = value * 7 + 3
-            point[name] = value * spread
-        yield point

@@ -41,7 +41,7 @@ def split_letters(tokens: list[Token]) -> list[Token]:
         return [token._replace(kind="word") if token.kind == "run" else token for token in tokens]
     under_integral = any(token.text in ("int", "iint", "iiint", "oint") and token.kind == "cmd" for token in tokens)
     found: list[Token] = []
-    symbolic = False
+    symbolic = inside_bars = False
     for index, token in enumerate(tokens):
         if token.kind in ("run", "word"):
             before = found[-1] if found else END
@@ -51,7 +51,7 @@ def split_letters(tokens: list[Token]) -> list[Token]:
             if under_integral and token.kind == "run" and token.text.islower():
                 kind = "letters"
             else:
-                kind = _kind(tokens, index, found[-2:], symbolic)
+                kind = _kind(tokens, index, found[-2:], symbolic, inside_bars and before.text == "|")
             if kind == "letters":
                 found.extend(_letters(token))
                 symbolic = True
@@ -59,6 +59,7 @@ def split_letters(tokens: list[Token]) -> list[Token]:
                 found.append(token._replace(kind=kind))
         else:
             symbolic = (symbolic or _is_symbol(token)) and not (token.kind == "sep" or token.text in _BOUNDARIES)
+            inside_bars ^= token.text == "|"
             found.append(token)
     return found
 
@@ -81,14 +82,17 @@ def _letters(run: Token) -> Iterator[Token]:
         spaced = False
 
 
-def _kind(tokens: list[Token], index: int, read: list[Token], symbolic: bool) -> str:
-    """'letters', 'name' or 'word', by the run's neighbours; `read` are the two tokens before it."""
+def _kind(tokens: list[Token], index: int, read: list[Token], symbolic: bool, opened: bool) -> str:
+    """'letters', 'name' or 'word', by the run's neighbours; `read` are the two tokens before it.
+
+    `opened` tells that a bar before it opens.
+    """
     run, before, after = tokens[index], read[-1] if read else END, _at(tokens, index + 1)
     text = run.text
     if before.text == "_" and before.kind == "op" and not run.spaced:
         return "letters" if run.kind == "run" and len(text) <= 3 else "word"
     joined = _signs(before, _FORMULA, run.spaced) or _signs(after, _FORMULA, after.spaced)
-    value = before.kind in ("num", "sym", "name", "unit", "word") or before.text in _ENDS_VALUE
+    value = before.kind in ("num", "sym", "name", "unit", "word") or (before.text in _ENDS_VALUE and not opened)
     if (value and _is_unit_here(run, before, after, symbolic)) or (_divides_unit(read) and is_unit(text)):
         return "word"
     if run.kind == "word":
@@ -173,7 +177,7 @@ def _as_operand(run: Token, before: Token, after: Token, joined: bool, alone: bo
         return "letters" if joined or (inside and len(text) == 2 and text.lower() not in ENGLISH) else "word"
     if alone and len(text) == 3:
         return "word" if _VOWELS.intersection(text.lower()) else "letters"
-    if text.lower() in ENGLISH:
+    if text in ENGLISH:
         glued = before is not END and not run.spaced and after.kind not in ("run", "word")
         return "letters" if joined or glued else "word"
     return "letters"

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from verikit.answers.evaluate import Field, Undefined, substitute
-from verikit.answers.tree import Node, Number, TooBig
+from verikit.answers.tree import INFINITY, Node, Number, TooBig
 
 PRIMES = (123892423119921481, 504447943151558641)
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
@@ -108,7 +108,7 @@ class ModularField(Field):
             if name == "i":
                 return _imaginary(self.prime)
             if name == "inf":
-                self.opaque_seen = True
+                raise Undefined("arithmetic with infinity")
             return _hash(self.prime, "const", name)
         return _hash(self.prime, self.seed, name)
 
@@ -212,7 +212,9 @@ class ModularField(Field):
         parts: list[Any] = [node.op]
         bound = node.args[0].args[0] if node.op in ("sum", "prod", "int", "lim", "deriv") else None
         for arg in node.args:
-            if type(arg) is Node:
+            if type(arg) is Node and (arg == INFINITY or (arg.op == "neg" and arg.args[0] == INFINITY)):
+                parts.append(arg.op)  # A bound.
+            elif type(arg) is Node:
                 arg = substitute(arg, bound, Node("sym", ("bound variable",))) if bound else arg
                 parts.append(self.value(arg))
             elif type(arg) is not tuple:

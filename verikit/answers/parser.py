@@ -64,16 +64,20 @@ class Parser(AtomParser):
         """Read elements up to one of `closers` ('' is the end of the text)."""
         found: list[Node] = []
         words: list[str] = []
+        marks: set[str] = set()
         while True:
             word = ""
             while self.token.kind == "sep" or (self.at(".") and self.ahead().text in closers):
                 text = self.take().text
                 word = text if text in ("and", "or") else word
+                marks.add(text)
             if self.token.kind == "end":
                 if "" in closers:
                     return connected(found, words), ""
                 raise NotMath("a bracket does not close")
             if (self.token.kind == "op" or self.token.text in closers) and (closer := self.accept(*closers)):
+                if closer == "]" and marks >= {",", ";"}:
+                    raise NotMath("rows of numbers in square brackets")
                 return connected(found, words), closer
             if found:
                 words.append(word)
@@ -170,6 +174,8 @@ class Parser(AtomParser):
             return first
         terms = [first]
         while self.accept(":") and len(terms) < 10:
+            if self.token.kind == "num" and len(self.token.text) == 2 and self.token.text[0] == "0":
+                raise NotMath("a time of day")
             terms.append(self.expression())
         return Node("ratio", tuple(terms))
 
@@ -284,7 +290,7 @@ class Parser(AtomParser):
             if text in ("^", "**"):
                 self.take()
                 node = self._exponent(node)
-            elif text == "!" and self.ahead().text != "=":
+            elif text == "!" and (self.ahead().text != "=" or self.ahead().spaced):
                 self.take()
                 node = Node("fact", (node,))
             elif text == "%":

@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 Pieces = list[Piece]
-_ALL = Piece(MINUS_INFINITY, False, INFINITY, False)
+WHOLE_LINE = [Piece(MINUS_INFINITY, False, INFINITY, False)]
 _CONDITIONS = frozenset(("rel", "inter", "union", "interval"))
 _WHOLE = {Node("const", ("Z",)): float("-inf"), Node("const", ("N",)): 1.0}
 MAX_LISTED = 500
@@ -70,7 +70,7 @@ def to_pieces(node: Node) -> Pieces | None:
 
 def _pieces(node: Node) -> Pieces | None:
     if node == REALS:
-        return [_ALL]
+        return WHOLE_LINE
     if node.op == "interval":
         low, high, low_closed, high_closed = node.args
         return [Piece(low, low_closed and not infinite(low), high, high_closed and not infinite(high))]
@@ -85,7 +85,7 @@ def _pieces(node: Node) -> Pieces | None:
         if left is None or right is None:
             return None
         combine: dict[str, Callable[[Pieces, Pieces], Pieces]] = {
-            "union": lambda a, b: a + b, "inter": _intersection, "diff": lambda a, b: _intersection(a, _complement(b)),
+            "union": lambda a, b: a + b, "inter": intersection, "diff": lambda a, b: intersection(a, complement(b)),
         }  # fmt: skip
         return merge(combine[node.op](left, right))
     if node.op == "rel":
@@ -97,7 +97,7 @@ def _pieces(node: Node) -> Pieces | None:
 
 def _builder(variable: Node, conditions: tuple[Node, ...]) -> Pieces | None:
     """What meets every condition; of whole numbers, finitely many are listed."""
-    found: Pieces = [_ALL]
+    found: Pieces = WHOLE_LINE
     lowest: float | None = None
     for condition in conditions:
         if condition.op == "rel" and condition.args[0] == ("in",) and condition.args[2] in _WHOLE:
@@ -108,7 +108,7 @@ def _builder(variable: Node, conditions: tuple[Node, ...]) -> Pieces | None:
         more = _pieces(condition)
         if more is None:
             return None
-        found = _intersection(found, more)
+        found = intersection(found, more)
     return found if lowest is None else _whole(found, lowest)
 
 
@@ -149,10 +149,10 @@ def _listed(node: Node) -> Pieces | None:
     some = merge([piece for part in parts for piece in part])
     if len(relations) < len(conditions):
         return some
-    every = reduce(_intersection, parts)
-    if every and some != [_ALL] and every != some:
+    every = reduce(intersection, parts)
+    if every and some != WHOLE_LINE and every != some:
         return None
-    return every if some == [_ALL] else some
+    return every if some == WHOLE_LINE else some
 
 
 def _relation(node: Node) -> Pieces | None:
@@ -172,7 +172,7 @@ def _relation(node: Node) -> Pieces | None:
             part = None
         if part is None:
             return None
-        found = part if found is None else _intersection(found, part)
+        found = part if found is None else intersection(found, part)
     return found
 
 
@@ -200,11 +200,11 @@ def _linear(operator: str, left: Node, right: Node, name: str) -> Pieces | None:
 def _distance(operator: str, inner: Node, bound: Node, name: str) -> Pieces | None:
     """Solve |inner| < bound and its like: between -bound and bound, or outside of them."""
     if position(bound) < 0:
-        return [_ALL] if operator in (">", ">=", "!=") else []
+        return WHOLE_LINE if operator in (">", ">=", "!=") else []
     above, below = _linear(operator, inner, bound, name), _linear(_FLIP[operator], inner, Node("neg", (bound,)), name)
     if above is None or below is None:
         return None
-    return merge(above + below) if operator in (">", ">=", "=") else _intersection(above, below)
+    return merge(above + below) if operator in (">", ">=", "=") else intersection(above, below)
 
 
 def _ray(operator: str, end: Node) -> Pieces:
@@ -241,7 +241,8 @@ def merge(pieces: Pieces) -> Pieces:
     return merged
 
 
-def _intersection(a: Pieces, b: Pieces) -> Pieces:
+def intersection(a: Pieces, b: Pieces) -> Pieces:
+    """What two sets share."""
     found: Pieces = []
     for p in a:
         for q in b:
@@ -253,7 +254,8 @@ def _intersection(a: Pieces, b: Pieces) -> Pieces:
     return found
 
 
-def _complement(pieces: Pieces) -> Pieces:
+def complement(pieces: Pieces) -> Pieces:
+    """What a set leaves of the line."""
     found: Pieces = []
     low, closed = MINUS_INFINITY, False
     for piece in merge(pieces):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from verikit.answers import inequalities, notations
 from verikit.answers.families.plain import plain
 from verikit.answers.families.spelled import MAX_CHARS, in_words
 
@@ -20,7 +21,10 @@ def number_words(text: str) -> str | None:
     return shown + r"\%" if percent else shown
 
 
-SPELLINGS: tuple[Callable[[str], str | None], ...] = (number_words,)
+SPELLINGS: tuple[Callable[[str], str | None], ...] = (
+    number_words, notations.code_matrix, notations.row_matrix, notations.choose, notations.maps_to,
+    notations.outward_bracket, notations.reals, inequalities.respelled,
+)  # fmt: skip
 """Each gives what a text says in the parser's notation, None where the spelling is not its own."""
 
 

@@ -22,7 +22,7 @@ class Found(NamedTuple):
     start: int = 0
     negated: bool = False
     pieces: tuple[str, ...] = ()
-    """The texts of neighbouring boxes, where it is made of several."""
+    """The texts of neighbouring boxes or statements, where it is a list of several."""
 
 
 MAX_KEPT = 24
@@ -96,8 +96,10 @@ def statements(text: str, every: bool = False) -> list[Found]:
             continue
         if found and not found[-1].negated and found[-1].start - end <= _NEAR:
             last = found.pop()
-            both = item.text if last.text == item.text else f"{item.text} , {last.text}"
-            found.append(last._replace(text=both, start=start, negated=item.negated))
+            if last.text != item.text:
+                pieces = (item.text, *(last.pieces or (last.text,)))
+                last = last._replace(text=f"{item.text} , {last.text}", pieces=pieces)
+            found.append(last._replace(start=start, negated=item.negated))
         elif found and not every and not found[-1].negated:
             break
         else:

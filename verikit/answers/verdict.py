@@ -14,6 +14,7 @@ from verikit.answers.compare import compare
 from verikit.answers.families import compare_meanings
 from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, Gold, read, read_gold
+from verikit.answers.percent import wrong_sense
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.statements import Found
 from verikit.answers.text import compare_texts
@@ -109,13 +110,25 @@ def _verify(
     gold = read_gold(gold_text)
     if gold.problem:
         return Verdict("bad gold", gold.problem, gold=gold.text)
+    if found and found[-1].form == "open box":
+        return Verdict("different", "the last box is not closed", form="open box", gold=gold.text)
     if gold.kind == "letter" and letters:
         return _letter(part, found, gold, options, policy)
+    if letters and (wanted := choices.several_letters(gold.text)):
+        settled = choices.settled(part)
+        if settled.letters == wanted:
+            return Verdict(
+                "equal", "same option letters", "letters", ", ".join(sorted(wanted)), settled.rule, gold.text
+            )
+        if settled.letters or settled.alternatives:
+            return Verdict("different", "other option letters", "letters", None, settled.rule, gold.text)
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
         return Verdict("limit", "one line too long to be an answer", gold=gold.text)
     if len(found) > 1 and policy.several != "last" and (refused := _several(found, gold, policy)):
         return refused
     candidate = found[-1] if found else extract.last_line(part)
+    if candidate.pieces and all(_same(piece, candidate.pieces[-1], policy) for piece in candidate.pieces):
+        candidate = candidate._replace(text=candidate.pieces[-1])
     return _judge(candidate, gold, question, options, policy, tail)
 
 
@@ -136,8 +149,13 @@ def _same(a: str, b: str, policy: Policy) -> bool:
     left, right = read(a).tree, read(b).tree
     if left is None or right is None:
         return bool(compare_texts(a, b, replace(policy, strictness="strict")))
+    return _shown_equal(left, right, policy)
+
+
+def _shown_equal(a: Node, b: Node, policy: Policy) -> bool:
+    """Whether two trees are equal; a comparison over its budget shows nothing."""
     try:
-        return bool(compare(left, right, policy))
+        return bool(compare(a, b, policy))
     except TooBig:
         return False
 
@@ -145,30 +163,23 @@ def _same(a: str, b: str, policy: Policy) -> bool:
 def _letter(part: str, found: list[Found], gold: Gold, options: Sequence[str], policy: Policy) -> Verdict:
     """An option letter against what the text settles on."""
     candidate = found[-1] if found else extract.last_line(part)
-    boxed = candidate.form == "box"
-    letter = choices.letter_in(candidate.text) if found else ""
-    for form, settled in (
-        (candidate.form, letter),
-        ("statement", choices.stated_letter(part[candidate.start :] if boxed else part)),
-        ("last line", "" if boxed else choices.closing_letter(part)),
-        ("option text", choices.option_letter(candidate.text, options)),
-    ):
-        if settled:
-            return _letter_verdict(settled, form, gold, candidate.negated)
-    tree = read(candidate.text).tree if len(candidate.text) < 200 else None
-    if tree is not None and tree == gold.tree:
+    settled = choices.settled(part)
+    if not settled.letters and candidate.form in ("####", "box") and not candidate.negated:
+        settled = choices.Settled(choices.named(candidate.text), candidate.form)
+    letters = settled.letters or frozenset(choices.option_letter(candidate.text, options))
+    if letters:
+        same = letters == {gold.letter}
+        rule = "option letter" if same else "several option letters" if len(letters) > 1 else "another option letter"
+        named = ", ".join(sorted(letters))
+        return Verdict("equal" if same else "different", rule, "letters", named, settled.rule, gold.text)
+    formula = not candidate.negated and not _WORD.search(candidate.text) and not choices.named(candidate.text)
+    tree = read(candidate.text).tree if formula else None
+    if tree is not None and gold.tree is not None and _shown_equal(gold.tree, tree, policy):
         return Verdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
     _, text = choices.gold_letter(gold.text)
-    if text and compare_texts(text, candidate.text, policy):
+    if text and not candidate.negated and compare_texts(text, candidate.text, policy):
         return Verdict("equal", "the option's text", "text", candidate.text, candidate.form, gold.text)
-    return Verdict("different", "no option letter found", "letters", candidate.text[:200], candidate.form, gold.text)
-
-
-def _letter_verdict(letter: str, form: str, gold: Gold, negated: bool) -> Verdict:
-    if letter == gold.letter and not negated:
-        return Verdict("equal", "option letter", "letters", letter, form, gold.text)
-    rule = "the letter is negated" if negated else "another option letter"
-    return Verdict("different", rule, "letters", letter, form, gold.text)
+    return Verdict("different", settled.rule, "letters", candidate.text[:200], candidate.form, gold.text)
 
 
 def _judge(
@@ -193,6 +204,11 @@ def _judge(
         return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, gold.tree, answer)
     if choices.several_letters(gold.text) and choices.several_letters(gold.text) == choices.several_letters(text):
         return Verdict("equal", "same option letters", "letters", text, form, gold.text)
+    if question and gold.tree is not None and (_PERCENT.search(text) or _PERCENT.search(gold.text)):
+        answer = read(text).tree
+        if answer is not None and wrong_sense(gold.tree, answer, question, policy):
+            rule = "a percentage or a share, and the question asks for the other"
+            return Verdict("different", rule, "", text, form, gold.text, gold.tree, answer)
     if gold.meanings:
         context = Context(
             question, policy, partial(_part, question=question, options=options, policy=policy, tail=tail)
@@ -215,7 +231,11 @@ def _judge(
             match = different("quoted from the question")
         return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
     match = different("")
-    if len(text) < 2 * len(gold.text) + 40 and not _FORMULA.search(choices.unwrap(text)):
+    if (
+        len(text) < 2 * len(gold.text) + 40
+        and text[-1:] not in ("?", "？")
+        and not _FORMULA.search(choices.unwrap(text))
+    ):
         match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
     rule = match.rule if match else "the answer is no mathematics that is understood"
     return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
@@ -230,6 +250,8 @@ def _part(gold: str, answer: str, question: str, options: Sequence[str], policy:
     return Match(verdict.outcome, verdict.rule, verdict.stage)
 
 
+_PERCENT = re.compile(r"%|per ?cent|pct")
+_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
 _UNMARKED = ("whole text", "last line", "last lines")
 _FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 
@@ -253,8 +275,8 @@ def _quoted(text: str, question: str) -> bool:
 
 
 def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], policy: Policy) -> Match:
-    letter = choices.letter_in(text) if options else ""
-    if letter and ord(letter) - ord("A") < len(options):
+    letter = "".join(choices.named(text)) if options else ""
+    if len(letter) == 1 and ord(letter) - ord("A") < len(options):
         match = compare_texts(gold.text, str(options[ord(letter) - ord("A")]), policy)
         if match:
             return equal("the option the letter names")
@@ -264,7 +286,8 @@ def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], 
     return match
 
 
-_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_DECIMAL_COMMA = re.compile(r"-?(?:0,\d+|\d+,(?!\d{3}$)\d*[1-9]\d*)")
+"""A comma may be a decimal one, but not before zeros alone (35,000 and -3,0) or where it groups digits (1,234)."""
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
 _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
 _PLAIN_UNIT = re.compile(

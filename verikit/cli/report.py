@@ -15,6 +15,7 @@ from verikit.report import SAMPLES, Options
 from verikit.report import report as page
 from verikit.report.kinds import kind_of, read_json, runs_in
 from verikit.scoring.show import show
+from verikit.scoring.sums import verify
 
 
 @click.command()
@@ -60,6 +61,7 @@ def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[st
         for run in runs_in(path):
             try:
                 refuse_links(run)
+                verify(run)
                 kind = kind_of(run)
                 if kind is not None and kind.name not in kinds:
                     raise UsageError(

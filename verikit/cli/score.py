@@ -137,6 +137,7 @@ def score(
                     retry_errors=retry_errors,
                     watch=lambda progress: watch.start(partial(describe, progress)),
                     note=watch.note,
+                    warn=watch.warn,
                 )
         except KeyboardInterrupt:
             kept = "nothing is kept with -o -" if out == "-" else f"the same command goes on from what is in {folder}"

@@ -20,6 +20,13 @@ OVER_K = {
     "wmaj": "the majority answer, votes weighted by the ranking, is right",
 }
 """Metrics over k, and what each means."""
+GRADED_OVER_K = {
+    "pass": f"any of k scores {PASS_MARK} or more",
+    "bon": "mean score of the best of k by the ranking",
+    "maj": "mean score of the majority answer of k",
+    "wmaj": "mean score of the majority answer, votes weighted by the ranking",
+}
+"""The same where scores lie between right and wrong."""
 
 
 def estimate(label: str, row: Row, note: str = "") -> Figure:
@@ -35,8 +42,11 @@ def share(label: str, value: float | None, n: int, note: str = "") -> Figure:
     return Figure(label, value, *beta_interval(value, value * (1 - value), n), note=note)
 
 
-def over_k(metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k candidates") -> Chart | None:
+def over_k(
+    metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k candidates", *, graded: bool = False
+) -> Chart | None:
     """pass@k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
+    meanings = GRADED_OVER_K if graded else OVER_K
     found: dict[str, list[tuple[int, Row]]] = {name: [] for name in OVER_K}
     for metric, row in metrics.items():
         name, _, k = metric.partition("@")
@@ -50,8 +60,8 @@ def over_k(metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k
     if max((len(one.points) for one in series), default=0) < 2:
         return None
     percent = all(low is not None and low >= 0 and high <= 1 for one in series for _, _, low, high in one.points)  # type: ignore[operator]
-    note = "; ".join(f"{name}@k: {text}" for name, text in OVER_K.items() if found[name])
-    return Chart(key, title, "k", "right", series, percent=percent, log=True, note=note)
+    note = "; ".join(f"{name}@k: {text}" for name, text in meanings.items() if found[name])
+    return Chart(key, title, "k", "score" if graded else "right", series, percent=percent, log=True, note=note)
 
 
 def histogram(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from verikit.errors import UsageError
 from verikit.folders import refuse_links
 from verikit.report.model import Options, Run
+from verikit.scoring.sums import verify
 
 Collector = Callable[[Path, Options], Run]
 
@@ -53,9 +54,10 @@ def collect(run: Path, options: Options) -> Run:
     """Read one run's folder.
 
     Raises:
-        UsageError: it is no run's folder, not finished, or damaged, or holds a link that leads out of it.
+        UsageError: it is no run's folder, not finished, damaged, or holds a link that leads out of it.
     """
     refuse_links(run)
+    verify(run)
     kind = kind_of(run)
     if kind is None:
         read_json(run, "summary.json")

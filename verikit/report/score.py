@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -18,11 +17,11 @@ from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Figure, I
 from verikit.report.seen import Seen
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
-from verikit.scoring.folder import PROGRESS, Commit
 from verikit.scoring.input import Input
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
+from verikit.scoring.sums import PROGRESS, read_commits
 from verikit.text import accepted
 from verikit.types import Group
 
@@ -61,7 +60,7 @@ def collect(run: Path, options: Options) -> Run:
             f"{summary['candidates']:,} candidates; all figures and charts are of all of them"
         )
     page.figures = list(_figures(summary, plan))
-    page.charts = list(_charts(summary["metrics"], plan, seen, page.items))
+    page.charts = list(_charts(summary, plan, seen, page.items))
     page.tables = [*_metrics(summary["metrics"]), *seen.tables(), *_bad_rows(run)]
     return page
 
@@ -80,6 +79,8 @@ def _facts(summary: Row, plan: Plan) -> Iterator[tuple[str, str]]:
     yield "prompts", f"{summary['prompts']:,}"
     yield "candidates", f"{summary['candidates']:,}"
     yield "unscored", f"{summary['unscored']:,}"
+    for name, count in summary.get("tallied", {}).items():
+        yield name.replace("_", " "), f"{count:,}"
 
 
 def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
@@ -94,9 +95,9 @@ def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
             yield estimate(f"{name}@{max(ks)}", row)
 
 
-def _charts(metrics: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iterator[Chart]:
+def _charts(summary: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iterator[Chart]:
     charts = (
-        over_k(metrics),
+        over_k(summary["metrics"], graded=summary.get("graded", 0) > 0),
         *(steps.chart(name if name != "score" else plan.verifier) for name, steps in seen.steps.items()),
         histogram("by", f"Ranking score: {plan.by}", "ranking score", "candidates", seen.by),
         histogram("values", "Scores", "score", "candidates", {"scored": seen.values}),
@@ -158,7 +159,7 @@ def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[
     problem = "the run read its input from stdin, or does not say where it lay"
     paths = list(filter(None, (config.get("input"), *options.data)))
     if (run / PROGRESS).exists():
-        commit = Commit(**json.loads((run / PROGRESS).read_bytes().splitlines()[-1]))
+        commit = read_commits(run)[0][-1]
         for path in paths:
             try:
                 Input(path, plan).skip(commit)

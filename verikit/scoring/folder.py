@@ -1,7 +1,7 @@
 """A run's output folder: one writer at a time, append-only files, and commits that survive a kill at any moment.
 
-A commit is one line of `.progress`: the last input row done, its id, and the size of each file. Opening the folder goes
-back to the last commit that the files still hold and cuts off what was written after it.
+A commit is one line of `.progress`: the last input row done, and the size and checksum of each file (see `sums`).
+Opening the folder goes back to the last commit that the files still hold and cuts off what was written after it.
 """
 
 from __future__ import annotations
@@ -12,28 +12,17 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
+from zlib import crc32
 
 from verikit.errors import DISK_FULL, UsageError, VerikitError
 from verikit.folders import refuse_links
+from verikit.scoring.sums import PROGRESS, Commit, blocks_of, damaged_blocks, read_commits, sum_of, sums_at
 
-PROGRESS = ".progress"
 NEXT, READY = ".next", ".ready"
 LOCK = ".lock"
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """How far a run has come."""
-
-    line: int = 0
-    """Last input row done (1-based)."""
-    checksum: int = 0
-    """Of the rows up to it, to notice that another input took its place."""
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    """Size of each file in bytes."""
 
 
 class Folder:
@@ -45,7 +34,10 @@ class Folder:
 
     def __init__(self, path: Path, files: tuple[str, ...]) -> None:
         self.path, self.files = path, files
+        self.damage: dict[str, set[int]] = {}
+        """Blocks of finished files that `recover` found damaged and left for its caller to mend."""
         self._open: dict[str, BinaryIO] = {}
+        self._sums: dict[str, int] = {}
         try:
             path.mkdir(parents=True, exist_ok=True)
             refuse_links(path)
@@ -103,8 +95,12 @@ class Folder:
 
     def write_json(self, name: str, content: Any) -> None:
         """Replace a JSON file in one step."""
-        data = json.dumps(content, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
-        self.replace(name, data)
+        self.replace(name, self.encode_json(content))
+
+    @staticmethod
+    def encode_json(content: Any) -> bytes:
+        """What `write_json` writes."""
+        return json.dumps(content, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
 
     def replace(self, name: str, data: bytes) -> None:
         """Replace a file in one step: a reader sees the old content or the new."""
@@ -124,10 +120,10 @@ class Folder:
             for name, pieces in contents.items():
                 with open(self.path / NEXT / name, "wb") as stream:
                     stream.writelines(pieces)
-            sizes = {
-                name: (self.path / (NEXT if name in contents else "") / name).stat().st_size for name in self.files
-            }
-            (self.path / NEXT / PROGRESS).write_bytes(_line(replace(commit, sizes=sizes)))
+            paths = {name: self.path / (NEXT if name in contents else "") / name for name in self.files}
+            sizes = {name: path.stat().st_size for name, path in paths.items()}
+            sums = {name: sums_at(path, [sizes[name]])[sizes[name]] for name, path in paths.items()}
+            (self.path / NEXT / PROGRESS).write_bytes(Commit(commit.line, commit.checksum, sizes, sums).encode())
             (self.path / NEXT).rename(self.path / READY)
             self._roll_forward()
         return self.recover()
@@ -142,11 +138,16 @@ class Folder:
                     file.replace(self.path / file.name)
                 ready.rmdir()
 
-    def recover(self) -> Commit:
+    def recover(self, *, mend: bool = False) -> Commit:
         """Open the files at the last commit they still hold, and return it.
 
+        Args:
+            mend: Go on from what is not damaged: what a run was still writing is cut off before the damage, and
+                `damage` says where that of a finished one lies.
+
         Raises:
-            UsageError: there are files but no commits at all: they are not a run's, or no longer.
+            UsageError: there are files but no commits at all: they are not a run's, or no longer; or some are not as
+                they were written.
         """
         if not (self.path / PROGRESS).exists() and any(map(self.size, self.files)):
             names = ", ".join(name for name in self.files if self.size(name))
@@ -154,29 +155,48 @@ class Folder:
                 f"{self.path} holds {names} but no {PROGRESS}, which says how far a run came",
                 hint="--restart replaces what is there; -o chooses another folder",
             )
-        commit = next(filter(self._held, reversed(self._commits())), Commit())
-        self.replace(PROGRESS, _line(commit))
+        commit = self._last_good(mend)
+        self.replace(PROGRESS, commit.encode())
+        self._sums = {name: commit.sums.get(name, 0) for name in self.files}
         self._close()
         for name in (*self.files, PROGRESS):
             with self._writing(name):
                 self._open[name] = open(self.path / name, "ab", buffering=0)  # noqa: SIM115 - closed on exit
-        for name in self.files:
+        for name in self.files if not self.damage else ():
             with self._writing(name):
                 self._open[name].truncate(commit.sizes.get(name, 0))
         return commit
 
-    def _commits(self) -> list[Commit]:
-        try:
-            lines = (self.path / PROGRESS).read_bytes().splitlines()
-        except OSError:
-            return []
-        found = []
-        for line in lines:
-            with suppress(ValueError, TypeError):
-                found.append(Commit(**json.loads(line)))
-        return found
+    def _last_good(self, mend: bool) -> Commit:
+        """The last commit whose files are as they were written; with damage, the last of a finished run."""
+        self.damage = {}
+        commits, torn = read_commits(self.path)
+        held = [one for one in commits if one.blocks or self._holds(one)]
+        found = {
+            name: sums_at(self.path / name, [one.sizes.get(name, 0) for one in held])
+            for name in self.files
+            if (self.path / name).exists()
+        }
 
-    def _held(self, commit: Commit) -> bool:
+        def bad(commit: Commit) -> list[str]:
+            sizes = {name: commit.sizes.get(name, 0) for name in self.files}
+            sums = {name: found.get(name, {}).get(size) if size else 0 for name, size in sizes.items()}
+            return [name for name in self.files if sums[name] != commit.sums.get(name, 0)]
+
+        names = [PROGRESS] * torn + (bad(held[-1]) if held else [])
+        if names and not mend:
+            files = ", ".join(str(self.path / name) for name in names)
+            raise UsageError(
+                f"{files}: not as the run wrote it, by its checksum",
+                hint="--restart begins anew; -o chooses another folder",
+            )
+        if held and held[-1].blocks and bad(held[-1]):
+            blocks = {name: damaged_blocks(self.path / name, held[-1]) for name in self.files}
+            self.damage = {name: one for name, one in blocks.items() if one}
+            return held[-1]
+        return next((one for one in reversed(held) if not bad(one)), Commit())
+
+    def _holds(self, commit: Commit) -> bool:
         return all(self.size(name) >= commit.sizes.get(name, 0) for name in self.files)
 
     def append(self, written: Mapping[str, bytes], line: int, checksum: int = 0) -> None:
@@ -187,12 +207,27 @@ class Folder:
         """
         for name, data in written.items():
             self._put(name, data)
+            self._sums[name] = crc32(data, self._sums[name])
         sizes = {name: os.fstat(self._open[name].fileno()).st_size for name in self.files}
-        self._put(PROGRESS, _line(Commit(line, checksum, sizes)))
+        self._put(PROGRESS, Commit(line, checksum, sizes, self._sums).encode())
 
     def finish(self) -> None:
         """Keep only the last commit: a finished folder doesn't show how its chunks were cut."""
-        self.replace(PROGRESS, _line(self._commits()[-1]))
+        commit = read_commits(self.path)[0][-1]
+        blocks = {name: blocks_of(self.path / name) for name in self.files}
+        self.replace(PROGRESS, replace(commit, blocks=blocks).encode())
+
+    def unseal(self, commit: Commit) -> None:
+        """Forget the checksums of files that were written whole: they are about to be written anew."""
+        if commit.others:
+            self._put(PROGRESS, replace(commit, others={}).encode())
+
+    def seal(self, *names: str) -> None:
+        """Keep the checksums of files that were written whole, where they are: the run is finished."""
+        commit = next(reversed(read_commits(self.path)[0]), Commit())
+        sums = {name: sum_of(self.path / name) for name in names}
+        others = {name: value for name, value in sums.items() if value is not None}
+        self.replace(PROGRESS, replace(commit, others=others).encode())
 
     def _put(self, name: str, data: bytes) -> None:
         with self._writing(name):
@@ -218,7 +253,3 @@ class _Writing:
             full = error.errno in DISK_FULL
             hint = "free some space and run the same command again: it goes on where it stopped" if full else ""
             raise VerikitError(f"can't write {self.path}: {error.strerror}", hint=hint) from None
-
-
-def _line(commit: Commit) -> bytes:
-    return json.dumps({"line": commit.line, "checksum": commit.checksum, "sizes": dict(commit.sizes)}).encode() + b"\n"

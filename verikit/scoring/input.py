@@ -13,8 +13,8 @@ from zlib import crc32
 from verikit.errors import SchemaError, UsageError
 from verikit.readers import RawRow, Reader
 from verikit.scoring.chunk import Chunk
-from verikit.scoring.folder import Commit
 from verikit.scoring.plan import Plan
+from verikit.scoring.sums import Commit
 from verikit.types import Group
 
 MAX_ROWS = 4096

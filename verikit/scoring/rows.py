@@ -48,12 +48,18 @@ def to_row(score: Score) -> dict[str, Any]:
 
 
 def from_row(row: Mapping[str, Any]) -> Score:
-    """What counts of the score that `to_row` wrote: value, status, answer and reason.
+    """What counts of the score that `to_row` wrote: value, status, answer, reason and usage.
 
     Raises:
         KeyError, TypeError, ValueError: it is no such row.
     """
-    return Score(row["value"], row["status"], answer=row.get("answer"), reason=row.get("reason", ""))
+    return Score(
+        row["value"],
+        row["status"],
+        answer=row.get("answer"),
+        reason=row.get("reason", ""),
+        usage=row.get("usage") or {},
+    )
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:

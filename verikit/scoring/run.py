@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -11,15 +10,19 @@ from heapq import merge
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from verikit.errors import UsageError
-from verikit.readers import IdIndex, placed, repeated
-from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Result, Scorer, error_row
-from verikit.scoring.folder import Commit, Folder
+from verikit.readers import IdIndex
+from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Scorer
+from verikit.scoring.folder import Folder
 from verikit.scoring.input import Input
+from verikit.scoring.mend import lost_lines, mend
 from verikit.scoring.plan import Plan, check_same
 from verikit.scoring.pool import InFlight, score_chunks
+from verikit.scoring.repeats import without_repeats
 from verikit.scoring.rows import read_rows, to_line
+from verikit.scoring.sums import Commit, changed, read_commits
 from verikit.scoring.tally import LOST, Tally
 
 FILES = (ERRORS, SELECTED, SCORES)
@@ -52,6 +55,7 @@ def score_file(
     retry_errors: bool = False,
     watch: Callable[[Progress], None] = lambda progress: None,
     note: Callable[[str], None] = lambda text: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Score a file into a folder, going on where an earlier run of the same plan stopped; return the summary.
 
@@ -66,6 +70,7 @@ def score_file(
         retry_errors: First score the rows again whose candidates could not be scored.
         watch: Called once, with what is then updated in place.
         note: Called with each thing a person should know about how the file was read.
+        warn: Called with what was found damaged in the folder, and is mended.
 
     Raises:
         UsageError: the file can't be read, or the folder is in use, was made under another plan, or from other rows.
@@ -79,13 +84,20 @@ def score_file(
         note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
     source, progress = Input(path, plan, limit, batch), Progress(scorer.tally())
     with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
-        commit = _begin(folder, plan.config(scorer.verifier, scorer.by), path, restart)
+        config = plan.config(scorer.verifier, scorer.by) | {"input": None if path == "-" else path}
+        commit = _begin(folder, config, restart, warn)
         source.skip(commit)
+        folder.unseal(commit)
+        folder.write_json(CONFIG, config)
         folder.delete(SUMMARY)
         if environment := _environment(scorer):
             folder.write_json(ENVIRONMENT, environment)
-        commit = _fold(folder, commit)
         watch(progress)
+        if folder.damage:
+            lost = lost_lines(folder, commit)
+            warn(f"the prompts up to {len(lost):,} lines of {path} are scored again, for what is damaged")
+            commit = mend(Input(path, plan, batch=batch), scorer, jobs, folder, commit, lost, progress.in_flight)
+        commit = _fold(folder, commit)
         if retry_errors and commit.line:
             commit = _retry(Input(path, plan, batch=batch), scorer, jobs, folder, commit, progress)
         for id, line in progress.tally.read(*(read_rows(out / name) for name in (SCORES, SELECTED, ERRORS))):
@@ -95,7 +107,7 @@ def score_file(
         notes = _Notes(source, note)
         with closing(score_chunks(source.chunks(), scorer, jobs, progress.in_flight)) as results:
             for chunk, result in results:
-                result = _without_repeats(result, scorer, ids)
+                result = without_repeats(result, scorer, ids)
                 folder.append(result.written, chunk.last_line, source.checksum(chunk.last_line))
                 progress.tally.merge(result.tally)
                 progress.rows += len(chunk.rows)
@@ -105,6 +117,7 @@ def score_file(
         folder.finish()
         summary = progress.tally.summary()
         folder.write_json(SUMMARY, summary)
+        folder.seal(CONFIG, ENVIRONMENT, SUMMARY)
     return summary
 
 
@@ -128,26 +141,33 @@ class _Notes:
         self._told = len(self._source.notes)
 
 
-def _begin(folder: Folder, config: dict[str, Any], path: str, restart: bool) -> Commit:
+def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable[[str], None]) -> Commit:
     """Open a folder for a plan. One that holds no score yet may change its plan, and is begun anew.
+
+    Files that are not as they were written are named; what they held is made again.
 
     Another k changes no score: estimates are counted anew from the files each time. Where the input lies is noted for
     those who want to see the texts; it decides nothing.
 
     Raises:
-        UsageError: it holds scores of another plan.
+        UsageError: it holds scores of another plan, or is damaged and the input, being stdin, can't be read twice.
     """
     if restart:
         shutil.rmtree(folder.path / RETRY, ignore_errors=True)
         folder.clear()
         folder.delete(CONFIG, ENVIRONMENT, SUMMARY)
-    commit = folder.recover()
-    if folder.size(SCORES):
-        check_same(folder.read_json(CONFIG), {key: config[key] for key in config if key != "ks"}, folder.path)
-    elif commit.line:
+    damaged = changed(folder.path)
+    for name in damaged:
+        warn(f"{folder.path / name} is not as it was written, by its checksum: what it held is made again")
+    same = CONFIG in damaged and read_commits(folder.path)[0][-1].others[CONFIG] == crc32(folder.encode_json(config))
+    commit = folder.recover(mend=True)
+    if folder.damage and config["input"] is None:
+        raise UsageError(f"{folder.path} is mended by reading the input twice, which stdin can't be", hint="--restart")
+    if (folder.size(SCORES) or folder.damage) and not same:
+        check_same(folder.read_json(CONFIG), {k: config[k] for k in config if k not in ("ks", "input")}, folder.path)
+    elif commit.line and not same:
         folder.clear()
         commit = folder.recover()
-    folder.write_json(CONFIG, config | {"input": None if path == "-" else path})
     return commit
 
 
@@ -204,18 +224,3 @@ def _spliced(old: Path, fresh: Path) -> Iterator[bytes]:
 
 def _line(row: Row) -> int:
     return int(row["line"])
-
-
-def _without_repeats(result: Result, scorer: Scorer, ids: IdIndex) -> Result:
-    """Take the groups out whose id occurred before; they become errors."""
-    repeats = {line: repeated(id, seen) for id, line in result.ids if (seen := ids.add(id, line))}
-    if not repeats:
-        return result
-    rows = {name: list(map(json.loads, data.splitlines())) for name, data in result.written.items()}
-    kept = {name: [row for row in rows[name] if row["line"] not in repeats] for name in (SCORES, SELECTED)}
-    errors = [*rows[ERRORS], *(error_row(placed(error, "", line)) for line, error in repeats.items())]
-    kept[ERRORS] = sorted(errors, key=_line)
-    tally = scorer.tally().part()
-    for _ in tally.read(kept[SCORES], kept[SELECTED], kept[ERRORS]):
-        pass
-    return Result(tally, {name: b"".join(map(to_line, kept[name])) for name in kept}, seconds=result.seconds)

@@ -16,6 +16,13 @@ _COLUMNS = {
     "maj": "maj@k: the majority answer of k is right",
     "wmaj": "wmaj@k: the majority answer of k, votes weighted by {by}, is right",
 }
+_GRADED = {
+    "pass": "pass@k: any of k candidates scores 0.5 or more",
+    "bon": "bon@k: mean score of the best of k by {by}",
+    "maj": "maj@k: mean score of the majority answer of k",
+    "wmaj": "wmaj@k: mean score of the majority answer of k, votes weighted by {by}",
+}
+"""What the columns say where scores lie between right and wrong: those of a weighted sum, say."""
 
 _NO_INTERVAL = "no interval: all prompts have one value outside [0, 1], which bounds nothing that was not seen"
 
@@ -31,6 +38,9 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     yield f"{head}: {_many(summary['prompts'], 'prompt')}, {_many(summary['candidates'], 'candidate')}: {counts}"
     for reason, count in summary["unscored_reasons"].items():
         yield f"  {click.style(f'{count:,} unscored:', fg='yellow')} {printable(reason)}"
+    for name, count in summary.get("tallied", {}).items():
+        share = count / max(1, summary["candidates"])
+        yield f"  {name.replace('_', ' ')}: {count:,} of {_many(summary['candidates'], 'candidate')} ({share:.1%})"
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
             yield f"  {label}: {_percent(metrics[name])}"
@@ -44,8 +54,9 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
         yield f"  no figures for k={k}: no prompt has {k} scored candidates"
     if rows:
         yield from ("  " + line for line in table(["k", *(f"{metric}@k" for metric in columns)], rows))
+    meanings = _GRADED if summary.get("graded") else _COLUMNS
     for metric in columns:
-        yield click.style("  " + _COLUMNS[metric].format(by=config["by"]), dim=True)
+        yield click.style("  " + meanings[metric].format(by=config["by"]), dim=True)
     if any(estimate["low"] is None for estimate in metrics.values()):
         yield click.style("  " + _NO_INTERVAL, dim=True)
 

@@ -14,7 +14,7 @@ from verikit.scoring.rows import from_row
 from verikit.select import clusters
 from verikit.stats import Mean, Summary
 from verikit.types import STATUSES, Score
-from verikit.verifier import Verifier
+from verikit.verifier import Verifier, walk
 
 MAX_REASONS = 1000
 """Different reasons a whole run counts: the first that occur."""
@@ -33,6 +33,7 @@ class Tally:
         self._max_reasons = max_reasons
         self._estimates = Summary(plan.ks, seed=plan.seed)
         self._selected = Mean()
+        self._tallied = sorted({key for part in walk(verifier) for key in part.tallied})
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         """Why candidates are unscored, in order of appearance."""
@@ -50,6 +51,8 @@ class Tally:
         for score, rank in zip(truth, ranking or truth, strict=True):
             if score.value is None or rank.value is None:
                 self._unscored(score, rank)
+            self.counts["graded"] += score.value not in (None, 0.0, 1.0)
+            self.counts.update({key: round(score.usage[key]) for key in self._tallied if key in score.usage})
         answers = [score.answer for score in truth]
         voted = (
             clusters(answers, self._verifier.equal, self._verifier.keys)
@@ -121,6 +124,8 @@ class Tally:
         if self._plan.by is not None:
             summary["by_status"] = {status: self.counts[f"by {status}"] for status in STATUSES}
         summary["unscored"], summary["bad_rows"] = self.counts["unscored"], self.counts["bad_rows"]
+        summary["graded"] = self.counts["graded"]
+        summary["tallied"] = {key: self.counts[key] for key in self._tallied}
         summary["unscored_reasons"] = dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))[:5])
         estimates = self._estimates.estimates()
         if self._selected.n:

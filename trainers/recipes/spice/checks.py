@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from verikit.answers.choices import settled
 from verikit.reply import split
 from verikit.text import boxes
 from verikit.trainers.recipes.spice.formats import LETTERS, Invalid, Question
 from verikit.trainers.recipes.spice.options import Check, SpiceOptions
 from verikit.types import Score
 from verikit.verifiers.answer import Math
-from verikit.verifiers.choice import chosen_letter
 
 _REFERENCE = re.compile(
     r"\b(?:the|this|that|above|given|provided) (?:text|document|passage|article|excerpt|paragraph|author|context)s?\b"
@@ -90,14 +90,15 @@ class Equality:
         return self._math(reply, question.answer, prompt=question.text)
 
     def _choice(self, question: Question, reply: str) -> Score:
-        letter, rule = chosen_letter(reply, LETTERS)
+        chosen = settled(reply, LETTERS)
+        letter: str | None = chosen.letter
         said = _plain(boxes(reply)[-1]) if boxes(reply) else ""
         if self.letter_only:
             letter = said.rstrip(")") if said.rstrip(")") in LETTERS and said else None
         elif said in map(_plain, question.options):
             letter = LETTERS[[_plain(option) for option in question.options].index(said)]
-        if letter is None:
-            return Score(0.0, reason=rule)
+        if not letter:
+            return Score(0.0, reason=chosen.rule)
         return Score(float(letter == question.answer), answer=letter, reason="option letter")
 
 

@@ -9,14 +9,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.answers.families import assignments, bases, numbers, quantities, words
+from verikit.answers.families import (
+    assignments,
+    bases,
+    chemistry,
+    constants,
+    dates,
+    genotypes,
+    numbers,
+    parts,
+    piecewise,
+    progressions,
+    quantities,
+    ranges,
+    ratios,
+    times,
+    words,
+)
 from verikit.answers.families.base import Context, Family
 from verikit.answers.policy import Match
 
 FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
+    parts.FAMILY,
+    piecewise.FAMILY,
+    progressions.FAMILY,
+    constants.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
+    chemistry.CONFIGURATION,
+    chemistry.EQUATION,
+    chemistry.FORMULA,
+    genotypes.GENOTYPE,
+    genotypes.SHARES,
+    dates.FAMILY,
+    times.FAMILY,
+    ranges.FAMILY,
+    ratios.FAMILY,
     quantities.FAMILY,
     numbers.FAMILY,
 )

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.pieces import Piece, pieces, plain, system
+from verikit.answers.families.pieces import Piece, bare, pieces, system
 from verikit.answers.policy import Match, all_of, different, equal
 
 MAX_CHARS = 600
@@ -53,7 +53,7 @@ def read(text: str) -> Assigned | None:
     """The solutions a text gives, a bare list being one; None if it is not made of assignments or tuples alone."""
     if len(text) > MAX_CHARS or _OTHER.search(text.replace("\\in", "")):
         return None
-    text = system(plain(text))
+    text = system(bare(text))
     if (member := _MEMBER.match(text)) is not None:
         order = _names(member[1])
         rest = text[member.end() :]

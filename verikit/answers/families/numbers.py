@@ -27,7 +27,7 @@ class Numeric(NamedTuple):
 
 _DIGITS = re.compile(r"[-+\u2212]?[\d.](?:[\d.,' \u202f\xa0]|\\[,! ;]|\{,\}|\\?times|\\cdot|[\u00d7*x^{}()eE+-]){0,80}")
 _NUMERAL = re.compile(r"-?\d{1,40}(?:\.\d{1,40})?")
-_DECIMAL_COMMA = re.compile(r"[-+]?\d{1,40},\d{1,40}")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d{1,40},(?:\d{1,2}|\d{4,40})")
 _SCALED = re.compile(r"(?:illion|housand|undred|lakh|crore|dozen|[万亿])s?\s?\}?$")
 _FOREIGN = re.compile(r"\d'\d|\d\.\d+[.,]\d|\d \d+,\d|\d,\d\d,\d")
 _ORDINAL = re.compile(r"(\d{1,9})\s?-?\^?[({]?\s?(st|nd|rd|th|[eº°ª]|er|ème|eme)[)}]?", re.IGNORECASE)
@@ -94,6 +94,8 @@ def _latex_number(value: Node) -> str:
 
 def _match(gold: Numeric, text: str, context: Context) -> Match | None:
     if _NUMERAL.fullmatch(text):
+        if gold.look == "digits" and not gold.foreign:
+            return None  # Two plain numbers: the trees tell.
         other = number(text)
         assert other is not None
         return equal("same number") if same_number(gold.value, other, context.policy) else None

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_TEXT = re.compile(
-    r"\\(?:text|mathrm|mbox|textrm|textbf)\s*\{\s*(,?\s*(?:and|or|if|for|when|otherwise)\b)([^{}]{0,80})\}"
-)
+_TEXT = re.compile(r"\\(?:text|textrm|textbf|textit|mbox)\s{0,9}\{([^{}]{0,120})\}")
 _SPACING = re.compile(
     r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big)(?![a-zA-Z])\.?|(?<!\\)\\[,;!:> ]|\\q?quad\b|\$|~"
 )
@@ -25,9 +23,9 @@ class Piece(NamedTuple):
     text: str
 
 
-def plain(text: str) -> str:
-    """A text without spacing commands, and with and, or, if outside of text commands."""
-    return _SPACING.sub(" ", _TEXT.sub(r" \1\2 ", text))
+def bare(text: str) -> str:
+    """A text without spacing commands, and with the words of text commands outside of them."""
+    return _SPACING.sub(" ", _TEXT.sub(r" \1 ", text))
 
 
 def system(text: str) -> str:
@@ -36,7 +34,7 @@ def system(text: str) -> str:
 
 
 def pieces(text: str, at: str = ",;") -> list[Piece]:
-    """The parts of a `plain` text between the separators that stand outside of brackets; empty parts are left out."""
+    """The parts of a `bare` text between the separators that stand outside of brackets; empty parts are left out."""
     found: list[Piece] = []
     depth, start, before = 0, 0, ""
     for match in _CUT.finditer(text):

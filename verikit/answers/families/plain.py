@@ -104,12 +104,15 @@ def _quotient(match: re.Match[str]) -> str:
     return (" " if before.isdigit() else "") + f"{top}/{bottom}"
 
 
+_ALL_MONEY = re.compile(r"[^$]*(?:\$\s?\d[^$]*)+")
+
+
 def _without_dollars(text: str) -> str:
-    r"""Keep the dollar signs that are money: written ``\$``, or alone before a digit."""
+    r"""Keep the dollar signs that are money: written ``\$``, or before digits throughout."""
     if "$" not in text:
         return text
     bare = text.replace("\\$", "")
-    if bare.count("$") % 2 == 0:
+    if bare.count("$") % 2 == 0 and not _ALL_MONEY.fullmatch(bare):
         text = re.sub(r"(?<!\\)\$", "", text)
     return text.replace("\\$", "$")
 
@@ -141,6 +144,15 @@ _NOT_LEADS = frozenset(
     "sep sept oct nov dec minus negative version chapter page room figure".split()
 )
 MAX_LED = 200
+
+
+_WORDS = re.compile(r"[^\W\d_][\w'’,;: -]{0,200}")
+
+
+def states_plainly(rest: str) -> bool:
+    """Whether what stands around an answer is words alone, of which none denies, hedges or compares."""
+    rest = rest.strip(" ,.;:()")
+    return not rest or (_WORDS.fullmatch(rest) is not None and not _HEDGE.search(rest))
 
 
 def stated(text: str, assigned: bool = True) -> Iterator[str]:

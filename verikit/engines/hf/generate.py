@@ -33,6 +33,9 @@ class GenerateDecoder:
         )
         # The model's own defaults (penalties, forced tokens, end tokens) would be merged into the options.
         own, self._model.generation_config = self._model.generation_config, GenerationConfig()
+        # A model that is being trained with checkpointed activations drops its cache, and would sample another policy.
+        training = self._model.training
+        self._model.eval()
         try:
             self._model.generate(
                 ids,
@@ -43,6 +46,7 @@ class GenerateDecoder:
             )
         finally:
             self._model.generation_config = own
+            self._model.train(training)
         rows = iter(sampler.rows)
         return [[next(rows) for _ in range(group.n)] for group in groups]
 

@@ -1,0 +1,91 @@
+"""What samples is the policy that learns: in bf16, with checkpointed activations; where it is not, the run stops."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from tests.trainers.conftest import make, settings, train  # noqa: E402
+from tests.trainers.test_grpo import JITTER  # noqa: E402
+from verikit.engines.hf.generate import GenerateDecoder  # noqa: E402
+from verikit.engines.hf.sampler import Group  # noqa: E402
+from verikit.errors import ConfigError, TrainerError  # noqa: E402
+from verikit.trainers.precision import in_bf16  # noqa: E402
+
+
+def phi3():
+    torch.manual_seed(0)
+    config = transformers.Phi3Config(
+        vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=256, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    return transformers.Phi3ForCausalLM(config)
+
+
+def test_bf16_rounds_weights_and_leaves_buffers_alone():
+    model = phi3()
+    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    assert before
+    in_bf16(model)
+    assert {weight.dtype for weight in model.parameters()} == {torch.bfloat16}
+    assert all(torch.equal(before[name], buffer) for name, buffer in model.named_buffers())
+
+
+def greedy(model, n=24):
+    ids = [5, 9, 13, 7]
+    with torch.no_grad():
+        for _ in range(n):
+            ids.append(int(model(input_ids=torch.tensor([ids])).logits[0, -1].argmax()))
+    return ids[4:]
+
+
+def test_generate_samples_the_model_itself_while_its_activations_are_checkpointed():
+    model = phi3().eval()
+    expected = greedy(model)
+    model.activation_checkpointing_enable({"use_reentrant": False})
+    model.train()
+    group = Group([5, 9, 13, 7], (0,), n=1, max_tokens=24, temperature=0.0)
+    [[row]] = GenerateDecoder(model, []).decode([group])
+    assert list(row.ids) == expected
+    assert model.training
+
+
+def test_a_sampler_that_is_another_policy_stops_the_run(tmp_path, monkeypatch):
+    from copy import deepcopy
+
+    from verikit.trainers.distributed import World
+
+    def other(self, policy):
+        model = deepcopy(policy.model)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.add_(torch.randn_like(weight))
+        return model
+
+    monkeypatch.setattr(World, "sampling_model", other)
+    with pytest.raises(TrainerError, match=r"step 1: sampler and trainer differ by .* nats .* run.max_mismatch = 0.5"):
+        train(tmp_path / "stops", settings(**JITTER))
+    train(tmp_path / "goes", settings(run__max_mismatch=0, run__steps=1, **JITTER))
+
+
+def test_one_policy_does_not_stop(tmp_path):
+    trainer = make(tmp_path / "run", settings(run__steps=1, run__max_mismatch=1e-3, **JITTER))
+    try:
+        trainer.run()
+    finally:
+        trainer.close()
+        trainer.folder.close()
+    assert math.isfinite(trainer.seconds)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"engine__options": {"dtype": "float32"}}, {"engine__kind": "vllm", "engine__rows": 8}]
+)
+def test_engine_settings_that_nothing_reads_are_refused(changes):
+    from verikit.trainers.config import read_config
+
+    table = {"recipe": "arithmetic", "engine": {key.removeprefix("engine__"): v for key, v in changes.items()}}
+    with pytest.raises(ConfigError, match="engine"):
+        read_config(table)

@@ -1,0 +1,148 @@
+"""Calendar dates in many formats: March 5, 2021; 5. März 2021; 2021-03-05; 25/03/2021; 2021年3月5日.
+
+A numeric day and month that could be either is read in the order of the gold, where the gold shows one; where it shows
+none the two texts must agree as they stand.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from verikit.answers.families.base import Context, Family
+from verikit.answers.families.plain import flat, plain, states_plainly
+from verikit.answers.policy import Match, different, equal
+
+
+class Date(NamedTuple):
+    """Year, month and day, 0 where one is left out, and the order of day and month it was written in."""
+
+    year: int
+    month: int
+    day: int
+    order: str = ""
+    """`md` or `dm` where the text shows which comes first, `?` where day and month may be exchanged."""
+
+
+_MONTH_NAMES = (
+    "january jan januar janvier enero gennaio janeiro", "february feb februar février febrero febbraio fevereiro",
+    "march mar märz mars marzo março", "april apr avril abril aprile", "may mai mayo maggio maio",
+    "june jun juni juin junio giugno junho", "july jul juli juillet julio luglio julho",
+    "august aug août agosto", "september sep sept septembre septiembre settembre setembro",
+    "october oct oktober octobre octubre ottobre outubro", "november nov novembre noviembre novembro",
+    "december dec dezember décembre diciembre dicembre dezembro",
+)  # fmt: skip
+_MONTHS = {name: i for i, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_NAME = r"\b(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
+_DAY = r"(\d{1,2})(?:\s?(?:st|nd|rd|th)|\.|º|er)?(?![\d:])"
+_YEAR = r"(\d{3,4})(?![\d:])(?:\s?(ad|ce|bce|bc)\b)?"
+_OF = r"\s?(?:of|de|del|di)?\s?"
+_WEEKDAY = (
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|"
+    r"lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)\s?,?\s"
+)
+_FORMATS = (
+    ("md", re.compile(rf"{_NAME}\s?(?:the )?{_DAY}(?:\s?,?{_OF}{_YEAR})?", re.IGNORECASE)),
+    ("dm", re.compile(rf"\b{_DAY}[\s-]?{_OF}{_NAME}(?:[\s-]?,?{_OF}{_YEAR})?", re.IGNORECASE)),
+    ("m", re.compile(rf"{_NAME}\s?,?{_OF}{_YEAR}", re.IGNORECASE)),
+    ("ymd", re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")),
+    ("n", re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")),
+    ("han", re.compile(r"(?:(\d{3,4})\s?年\s?)?(\d{1,2})\s?月(?:\s?(\d{1,2})\s?[日号])?")),
+)
+_SHORT = (("ym", re.compile(r"(\d{4})[-/](\d{1,2})")), ("my", re.compile(r"(\d{1,2})[-/.](\d{4})")),
+          ("n", re.compile(r"(\d{1,2})/(\d{1,2})")))  # fmt: skip
+_DIGITS = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
+_MAY_BE = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|[月]|\d.{0,16}[A-Za-zäéû]{3}|[A-Za-zäéû]{3}.{0,10}\d"
+)  # fmt: skip
+
+
+def read_date(text: str) -> Date | None:
+    """The one date of a plain text that has no other number in it."""
+    text = re.sub(rf"\b{_WEEKDAY}", "", text, flags=re.IGNORECASE)
+    for kind, pattern in _FORMATS:
+        match = pattern.search(text)
+        if match is None:
+            continue
+        rest = text[: match.start()] + " " + text[match.end() :]
+        if any(char.isdigit() for char in rest) or (rest.strip() and not states_plainly(rest)):
+            return None
+        return _date(kind, match)
+    return None
+
+
+def _date(kind: str, match: re.Match[str]) -> Date | None:
+    if kind in ("md", "dm", "m"):
+        groups = [g for g in match.groups() if g]
+        era = groups.pop().lower() if groups[-1].lower() in ("ad", "ce", "bc", "bce") else ""
+        name = next(g for g in groups if g.lower() in _MONTHS)
+        numbers = [int(g) for g in groups if g.isdigit()]
+        day = 0 if kind == "m" else numbers.pop(0)
+        year = numbers[0] if numbers else 0
+        return _valid(-year if era.startswith("b") else year, _MONTHS[name.lower()], day, kind if day else "")
+    if kind == "ymd":
+        return _valid(int(match[1]), int(match[3]), int(match[4]))
+    if kind == "han":
+        return _valid(int(match[1] or 0), int(match[2]), int(match[3] or 0)) if match[1] or match[3] else None
+    return _either(int(match[1]), int(match[3]), int(match[4]))
+
+
+def _either(first: int, second: int, year: int) -> Date | None:
+    """A date with a numeric day and month in either order."""
+    if first == second or second > 12:
+        return _valid(year, first, second, "" if first == second else "md")
+    if first > 12:
+        return _valid(year, second, first, "dm")
+    return _valid(year, first, second, "?")
+
+
+def _valid(year: int, month: int, day: int, order: str = "") -> Date | None:
+    return Date(year, month, day, order) if 1 <= month <= 12 and 0 <= day <= _DAYS[month - 1] else None
+
+
+def _short(text: str) -> Date | None:
+    """A month with its year, or a day and month, in digits alone; too like a fraction to be looked for in prose."""
+    for kind, pattern in _SHORT:
+        if match := pattern.fullmatch(text):
+            first, second = int(match[1]), int(match[2])
+            if kind == "n":
+                return _either(first, second, 0)
+            return _valid(*((first, second) if kind == "ym" else (second, first)), 0)
+    return None
+
+
+def _gold(text: str) -> Date | None:
+    if len(text) > 80 or not _MAY_BE.search(text):
+        return None
+    shown = flat(plain(text))
+    date = read_date(shown)
+    return date if date and len(shown) < 40 else None
+
+
+def _match(gold: Date, text: str, context: Context) -> Match | None:
+    shown = flat(plain(text))
+    answer = read_date(shown) or _short(shown)
+    if answer is None:
+        return different("no date") if _DIGITS.fullmatch(shown) else None
+    if "?" in (answer.order, gold.order) and answer.order != gold.order:
+        answer, gold = _ordered(answer, gold), _ordered(gold, answer)
+        if "?" in (answer.order, gold.order):
+            return different("day and month could be either")
+    parts = list(zip(gold[:3], answer[:3], strict=True))
+    if all(g == a for g, a in parts):
+        return equal("same date")
+    return different("another date") if any(g != a and g and a for g, a in parts) else None
+
+
+def _ordered(date: Date, other: Date) -> Date:
+    """A date of unknown order read in the order of the other."""
+    if date.order != "?" or other.order not in ("md", "dm"):
+        return date
+    first, second = date.month, date.day
+    return (
+        date._replace(order=other.order) if other.order == "md" else date._replace(month=second, day=first, order="dm")
+    )
+
+
+FAMILY = Family("date", _gold, _match)

@@ -1,0 +1,229 @@
+"""Numbers in arithmetic progression: congruence classes, multiples, odd numbers, general solutions with an integer k.
+
+A text stands for finitely many progressions a + dk, k any integer: x = 3 mod 5, 5k - 2, x = pi/4 + k pi. Two unions of
+progressions are equal if they are the same residues modulo a common multiple of their steps. A formula in k is read so
+only where one of the two texts says that k is an integer, is a congruence, or steps by a multiple of pi.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple
+
+from verikit.answers.analytic import FloatField
+from verikit.answers.compare import assigned
+from verikit.answers.evaluate import Opaque, Undefined, exact, substitute
+from verikit.answers.families.base import Context, Family
+from verikit.answers.families.pieces import bare, pieces
+from verikit.answers.identity import identical
+from verikit.answers.normal import normal
+from verikit.answers.parser import parse
+from verikit.answers.policy import Match, different, equal
+from verikit.answers.tree import SCALARS, ZERO, Node, NotMath, TooBig, children, num, symbols
+
+MAX_CHARS = 400
+MAX_CLASSES = 400
+"""Residues two unions are compared by."""
+_LETTERS = frozenset("knmjl")
+_EITHER = re.compile(r"(?:\\pm|±)\s?(\d+)")
+_UNKNOWN = re.compile(r"\s{0,3}(?:[xyztuw]|\\(?:theta|alpha|phi|varphi|beta))\s{0,3}=")
+_LIKELY = re.compile(
+    r"\\?p?mod\b|equiv|≡|congruent|integer|\\(?:mathbb\s?\{?)?Z|ℤ|odd|even|multipl|divisible|remainder|pi|π|circ|°|\\mid"
+)
+_CONGRUENCE = re.compile(
+    r"(?:[a-zA-Z]\s?)?(?:\\equiv|≡|=|(?:is |are |those |numbers |integers ){0,3}congruent to)?\s?"
+    r"([-+\d,\s]{1,60}?(?:(?:and|or)[-+\d\s]{1,20}){0,9})\s?"
+    r"[,(]{0,2}\s?\(?\s?(?:\\pmod|\\bmod|\\mod|modulo|mod)\s?\{?\s?(\d{1,6})\s?\}?\)?",
+    re.IGNORECASE,
+)
+_WORDS = (
+    (re.compile(r"(?:all |every |the )?odd (?:integers?|numbers?)|[a-z] is (?:an )?odd(?: integer| number)?"), 1, 2),
+    (re.compile(r"(?:all |every |the )?even (?:integers?|numbers?)|[a-z] is (?:an )?even(?: integer| number)?"), 0, 2),
+    (re.compile(
+        r"(?:all |every |the |any )?(?:integers?|integer multiples?|multiples?|numbers?)(?: that are| which are)? ?"
+        r"(?:divisible by|multiples? of|of) (\d{1,6})|[a-z] is (?:divisible by|a multiple of) (\d{1,6})"
+        r"|(\d{1,6}) ?(?:\\mid|\||divides) ?[a-z]"), 0, 0),
+)  # fmt: skip
+_REMAINDER = re.compile(
+    r"(?:all |the )?(?:integers?|numbers?|[a-z])(?: that| which)? (?:leaves?|has|have|with|gives?)(?: a)? remainder"
+    r"(?: of)? (\d{1,6}) (?:when|on|upon|if|after) (?:divided|division) by (\d{1,6})"
+)
+_INTEGER = re.compile(
+    r"[,;:|]?\s?(?:\\mid|\\forall)?\s?\(?\s?(?:where|with|for|and)?\s?(?:(?:any|all|some|every|each|arbitrary) ?)?"
+    r"(?:integers? )?\$?[a-z]\$?\s?"
+    r"(?:\\in|∈|is|are|\\forall)\s?(?:an? |any )?(?:\\mathbb\s?\{?Z\}?|ℤ|\\Z|Z|integers?)(?:\.|\))?\s*$"
+    r"|[,;:]?\s?\(?\s?(?:where|with|for|and)?\s?(?:any |all |some |every |each )?"
+    r"(?:integers?(?: values? of)?) \$?[a-z]\$?\)?\s*$"
+)
+_SET = re.compile(r"(?:[a-zA-Z]\s?\\in\s?)?\\\{(.*)\\\}", re.DOTALL)
+_NAMED = re.compile(r"(?:[a-zA-Z]|\\[a-z]{2,8})\s?(?:\\mid|\||:)\s?")
+
+
+class Progressions(NamedTuple):
+    """Starts and steps, and whether the text itself says that they run over the integers, or names an unknown."""
+
+    terms: tuple[tuple[Node, Node], ...]
+    said: bool
+
+
+def _congruence(text: str) -> Progressions | None:
+    """A residue class in the notation of congruences, or in words."""
+    text = _EITHER.sub(r"\1, -\1", text.strip().rstrip("."))
+    if match := _CONGRUENCE.fullmatch(text):
+        residues, modulus = [int(r) for r in re.findall(r"[-+]?\d+", match[1])], int(match[2])
+    elif match := _REMAINDER.fullmatch(text.lower()):
+        residues, modulus = [int(match[1])], int(match[2])
+    else:
+        for pattern, residue, step in _WORDS:
+            if match := pattern.fullmatch(text.lower()):
+                residues, modulus = [residue], step or int(next(g for g in match.groups() if g))
+                break
+        else:
+            return None
+    if not residues or modulus < 2 or len(residues) > MAX_CLASSES:
+        return None
+    return Progressions(tuple((num(r), num(modulus)) for r in residues), True)
+
+
+def read(text: str) -> Progressions | None:
+    """The progressions a text stands for; None if it stands for anything else."""
+    if len(text) > MAX_CHARS:
+        return None
+    text = " ".join(bare(text).split())
+    if (found := _congruence(text)) is not None:
+        return found
+    inner = _SET.fullmatch(text)
+    text = _NAMED.sub("", inner[1], count=1) if inner and _NAMED.match(inner[1]) else inner[1] if inner else text
+    stated = _INTEGER.search(text)
+    said = stated is not None
+    if stated:
+        text = text[: stated.start()].strip().rstrip("|:,; ").removesuffix("\\mid")
+    terms: list[tuple[Node, Node]] = []
+    for part in pieces(text):
+        more = _congruence(part.text) or _steps(part.text)
+        if more is None:
+            return None
+        terms += more.terms
+        said = said or more.said
+    return Progressions(tuple(terms), said) if 0 < len(terms) <= MAX_CLASSES else None
+
+
+def _steps(text: str) -> Progressions | None:
+    """The progressions of a formula that is linear in its one symbol."""
+    try:
+        tree = normal(parse(text))
+    except (NotMath, TooBig):
+        return None
+    found: list[tuple[Node, Node]] = []
+    for node in tree.args if tree.op == "list" else (tree,):
+        value = assigned(node) if node.op == "rel" else node
+        values = value.args if value is not None and value.op == "list" else (value,)
+        for scalar in values:
+            term = _linear(scalar) if scalar is not None and scalar.op in SCALARS else None
+            if term is None:
+                return None
+            found.append(term)
+    return Progressions(tuple(found), False)
+
+
+def _linear(node: Node) -> tuple[Node, Node] | None:
+    names = symbols(node)
+    if len(names) != 1 or not names <= _LETTERS:
+        return None
+    name = next(iter(names))
+    start = substitute(node, name, ZERO)
+    step = _difference(substitute(node, name, num(1)), start)
+    line = Node("add", (start, Node("mul", (step, Node("sym", (name,))))))
+    try:
+        return (start, step) if identical(node, line)[0] and not identical(step, ZERO)[0] else None
+    except TooBig:
+        return None
+
+
+def _difference(left: Node, right: Node) -> Node:
+    return Node("add", (left, Node("neg", (right,))))
+
+
+def _turns(node: Node) -> bool:
+    """Whether a step is a multiple of pi or written in degrees."""
+    return node.op == "deg" or node == Node("const", ("pi",)) or any(map(_turns, children(node)))
+
+
+def _gold(text: str) -> Progressions | None:
+    if not _LIKELY.search(text):
+        return None
+    found = read(text)
+    if found is None or found.said:
+        return found
+    unknown = _UNKNOWN.match(text) is not None or not re.search(r"(?<!\\)[nmjl](?![a-z])", text)
+    return found if unknown and all(_turns(step) for _, step in found.terms) else None
+
+
+def _match(gold: Progressions, text: str, context: Context) -> Match | None:
+    answer = read(text)
+    if answer is None:
+        return None
+    try:
+        same = _same(gold, answer)
+    except (Undefined, Opaque, TooBig):
+        return None
+    if same is None:
+        return None
+    return equal("same numbers for every integer") if same else different("other numbers for some integers")
+
+
+def _same(gold: Progressions, answer: Progressions) -> bool | None:
+    """Compare two unions by their residues modulo a common multiple of the steps; None if that is not decided."""
+    unit = gold.terms[0][1]
+    scales = [[_ratio(step, unit) for _, step in side.terms] for side in (gold, answer)]
+    if any(scale is None for side in scales for scale in side):
+        return False
+    steps = [[abs(scale) for scale in side if scale is not None] for side in scales]
+    bottom = lcm(*(s.denominator for side in steps for s in side))
+    whole = lcm(*(int(s * bottom) for side in steps for s in side))
+    common = Fraction(whole, bottom)
+    residues: list[list[Node]] = []
+    for side, sizes in zip((gold, answer), steps, strict=True):
+        expanded = [
+            Node("add", (start, Node("mul", (num(size * k), unit))))
+            for (start, _), size in zip(side.terms, sizes, strict=True)
+            for k in range(int(common / size))
+        ]
+        if len(expanded) > MAX_CLASSES:
+            return None
+        residues.append(expanded)
+    period = Node("mul", (num(common), unit))
+    positions = [[_phase(node, period) for node in side] for side in residues]
+    return all(
+        any(_congruent(a, b, x, y, period) for b, y in zip(residues[1 - i], positions[1 - i], strict=True))
+        for i in (0, 1)
+        for a, x in zip(residues[i], positions[i], strict=True)
+    )
+
+
+def _ratio(step: Node, unit: Node) -> Fraction | None:
+    """A step as a rational multiple of another."""
+    value = exact(Node("div", (step, unit)))
+    if value is None:
+        guess = Fraction(FloatField({}).value(step) / FloatField({}).value(unit)).limit_denominator(1_000)
+        value = guess if identical(step, Node("mul", (num(guess), unit)))[0] else None
+    return None if value is None else Fraction(value)
+
+
+def _phase(node: Node, period: Node) -> float:
+    quotient = FloatField({}).value(node) / FloatField({}).value(period)
+    return float(quotient % 1.0)
+
+
+def _congruent(a: Node, b: Node, x: float, y: float, period: Node) -> bool:
+    """Whether two numbers differ by a multiple of the period: their phases agree, and the difference is proved."""
+    gap = abs(x - y)
+    if min(gap, 1 - gap) > 1e-9:
+        return False
+    turns = round((FloatField({}).value(a) - FloatField({}).value(b)) / FloatField({}).value(period))
+    return identical(_difference(a, b), Node("mul", (num(turns), period)))[0] is True
+
+
+FAMILY = Family("progressions", _gold, _match)

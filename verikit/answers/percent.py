@@ -1,0 +1,35 @@
+"""Whether 0.99 may stand for 0.99 %: what the question asks decides.
+
+Asked for a percentage, a bare number counts percents: for a gold of 0.99 the answer 0.99 % is right and 99 % is wrong.
+Asked for anything else, a bare number is the share itself: 0.99 is 99 %. Without a question both are let through.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verikit.answers.policy import Policy
+from verikit.answers.scalar import compare_scalars, peel
+from verikit.answers.tree import COLLECTIONS, Node, TooBig, num
+
+_ASKED = re.compile(
+    r"percent|per cent|%|\bpct\b|\brates?\b|interest|prozent|pourcent|porcentaje|por ciento|percentuale|百分|प्रतिशत",
+    re.IGNORECASE,
+)
+
+
+def wrong_sense(gold: Node, answer: Node, question: str, policy: Policy) -> bool:
+    """Whether one is a percentage, the other a bare number, and they agree only in the sense the question excludes."""
+    if not question or not policy.percent or {gold.op, answer.op} & (COLLECTIONS | {"rel"}):
+        return False
+    g, a = peel(gold), peel(answer)
+    if {g.mark, a.mark} != {"", "pct"}:
+        return False
+    hundredfold = Node("mul", ((g if g.mark == "" else a).value, num(100)))
+    asked = _ASKED.search(question) is not None
+    try:
+        count = bool(compare_scalars(g.value, a.value, policy))
+        share = bool(compare_scalars(*((hundredfold, a.value) if g.mark == "" else (g.value, hundredfold)), policy))
+    except TooBig:
+        return False
+    return (share and not count and g.mark == "") if asked else (count and not share)

@@ -1,0 +1,29 @@
+"""Prompts whose id occurred before: they become errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from verikit.readers import IdIndex, placed, repeated
+from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Result, Scorer, error_row
+from verikit.scoring.rows import to_line
+
+
+def without_repeats(result: Result, scorer: Scorer, ids: IdIndex) -> Result:
+    """Take the groups out whose id `ids` has seen; the others are added to it."""
+    repeats = {line: repeated(id, seen) for id, line in result.ids if (seen := ids.add(id, line))}
+    if not repeats:
+        return result
+    rows = {name: list(map(json.loads, data.splitlines())) for name, data in result.written.items()}
+    kept = {name: [row for row in rows[name] if row["line"] not in repeats] for name in (SCORES, SELECTED)}
+    errors = [*rows[ERRORS], *(error_row(placed(error, "", line)) for line, error in repeats.items())]
+    kept[ERRORS] = sorted(errors, key=_line)
+    tally = scorer.tally().part()
+    for _ in tally.read(kept[SCORES], kept[SELECTED], kept[ERRORS]):
+        pass
+    return Result(tally, {name: b"".join(map(to_line, kept[name])) for name in kept}, seconds=result.seconds)
+
+
+def _line(row: dict[str, Any]) -> int:
+    return int(row["line"])

@@ -1,0 +1,150 @@
+"""Checksums of what a run wrote, kept in its `.progress`: a flipped bit is found, and told by the file's name.
+
+A line of `.progress` is a commit with a checksum of its own. Files that grow have a running one at each commit and,
+once the run is finished, one for each block of bytes, so that what a damage did not touch need not be scored again.
+Files that are written whole have one each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from zlib import crc32
+
+from verikit.errors import UsageError
+
+PROGRESS = ".progress"
+BLOCK = 2**13
+"""Bytes under one checksum of a finished file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """How far a run has come."""
+
+    line: int = 0
+    """Last input row done (1-based)."""
+    checksum: int = 0
+    """Of the rows up to it, to notice that another input took its place."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Size of each file that grows, in bytes."""
+    sums: Mapping[str, int] = field(default_factory=dict)
+    """Checksum of each up to that size."""
+    blocks: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Checksums of their blocks, once the run is finished."""
+    others: Mapping[str, int] = field(default_factory=dict)
+    """Checksums of files that were written whole, once all are."""
+
+    def encode(self) -> bytes:
+        """The commit as a line of `.progress`; what is empty is left out, but for the first three."""
+        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        held = {name: value for i, (name, value) in enumerate(held.items()) if i < 3 or value}
+        return json.dumps(held | {"check": crc32(json.dumps(held).encode())}).encode() + b"\n"
+
+    @classmethod
+    def decode(cls, line: bytes) -> Commit | None:
+        """The commit of a line; None if it is not as `encode` wrote it."""
+        try:
+            held = json.loads(line)
+            check = held.pop("check")
+            return cls(**held) if check == crc32(json.dumps(held).encode()) else None
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+
+def read_commits(run: Path) -> tuple[list[Commit], bool]:
+    """The commits of a run's `.progress`, and whether a line of it is damaged (a last one cut short is not)."""
+    try:
+        lines = (run / PROGRESS).read_bytes().splitlines(keepends=True)
+    except OSError:
+        return [], False
+    found = [Commit.decode(line) for line in lines]
+    kept = [one for one in found if one is not None]
+    torn = any(one is None and line.endswith(b"\n") for one, line in zip(found, lines, strict=True))
+    return kept, torn or bool(lines and not kept)
+
+
+def sums_at(path: Path, sizes: Sequence[int]) -> dict[int, int]:
+    """Running checksum of a file at each of some sizes that it has."""
+    found, at, value = {}, 0, 0
+    with open(path, "rb") as stream:
+        for size in sorted(set(sizes)):
+            while at < size and (data := stream.read(min(size - at, 2**20))):
+                at, value = at + len(data), crc32(data, value)
+            if at == size:
+                found[size] = value
+    return found
+
+
+def blocks_of(path: Path) -> list[int]:
+    """Checksum of each block of a file; none if there is no such file."""
+    if not path.exists():
+        return []
+    with open(path, "rb") as stream:
+        return [crc32(data) for data in iter(lambda: stream.read(BLOCK), b"")]
+
+
+def damaged_blocks(path: Path, commit: Commit) -> set[int]:
+    """Blocks of a finished file that are not as they were written, or missing."""
+    wanted, size = commit.blocks.get(path.name, ()), commit.sizes.get(path.name, 0)
+    found = blocks_of(path)
+    if path.exists() and path.stat().st_size > size and wanted:  # what came after is cut off, and no damage
+        found = found[: len(wanted)]
+        with open(path, "rb") as stream:
+            stream.seek(BLOCK * (len(wanted) - 1))
+            found[-1] = crc32(stream.read(size - BLOCK * (len(wanted) - 1)))
+    return {i for i, value in enumerate(wanted) if i >= len(found) or found[i] != value}
+
+
+def intact_lines(path: Path, damaged: set[int], size: int) -> Iterator[bytes | None]:
+    """The lines of a file up to a size, a None for each run of lines that a damaged block touches."""
+    at, gap = 0, False
+    with open(path, "rb") as stream:
+        while at < size and (line := stream.readline()):
+            end = at + len(line)
+            hit = end > size or any(i in damaged for i in range(at // BLOCK, (end - 1) // BLOCK + 1))
+            if not hit:
+                yield line
+            elif not gap:
+                yield None
+            at, gap = end, hit
+    if at < size and not gap:
+        yield None
+
+
+def changed(run: Path) -> list[str]:
+    """Names of the files of a run that are not as it wrote them; none where it keeps no checksums.
+
+    A run that is not finished has none for what is still being written; a file that is missing is for its readers to
+    tell.
+    """
+    commits, torn = read_commits(run)
+    names = [PROGRESS] if torn else []
+    if not commits:
+        return names
+    last = commits[-1]
+    for name, size in last.sizes.items():
+        path = run / name
+        found = sums_at(path, [size]) if path.exists() else {}
+        if found.get(size) != last.sums.get(name, 0) or (last.others and path.stat().st_size != size):
+            names.append(name)
+    return names + [name for name, value in last.others.items() if sum_of(run / name) not in (value, None)]
+
+
+def sum_of(path: Path) -> int | None:
+    """Checksum of a file; None if there is none."""
+    return crc32(path.read_bytes()) if path.exists() else None
+
+
+def verify(run: Path) -> None:
+    """Refuse a run whose files are not as they were written.
+
+    Raises:
+        UsageError: names those that are not.
+    """
+    if names := changed(run):
+        files = ", ".join(str(run / name) for name in names)
+        hint = "the command that made a score run scores what is damaged again; other runs: --restart, or a copy"
+        raise UsageError(f"{files}: not as the run wrote it, by its checksum", hint=hint)
