@@ -130,7 +130,7 @@ def test_more_tags_come_from_the_environment(monkeypatch):
 # What each registered verifier reads. A new one has to be put here.
 WHOLE = {"tags", "search_format", "searched"}
 PASS_ON = {
-    "all_of", "by", "cached", "clip", "column", "first_of", "gate", "jury", "echo_guard", "length_guard", "majority",
+    "all_of", "by", "cached", "clip", "column", "echo_guard", "first_of", "gate", "jury", "length_guard", "majority",
     "maximum",
     "mean", "minimum", "with_timeout",
 }  # fmt: skip
