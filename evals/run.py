@@ -33,6 +33,7 @@ from verikit.evals.summary import summarize
 from verikit.scoring.folder import Folder
 from verikit.scoring.rows import encode
 from verikit.scoring.sums import PROGRESS, changed, verify
+from verikit.secrets import strike
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 Note = Callable[[str], None]
@@ -75,12 +76,12 @@ def run_tasks(
         for name in damaged:
             warn(f"{out / name} is not as it was written, by its checksum: it is made anew")
         before = {} if restart else folder.read_json(RESULTS) or {}
-        if (other := before.get("model", model)) != model:
+        if (other := before.get("model", strike(model))) != strike(model):
             raise UsageError(
                 f"{out} holds the results of {other}", hint="give another -o, or --restart to replace them"
             )
         held = before.get("tasks", {})
-        results: dict[str, Any] = {"model": model, "tasks": {}, "groups": {}, "empty": []}
+        results: dict[str, Any] = {"model": strike(model), "tasks": {}, "groups": {}, "empty": []}
         tasks, results["empty"] = build_all(names, settings)
         if results["empty"]:
             note(f"no rows for {', '.join(results['empty'])}")

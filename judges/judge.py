@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, ClassVar
 
 from verikit.engines import Engine, Request
+from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineTimeout
 from verikit.judges.ask import PROBE, Record, ask, connect
 from verikit.judges.prompt import JudgePrompt, Task, load_prompt
@@ -54,6 +55,10 @@ class Judge(TextVerifier):
         for name, value, least in (("probe", self.probe, 0), ("max_chars", self.max_chars, 1)):
             if not isinstance(value, int) or value < least:
                 raise ConfigError(f"{name} is a whole number from {least} up, not {value!r}")
+        if isinstance(self.engine, str) and self.engine.startswith("openai:"):
+            check_spec(self.engine.removeprefix("openai:"))
+        if "api_key" in self.options:
+            raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
         if not isinstance(self.options, Mapping):
             raise ConfigError(f"options is a table of the engine's options, not {self.options!r}")
 

@@ -133,9 +133,8 @@ def test_more_tags_come_from_the_environment(monkeypatch):
 # What each registered verifier reads. A new one has to be put here.
 WHOLE = {"tags", "search_format", "searched"}
 PASS_ON = {
-    "all_of", "by", "cached", "clip", "column", "echo_guard", "first_of", "gate", "jury", "length_guard", "majority",
-    "maximum",
-    "mean", "minimum", "with_timeout",
+    "all_of", "by", "cached", "clip", "column", "first_of", "gate", "jury", "length_guard", "majority", "maximum",
+    "mean", "echo_guard", "rescue", "minimum", "with_timeout",
 }  # fmt: skip
 REPLY = {
     "answer", "boxed", "choice", "code", "cover_em", "exact", "f1", "genprm", "json_schema", "judge", "length", "math",

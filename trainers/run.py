@@ -25,6 +25,7 @@ from typing import Any
 
 from verikit.errors import ConfigError, TrainerError
 from verikit.folders import refuse_links
+from verikit.secrets import strike_all
 from verikit.trainers.config import Config
 
 CONFIG, ENVIRONMENT, MODEL, CHECKPOINTS = "config.json", "environment.json", "model", "checkpoints"
@@ -125,7 +126,7 @@ class RunFolder:
             self._lock.close()
 
     def _write(self, name: str, value: Any) -> None:
-        (self.path / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        (self.path / name).write_text(json.dumps(strike_all(value), indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 def read_settings(path: Path) -> Config:

@@ -33,16 +33,18 @@ from __future__ import annotations
 from errno import EDQUOT, EFBIG, ENOSPC
 from os import PathLike
 
+from verikit.secrets import strike
+
 DISK_FULL = (ENOSPC, EDQUOT, EFBIG)
 """The `errno` of an OSError that says so."""
 
 
 class VerikitError(Exception):
-    """Base of all errors; `hint` says what to do about it."""
+    """Base of all errors; `hint` says what to do about it. Keys are struck out of both."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(strike(message))
+        self.hint = strike(hint)
 
 
 def with_hint(problem: str, hint: str) -> str:

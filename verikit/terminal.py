@@ -11,6 +11,8 @@ from typing import Self
 
 import click
 
+from verikit.secrets import strike
+
 REFRESH_S = 0.2
 """How often the line changes in a terminal."""
 EVERY_S = 30.0
@@ -58,13 +60,13 @@ class Watch:
         if not self._quiet:
             with self._lock:
                 self._clear()
-                click.secho(text, dim=True, err=True)
+                click.secho(strike(text), dim=True, err=True)
 
     def warn(self, text: str) -> None:
         """Say something once, also where no progress is shown."""
         with self._lock:
             self._clear()
-            click.echo(text, err=True)
+            click.echo(strike(text), err=True)
 
     def _show(self, describe: Callable[[float], str], start: float) -> None:
         while not self._done.wait(REFRESH_S if self._live else EVERY_S):

@@ -21,6 +21,7 @@ from typing import Any, get_args, overload
 
 from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.reply import TAGS_VARIABLE, Reads, described, seen
+from verikit.secrets import strike
 from verikit.types import Answer, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -61,6 +62,10 @@ class Verifier(ABC):
         A text is equal to itself without a key. An `equal` of one's own has no keys unless `keys` says more.
         """
         return () if type(self).equal is Verifier.equal else None
+
+    def doubts(self, score: Score) -> bool:
+        """Whether a score of this verifier that is a no may be wrong; False where it rests on proof."""
+        return True
 
     def explain(self, sample: Sample) -> str:
         """What more there is to tell a person about one sample beside its score (parse trees, steps); "" if nothing."""
@@ -201,6 +206,7 @@ def describe(error: BaseException) -> str:
     text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
     if isinstance(error, VerikitError):
         text = with_hint(text, error.hint)
+    text = strike(text)
     return text if len(text) <= 500 else text[:499] + "…"
 
 

@@ -7,6 +7,10 @@ from verikit.answers import Policy, verify
 from verikit.answers.extract import boxes, final_part, marked
 
 FOUND = [
+    ("Answer: 5 (since 2+3=5)", "5"), ("The answer is 5 because 2+3=5.", "5"), ("No, the answer is 4.", "4"),
+    ("**Answer**\n\n4", "4"), ("答：一共有4个。", "4"), ("Donc, la réponse est : 4", "4"), ("一共**4**个苹果", "4"),
+    ("The numbers are 1, 2 and 3.", "1, 2, 3"), ("The primes are:\n\n* 2\n* 3\n* 5", "2, 3, 5"),
+    (r"I am not sure, but \boxed{5}", "5"), ("It is impossible for x to be 5, so x = 7.", "7"),
     (r"5!=\boxed{120}", "120"), (r"#### 5!=120", "120"), (r"8!/5!=\boxed{336}", "336"),
     (r"\boxed{0.5} or \boxed{\frac12}", r"\frac12"), ("The answer is 0.5. The answer is 1/2.", "0.5"),
     (r"50\% \boxed{5}", "5"), ("x = 3 % \\boxed{5} is a comment\n\\boxed{4}", "4"),
@@ -39,6 +43,11 @@ def test_the_final_answer_is_found(text, gold):
 
 
 REFUSED = [
+    (r"I don't think it is \boxed{5}", "5"), (r"It is false that \boxed{5}", "5"),
+    (r"\boxed{5} or maybe \boxed{6}", "6"),
+    ("No es 4.", "4"), ("Ce n'est pas 4.", "4"), ("不是4。", "4"), ("It can't be 4.", "4"), ("Perhaps 4.", "4"),
+    ("4 or so", "4"), ("Roots: 1, 2, 3", "3"), ("The numbers are 1, 2, and 3.", "3"), ("答案可能是4。", "4"),
+    ("Je ne pense pas que la réponse soit 4.", "4"), ("Ich glaube nicht, dass die Antwort 4 ist.", "4"),
     (r"So \boxed{42", "42"), (r"I get \boxed{7}, wait, \boxed{4", "7"), (r"The answer is 7, \boxed{4", "7"),
     ("x = 3\n% \\boxed{5}", "5"), ("The answer is 3.\n  % \\boxed{5}", "5"), (r"x \neq \boxed{5}", "5"),
     (r"x != \boxed{5}", "5"), (r"x!=\boxed{5}", "5"), ("#### x!=120", "120"),

@@ -85,6 +85,8 @@ def equal_by_itself(verdict, gold):
     read = read_gold(gold)
     if read.kind == "letter":
         _, option = choices.gold_letter(read.text)
-        return read.letter in verdict.extracted.upper() or bool(compare_texts(option, verdict.extracted, Policy()))
+        return all(letter in verdict.extracted.upper() for letter in read.letters) or bool(
+            compare_texts(option, verdict.extracted, Policy())
+        )
     again = _judge(Found(verdict.extracted, verdict.form), read, "", (), Policy(), None)
     return again.outcome in ("equal", "undecided", "limit")

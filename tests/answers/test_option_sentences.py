@@ -8,6 +8,13 @@ from verikit.answers.choices import settled
 
 OFFERED = "ABCDEFGHIJ"
 CHOSEN = [
+    "Hence {}.", "Therefore, {}.", "∴ {}", "Ans: {}", "I'm going with {}.", "Hence option {} is the correct answer.",
+    "Richtig ist Antwort {}.", "Also ist {} die richtige Antwort.", "C'est la réponse {}.", "L'option {} est la bonne.",
+    "La réponse correcte est l'option {}.", "La alternativa correcta es la letra {}.", "La risposta giusta è la {}.",
+    "A resposta certa é a letra {}.", "Правильным ответом является {}.", "Doğru cevap {}.", "Đáp án đúng là {}.",
+    "本题选{}", "本题应选 {}。", "综上所述，{}选项正确。", "正解は{}である。",
+    "よって、{}が正しい。", "सही विकल्प {} है।", "The answer is <b>{}</b>.", "Both are close, but {} is the best answer.",
+    "If A were right, so would be G. Looking again, the answer is {}.", "### Final Answer\n\n{}",
     "The answer is {}.", "The correct answer is {}.", "Answer: {}", "So the answer must be {}.",
     "Option {} is correct.",
     "Choice {} is the right answer.", "I choose {}.", "I would go with {}.", "The best choice is {}.",
@@ -60,6 +67,10 @@ SEVERAL = ["The answer is {} and {other}.", "The answers are {} and {other}.", "
            "Answer: {}, {other}", "I choose {} and {other}.", "Les réponses sont {} et {other}.",
            "Die Antworten sind {} und {other}.", "答案是{}和{other}。", r"\boxed{{{}, {other}}}",
            "{}, {other}"]  # fmt: skip
+UNSETTLED = ["A. Paris\nB. Rome\nC. Oslo", "Let me think about A. Then B. Then C.", "We need C = 5", "It could be B.",
+             "Both A and B are correct.", "None of A, B or C is correct.", "The answer is neither B nor C.", "Not B.",
+             "If A were correct, then B would be correct too.", r"\boxed{B \text{ or } C}", r"\boxed{B, C}",
+             r"The answer is B. \boxed{C", "The function f(B) is B", "Is B right? Is C?"]  # fmt: skip
 EITHER = ["{} or {other}", "The answer is {} or {other}.", "Either {} or {other} is correct.", "It is {} or {other}.",
           "The answer is {}. The answer is {other}.", "答案是{}或{other}。"]  # fmt: skip
 DRESSES = ("{}", "({})", "**{}**", r"$\text{{{}}}$", "**({})**")
@@ -102,6 +113,12 @@ def test_several_letters_are_a_choice_of_several(form):
             assert verify(text, gold).equal, (text, gold)
         assert not verify(text, letter).equal
         assert not verify(text, f"{letter}, {other}, E").equal
+
+
+@pytest.mark.parametrize("text", UNSETTLED)
+def test_a_text_that_settles_on_no_single_letter_scores_for_none(text):
+    assert settled(text, OFFERED).letter == ""
+    assert not any(verify(text, gold).equal for gold in "ABC")
 
 
 @pytest.mark.parametrize("form", EITHER)

@@ -41,6 +41,11 @@ PAIRS = [  # gold, answer, whether they are the same
     ("f(x)=2x", "g(x)=2x", False), ("f(2)=3", "g(2)=3", False), ("f(x)=2x", "f(t)=2t", True),
     (r"5\operatorname{erf}(1)", "5", False), (r"\operatorname{Re} z", "z", False), ("x^2+C", "x^2+5", False),
     (r"e=\frac12", r"\frac12", True), (r"\frac12", r"e=\frac12", True),
+    # a pair whose second number is smaller is no empty interval
+    ("(-2,-9)", "[-2,-9)", False), ("(5,-10)", "[8,2)", False), ("(5,-10)", "(8,2)", False),
+    ("(0,0)", "[0,0)", False), ("(5,-10)", "(5,-10)", True),
+    # signs below a fraction line are no hyphens
+    ("14/M", "14/(-M)", False),
     # units
     ("3 MPa", "3 torr", False), ("3 torr", "3 MPa", False), ("5 cm", "5", True), ("(3 cm, 4)", "(3 torr, 4)", False),
 ]  # fmt: skip
@@ -88,3 +93,8 @@ def test_many_variables_and_long_roots_stay_within_the_budget():
     start = time.thread_time()
     assert identical(parse(text), parse(text + "+0"))[0] is not False
     assert time.thread_time() - start < 3
+
+
+def test_a_constant_that_the_question_names_is_not_arbitrary():
+    assert verify(r"\boxed{x+3+K}", "x+K").equal
+    assert not verify(r"\boxed{x+3+K}", "x+K", question="Express the sum in terms of x and K.").equal

@@ -7,13 +7,13 @@ A tree is a tuple: ``("num", n)``, ``("sym", name)``, ``("const", name)``, ``("a
 
 import re
 
-LETTERS = "abckmnpqrstuvwxyz" + "ABKMRV"
+LETTERS = "abckmnpqrstuvwxyz" + "ABUMRV"
 SYMBOLS = [*LETTERS, r"\alpha", r"\theta", r"\mu", "x_1", "x_2", "a_n", r"\beta_0", r"v_{max}"]
 FUNCTIONS = ["sin", "cos", "tan", "ln", "arctan", "sinh"]
 STYLES = ["adjacent", "spaced", "cdot", "star", "braced", "reordered", "mixed", "sized"]
 # What the text itself says is a name: units after numbers, functions, words (the tests of letters hold those).
 NAMES = re.compile(
-    r"sin|cos|tan|log|ln|exp|max|min|pi|mu|nu|xi|cis|mod|"
+    r"abs|gcd|lcm|det|lim|eV|sin|cos|tan|log|ln|exp|max|min|pi|mu|nu|xi|cis|mod|"
     r"(?<![a-zA-Z\\])(?:a[nsmty]|b[ey]|m[ey]|my|us|up|i[fnst]|he|we|any|was|via|six|ten|per|two|the|and|[kcmnpuμ]?(?:m|g|s|A|K|V)|"
     r"amp|cent|yuan|buck|mins|rs|cu|sq|st|art|[mknpcu](?:m|g|s|V|A)|ct|yd|pct|unit|am|pm|bc|ac)(?![a-z])"
 )
@@ -137,6 +137,8 @@ class Printer:
         command = re.search(r"\\[A-Za-z]+$", left) and right[0].isalpha()
         capitals = left[-1].isupper() and right[0].isalpha()
         subscript = re.search(r"_.$", left) and right[0].isalpha()
+        if style == "spaced" and self.style == "mixed" and left[-1].isdigit():
+            return rf"{left} \cdot {right}"  # A number, a space and letters are a count of something.
         gap = " " if style == "spaced" or command or capitals or subscript else ""
         joined = left + gap + right
         around = "".join(re.findall(r"[A-Za-z]*$", left)) + gap + "".join(re.findall(r"^[A-Za-z]*", right))

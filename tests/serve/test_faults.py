@@ -218,6 +218,71 @@ def test_clients_that_trickle_are_dropped_and_others_served_meanwhile(serve):
         assert server.score("x").status_code == 200
 
 
+def pour(connection, piece, most):
+    """Send a piece again and again until the server has enough; return the bytes sent."""
+    sent = 0
+    with suppress(OSError):
+        while sent < most:
+            connection.sendall(piece)
+            sent += len(piece)
+    return sent
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"POST /score HTTP/1.1\r\nHost: x\r\nX-A: ",  # a header without an end
+        b"POST /score HTTP/1.1\r\nHost: x\r\n",  # headers without an end
+        b"GET /",  # an address without an end
+        b"GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-A: ",  # trailers
+        b"POST /score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-A: ",
+    ],
+)
+def test_headers_without_an_end_are_refused_before_they_are_held(serve, start):
+    with serve(token="s3cret") as server:
+        headers = {"Authorization": "Bearer s3cret"}
+        assert server.http.post("/score", json={"completion": "x", "answer": "x"}, headers=headers).status_code == 200
+        before = server.memory_mb()
+        piece = b"X-B: 1\r\n" * 2**13 if start.endswith(b"x\r\n") else b"a" * 2**16
+        for _ in range(4):
+            connection = server.connect(start)
+            assert pour(connection, piece, 64 * 2**20) < 32 * 2**20
+        assert server.memory_mb() - before < 15
+        large = {**headers, "X-A": "a" * 60_000}
+        assert server.http.post("/score", json={"completion": "x"}, headers=large).status_code == 200
+        over = server.connect(b"GET /health HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 90_000)
+        assert b" 431 " in reply_of(over)
+
+
+def test_all_clients_without_a_token_together_have_a_fixed_budget(serve):
+    budget = "import verikit.serve.patience as p; p.WAITING_BYTES = 4 * 2**20"
+    with serve(before=budget, token="s3cret") as server:
+        headers = {"Authorization": "Bearer s3cret"}
+        before = server.memory_mb()
+        slow = [server.connect(b"POST /score HTTP/1.1\r\nX-A: ") for _ in range(300)]
+        for connection in slow:
+            with suppress(OSError):
+                connection.sendall(b"a" * 48_000)
+        time.sleep(0.5)
+        open_, refused = 0, 0
+        for connection in slow:
+            connection.settimeout(0.01)
+            try:
+                refused += not (got := connection.recv(200)) or b" 503 " in got
+            except TimeoutError:
+                open_ += 1
+            except OSError:
+                refused += 1
+        assert open_ * 48_000 <= 4 * 2**20
+        assert refused > 150
+        assert server.memory_mb() - before < 40
+        for connection in slow:
+            connection.close()
+        time.sleep(0.2)
+        body = {"completion": "x", "answer": "x"}
+        assert server.http.post("/score", json=body, headers=headers).status_code == 200
+
+
 def test_a_client_that_does_not_read_its_replies_is_cut_off(serve):
     with serve(before="import verikit.serve.patience as p; p.READING_S = 1.0") as server:
         samples = [{"completion": "fail", "answer": "x"}] * 4000

@@ -37,6 +37,8 @@ _SHORT = re.compile(
 )
 _LED = re.compile(r"[(\[]?([A-Z])(?:[)\]]|[.:,](?!\w)|(?=[^\x00-\x7f]))|\(?([a-z])\)")
 _COLON_BREAK = re.compile(r"([:：]|\b(?:is|are|est|ist|es)|是)[ \t]*\n\s*")
+_HEADING = re.compile(r"\b(answer|antwort|réponse|respuesta|答案)[ \t]*\n\s*(?=\(?[A-Z]\b)", re.IGNORECASE)
+_TAGS = re.compile(r"</?(?:b|i|em|strong|u|p)>")
 _SENTENCE = re.compile(r"(?<=[?？])|[.!;](?=\s|$)|[。；！।\n]")
 _RETRACTS = re.compile(
     r"\s*(?:\w{1,8},?\s+)?(?:no|wait|actually|instead|rather|correction|sorry|however|but|therefore|so|thus|hence|on "
@@ -91,7 +93,7 @@ def several_letters(text: str) -> frozenset[str]:
 
 def named(text: str, letters: str = LETTERS) -> frozenset[str]:
     """The letters a short answer is or begins with ("(B)", "c)", "B. because …", "A and C"); empty if none."""
-    plain = unwrap(text).replace("\\(", "").replace("\\)", "").translate(_MARKS).strip()
+    plain = _plain_marks(unwrap(text)).strip()
     if match := _SHORT.fullmatch(plain):
         return _offered({match[1].upper()}, letters)
     if _SEVERAL.fullmatch(plain):
@@ -103,6 +105,12 @@ def named(text: str, letters: str = LETTERS) -> frozenset[str]:
             return NONE
         return _offered({letter}, letters)
     return NONE
+
+
+def _plain_marks(text: str) -> str:
+    """The text without marks of formulas and emphasis."""
+    text = text.replace("\\(", "").replace("\\)", "")
+    return (_TAGS.sub("", text) if "<" in text else text).translate(_MARKS)
 
 
 def _offered(found: set[str] | frozenset[str], letters: str) -> frozenset[str]:
@@ -119,7 +127,8 @@ def settled(text: str, letters: str = LETTERS) -> Settled:
         if inside := named(box.text, letters):
             return Settled(inside, "last box")
         text = text[box.start :]
-    text = _COLON_BREAK.sub(r"\1 ", unwrap(text[-MAX_READ:])).replace("\\(", "").replace("\\)", "").translate(_MARKS)
+    text = _plain_marks(unwrap(text[-MAX_READ:]))
+    text = _HEADING.sub(r"\1: ", _COLON_BREAK.sub(r"\1 ", text))
     stated, denied = _stated(text, letters)
     if stated is not None:
         return stated
@@ -137,7 +146,8 @@ def _stated(text: str, letters: str) -> tuple[Settled | None, set[str]]:
     for at in range(len(sentences) - 1, -1, -1):
         said = read_sentence(sentences[at], closing=at == len(sentences) - 1)
         if last is not None:
-            if said.asserted and said.asserted != last and not _RETRACTS.match(opening):
+            chosen_from = said.alternatives and last <= said.asserted
+            if said.asserted and said.asserted != last and not chosen_from and not _RETRACTS.match(opening):
                 return Settled(NONE, UNARGUED), denied
             break
         if said.asserted and said.asserted <= set(letters):

@@ -81,6 +81,11 @@ def last_item(text: str) -> str | None:
     return None if doubtful(window[:start], after) else item
 
 
+def denies_its_last(text: str) -> bool:
+    """Whether a sentence names a formula or number at its end but does not assert it ("it is not 5", "5 is wrong")."""
+    return any(True for _ in _values(text[-MAX_LINE:])) and last_item(text) is None
+
+
 def _values(window: str) -> Iterator[tuple[str, int, int]]:
     """Formulas, bold text, and in prose numbers that are no part of a formula or of code, each with its span."""
     end = 0

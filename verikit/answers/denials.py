@@ -58,7 +58,12 @@ _UNASSERTED = re.compile(
     r"|\b(?:false|untrue|wrong|incorrect|unlikely|impossible|doubt\w{0,3}|den(?:y|ies)|mistaken?|nobody|no one"
     r"|disagree"
     r"|reject|contrary|pretend|if|unless|whether|suppose|assum\w{1,3}|imagine|ob|falls|wenn|falsch|faux|falso)\b)"
-    r"[^,;]{0,60}$|如果|假如|若|(?:我)?不认为",
+    r"[^,;]{0,60}$|\b(?:glaube|denke|crois|pense|acho)\w{0,3}\s+(?:nicht|pas|não)\b[^;]{0,60}$|如果|假如|若|(?:我)?不认为",
+    re.IGNORECASE,
+)
+_DISBELIEVED = re.compile(
+    rf"(?:{_NEGATIONS}[^,;.]{{0,20}}\b(?:think|believe|say|claim|agree|true|correct)\w{{0,3}}"
+    r"|\b(?:false|untrue|doubt\w{0,3}))(?:\s+(?:that|if|whether))?[^,;.\d]{0,40}$",
     re.IGNORECASE,
 )
 _SURE = re.compile(r"\b(?:no|without(?: a| any)?|beyond(?: a| any)?|not) (?:doubt|question|only)\b", re.IGNORECASE)
@@ -83,6 +88,11 @@ def unasserted(before: str) -> bool:
     resumed = list(_RESUMED.finditer(before))
     before = before[resumed[-1].end() :] if resumed else before
     return _UNASSERTED.search(before.replace(",", " ")) is not None
+
+
+def disbelieved(before: str) -> bool:
+    """Whether what follows is said to be false or not believed: `unasserted` without conditions and suppositions."""
+    return _DISBELIEVED.search(_SURE.sub("", _SENTENCE.split(before[-160:])[-1])) is not None
 
 
 def asserted_part(said: str) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from verikit.answers import closing
+from verikit.answers.denials import disbelieved
 from verikit.answers.statements import MAX_KEPT, Found, asserted, hash_mark, statements
 from verikit.answers.tree import MAX_CHARS
 from verikit.reply import split
@@ -17,7 +18,8 @@ from verikit.reply import split
 _MARKS = ("\\boxed", "\\fbox", "\\framebox")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
 _BETWEEN = re.compile(
-    r"(?:[\s$,;.&~]|\\q?quad|\\(?:text|mbox)\{\s*,?\s*(?:and|or|,)?\s*,?\s*\}|\band\b|\bor\b|\bthus\b"
+    r"(?:[\s$,;.&~]|\\q?quad|\\(?:text|mbox)\{\s*,?\s*(?:and|or|,)?\s*,?\s*\}|\b(?:and|or|thus|maybe|perhaps"
+    r"|possibly|else)\b"
     r"|\\[()\[\],;:! ])*"
 )
 _MAY_BE_UNIT = re.compile(r"[%^°]|p[ce]|deg|circ")
@@ -108,6 +110,7 @@ def _joined(text: str, pieces: list[str], start: int) -> Found:
     """Neighbouring boxes, last first, as one answer; repetitions count once."""
     before = text[max(0, start - 30) : start]
     negated = _MAY_NEGATE.search(before) is not None and _NEGATION.search(before) is not None
+    negated = negated or disbelieved(text[max(0, start - 160) : start])
     if len(pieces) == 1:
         return Found(pieces[0], "box", start, negated)
     kept = tuple(dict.fromkeys(piece.strip() for piece in reversed(pieces)))

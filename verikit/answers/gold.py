@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from verikit.answers import choices, extract
 from verikit.answers.clean import trimmed
 from verikit.answers.evaluate import ExactField, Opaque, Undefined
-from verikit.answers.families import meanings
+from verikit.answers.families import NUMERIC, meanings
 from verikit.answers.families.base import Family
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
@@ -33,7 +33,8 @@ class Gold(NamedTuple):
     text: str
     kind: str
     tree: Node | None = None
-    letter: str = ""
+    letters: frozenset[str] = frozenset()
+    """The option letters it names, several where several have to be chosen."""
     problem: str = ""
     numeral: bool = False
     """Whether it is a number in digits, which has no second reading."""
@@ -84,7 +85,7 @@ def _gold(gold: str) -> Gold:
     if not text:
         return Gold(gold, "text", problem="the gold is empty")
     if NUMERAL.fullmatch(text):
-        return Gold(text, "math", read(text).tree, numeral=True, meanings=meanings(text))
+        return Gold(text, "math", read(text).tree, numeral=True, meanings=meanings(text, NUMERIC))
     if len(text) > MAX_CHARS:
         return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):
@@ -98,13 +99,13 @@ def _gold(gold: str) -> Gold:
         return Gold(text, "text", problem="the gold says that there is none")
     letter, _ = choices.gold_letter(text)
     if letter:
-        return Gold(text, "letter", read(text).tree, letter)
-    reading, families = read(text), meanings(text)
+        return Gold(text, "letter", read(text).tree, frozenset(letter))
+    reading, families, several = read(text), meanings(text), choices.several_letters(text)
     if reading.tree is None:
         essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
         problem = reading.problem if reading.too_big else essay or _unreadable(text)
-        return Gold(text, "text", problem=problem, meanings=families)
-    return Gold(text, "math", reading.tree, problem=_undefined(reading.tree), meanings=families)
+        return Gold(text, "text", None, several, problem, meanings=families)
+    return Gold(text, "math", reading.tree, several, _undefined(reading.tree), meanings=families)
 
 
 _gold_short = lru_cache(maxsize=4096)(_gold)

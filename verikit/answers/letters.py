@@ -40,6 +40,7 @@ def split_letters(tokens: list[Token]) -> list[Token]:
     if _prose(tokens):
         return [token._replace(kind="word") if token.kind == "run" else token for token in tokens]
     under_integral = any(token.text in ("int", "iint", "iiint", "oint") and token.kind == "cmd" for token in tokens)
+    formula = any(token.kind in ("op", "cmd") and token.text in _FORMULA for token in tokens)
     found: list[Token] = []
     symbolic = inside_bars = False
     for index, token in enumerate(tokens):
@@ -51,7 +52,7 @@ def split_letters(tokens: list[Token]) -> list[Token]:
             if under_integral and token.kind == "run" and token.text.islower():
                 kind = "letters"
             else:
-                kind = _kind(tokens, index, found[-2:], symbolic, inside_bars and before.text == "|")
+                kind = _kind(tokens, index, found[-2:], symbolic, inside_bars and before.text == "|", formula)
             if kind == "letters":
                 found.extend(_letters(token))
                 symbolic = True
@@ -82,7 +83,7 @@ def _letters(run: Token) -> Iterator[Token]:
         spaced = False
 
 
-def _kind(tokens: list[Token], index: int, read: list[Token], symbolic: bool, opened: bool) -> str:
+def _kind(tokens: list[Token], index: int, read: list[Token], symbolic: bool, opened: bool, formula: bool) -> str:
     """'letters', 'name' or 'word', by the run's neighbours; `read` are the two tokens before it.
 
     `opened` tells that a bar before it opens.
@@ -106,7 +107,8 @@ def _kind(tokens: list[Token], index: int, read: list[Token], symbolic: bool, op
     if value:
         plain = before.kind == "num" and read[0].text != "frac"
         return _after_value(run, before, symbolic, joined, plain)
-    return _as_operand(run, before, after, joined, len(tokens) == 1)
+    words = before.kind in ("run", "word") or after.kind in ("run", "word")
+    return _as_operand(run, before, after, joined, len(tokens) == 1, formula and not words)
 
 
 def _divides_unit(read: list[Token]) -> bool:
@@ -164,15 +166,15 @@ def _after_value(run: Token, before: Token, symbolic: bool, joined: bool, plain:
     return "letters" if short else "word"
 
 
-def _as_operand(run: Token, before: Token, after: Token, joined: bool, alone: bool) -> str:
-    """A run where an operand is expected."""
+def _as_operand(run: Token, before: Token, after: Token, joined: bool, alone: bool, formula: bool) -> str:
+    """A run where an operand is expected, `alone` or in what is surely a `formula`."""
     text = run.text
     touches = joined or _signs(before, _OPERATORS) or _signs(after, _OPERATORS)
     if _PLAIN_CALL.search(text) or (text in _ALPHABET and (len(text) < 4 or touches or alone)):
         return "letters" if text not in ENGLISH or touches else "word"
     inside = before.text in _OPERATORS and after.text in _OPERATORS and not run.spaced and not after.spaced
     if len(text) > 3:
-        return "letters" if (joined or inside) and text[0].islower() else "word"
+        return "letters" if (joined or inside or (formula and touches)) and text[0].islower() else "word"
     if text.istitle():
         return "letters" if joined or (inside and len(text) == 2 and text.lower() not in ENGLISH) else "word"
     if alone and len(text) == 3:

@@ -22,17 +22,21 @@ _LETTER = (
     r"|(?<![A-Za-zÀ-ɏ0-9_'+*/=^\\-])(?P<small>[a-z](?=\)|[\s.,:;]{0,3}$)"
     r"|(?<=[Oo]ption )[a-z](?![\w'])|(?<=[Cc]hoice )[a-z](?![\w']))"
 )
-_WORD = r"n't\b|'s\b|[A-Za-z]+?(?=n't\b)|[^\W\d_]+|[&/:=、—–]"
+_WORD = r"n't\b|'s\b|[A-Za-z]+?(?=n't\b)|[^\W\d_]+|[&/:=、—–∴]"
+_UNSPACED_WORD = _WORD.replace(r"[^\W\d_]+", "[^\\W\\d_\u2e80-\uffff]+|[\u2e80-\uffff]")
 _REST = r"|(?P<comma>,)|(?P<other>\d+|\\\w*|[^\s\w])"
 _ASCII_TOKEN = re.compile(f"{_LETTER}|(?P<word>{_WORD}){_REST}")
 _TOKEN = re.compile(
-    f"{_LETTER}|(?P<word>{'|'.join(map(re.escape, UNSPACED))}|[\u0900-\u097f]+|[^\\W\\d_\u2e80-\uffff]+|{_WORD}){_REST}"
+    f"{_LETTER}|(?P<word>{'|'.join(map(re.escape, UNSPACED))}|[\u0900-\u097f]+|{_UNSPACED_WORD}){_REST}"
+)
+_MAY_HOLD_LETTER = re.compile(
+    r"(?<![A-Za-z])(?:[A-Z](?![A-Za-z])|[a-z](?=\s?[)\]]|[\s.,:;]{0,3}$)|(?<=[nc]e )[a-z]\b|(?<=on )[a-z]\b)"
 )
 _BEFORE = frozenset(
     ("answer", "option", "is", "choose", "not", "except", "but", "filler", "comma", "and", "or", "if", "so", "maybe")
 )
 _AFTER = frozenset(("is", "not", "but", "and", "or", "right", "wrong", "comma", "other", "because", "if", "letter", ""))
-_LOOSE_AFTER = _AFTER | {"after", "filler", "so"}
+_LOOSE_AFTER = _AFTER | {"option", "after", "filler", "so"}
 _WORD_LETTERS = frozenset("AEIOUY")
 """Letters that are words in some language: nothing but what only an option is followed by may follow them."""
 _ALL = frozenset(("all", "everything", "anything", "any", "each", "every"))
@@ -59,7 +63,7 @@ class _Token(NamedTuple):
 def read_sentence(sentence: str, closing: bool = False) -> Said:
     """What a sentence asserts and denies; a `closing` one may choose by "it is B" alone."""
     sentence = sentence[-MAX_SENTENCE:]
-    if sentence.rstrip().endswith(("?", "？")):
+    if not _MAY_HOLD_LETTER.search(sentence) or sentence.rstrip().endswith(("?", "？")):
         return Said()
     tokens = _roles(list(_tokens(sentence)))
     if not any(token.role == "letter" for token in tokens):
@@ -73,7 +77,7 @@ def _tokens(sentence: str) -> Iterator[_Token]:
         if kind == "word":
             spoken = text == "no" and sentence[match.end() : match.end() + 1] == ","
             yield _Token("filler" if spoken else ROLES.get(text, "word"), text, match.start())
-        elif text in ("(", "[") and not sentence[: match.start()][-1:].strip():
+        elif text == "'" or (text in ("(", "[") and not sentence[: match.start()][-1:].strip()):
             continue
         elif kind in ("comma", "other"):
             yield _Token(kind, text, match.start())
@@ -96,7 +100,7 @@ def _roles(tokens: list[_Token]) -> list[_Token]:
                 role = "word"
         elif token.text == "go" and at + 1 < len(tokens) and tokens[at + 1].text not in ("with", "for"):
             role = "word"
-        found.append(token._replace(role=role))
+        found.append(token if role == token.role else token._replace(role=role))
     return found
 
 
@@ -113,6 +117,8 @@ def _read(sentence: str, tokens: list[_Token], closing: bool) -> Said:
             end, group, joined_by_or = _group(tokens, at)
             if scope == "not":
                 denied |= group
+            elif scope == "if":
+                return Said()
             elif not scope and _chosen(sentence, tokens, at, end, cue, closing):
                 asserted |= group
                 alternatives = alternatives or joined_by_or
@@ -179,17 +185,19 @@ def _chosen(sentence: str, tokens: list[_Token], at: int, end: int, cue: str, cl
         return True
     if introduced == "is":
         labelled = back > 0 and tokens[back - 1].role == "option"
-        return cue in _CUES or labelled or (cue == "it" and closing)
-    if introduced == "answer" and (last or not tokens[end].text.isascii()):
+        if cue in _CUES or labelled or (cue == "it" and closing):
+            return True
+    if closing and tokens[0].role == "so" and tokens[0].text != "then" and introduced == "" and last:
+        return True
+    if introduced in ("answer", "right") and (last or not tokens[end].text.isascii()):
         return True
     if tokens[at].sure and cue == "answer" and sum(token.role == "letter" for token in tokens) == 1:
         return any(token.role == "is" for token in tokens[:at])
-    return _called_right(tokens, end)
+    return _called_right(tokens, end, introduced == "is")
 
 
-def _called_right(tokens: list[_Token], end: int) -> bool:
+def _called_right(tokens: list[_Token], end: int, stated: bool) -> bool:
     """Whether "is correct", "is the right answer" or the like follows."""
-    stated = False
     for token in tokens[end : end + 6]:
         if token.role == "is":
             stated = True

@@ -35,7 +35,8 @@ _NOT_FACTORS = frozenset(
 _DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
 _PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,18}))?")
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
-_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
+_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
+           "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}  # fmt: skip
 _NO_NOUN = _PROSE | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
     "sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()

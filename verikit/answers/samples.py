@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 from verikit.answers.analytic import FloatField
 from verikit.answers.evaluate import Opaque, Undefined
@@ -27,7 +27,7 @@ MAX_STEPS = 40_000
 MAX_CELLS = 24
 """Pieces of one variable's line that get a point."""
 _BRANCHED = frozenset("abs sgn max min floor ceil mod arcsin arccos arctan arccot arcsec arccsc".split())
-_GRID = sorted({s * k * 10.0**e for e in (-2, -1, 0, 1, 2, 3) for k in (1.1, 2.3, 4.1, 6.7) for s in (1, -1)} | {0.003})
+_GRID = sorted({s * k * 10.0**e for e in (-2, -1, 0, 1, 2, 3) for k in (1.1, 3.7) for s in (1, -1)} | {0.003})
 
 
 @lru_cache(maxsize=512)
@@ -77,14 +77,23 @@ def _whole(exponent: Node) -> bool:
 
 
 def branch_points(names: tuple[str, ...], a: Node, b: Node, log_base: str) -> Iterator[Point]:
-    """Points on either side of the sign changes of both trees' sums, one variable moving at a time."""
-    sums = list(dict.fromkeys((*_sums(a), *_sums(b), a, b)))[:MAX_SUMS]
+    """Points of every sign, and on either side of the sign changes of both trees' sums, one variable moving."""
+    yield from _orthants(names)
+    sums = list(dict.fromkeys((*_sums(a), *_sums(b), a, b)))[-MAX_SUMS:]
     for trial, base in enumerate(spread_points(names)):
-        if trial in (0, 2):
+        if trial == 0 or (trial == 2 and len(names) <= 2):
             scan = _Scan(base, log_base)
             for name in names:
                 for value in scan.cells(sums, name):
                     yield base | {name: Fraction(value).limit_denominator(10**6)}
+
+
+def _orthants(names: tuple[str, ...]) -> Iterator[Point]:
+    """A small and a larger point for each pattern of signs; of more than four variables, some move together."""
+    for trial, base in enumerate(spread_points(names)):
+        if trial in (0, 4):
+            for signs in product((1, -1), repeat=min(len(names), 4)):
+                yield {name: abs(base[name]) * signs[index % 4] for index, name in enumerate(names)}
 
 
 def _sums(node: Node) -> Iterator[Node]:
@@ -107,14 +116,13 @@ class _Scan:
 
     def cells(self, sums: list[Node], name: str) -> list[float]:
         """A value of the variable in each piece of its line between sign changes."""
-        found: set[float] = set()
+        found = {0.0}
         for node in sums:
             if name in symbols(node):
                 found.update(self._sign_changes(node, name))
         cuts = sorted(found)[:MAX_CELLS]
-        edges = [-1e4, *cuts, 1e4]
-        inner = [(low + high) / 2 for low, high in pairwise(edges) if high - low > 1e-9 * max(1, abs(low))]
-        return inner + ([cuts[0] - 1, cuts[-1] + 1] if cuts else [-1.7, 0.6, 1.9])
+        inner = [(low + high) / 2 for low, high in pairwise(cuts) if high - low > 1e-9 * max(1, abs(low))]
+        return [cuts[0] - 1.7, cuts[-1] + 1.9, *inner, -0.4, 0.3, -12.3, 1e4, -1e4]
 
     def _sign_changes(self, node: Node, name: str) -> list[float]:
         """Where a sum changes its sign: the roots of parabolas, a scan and halving for others."""

@@ -51,7 +51,7 @@ _ADVERBS = re.compile(
     re.IGNORECASE,
 )
 _DENIED_LINK = re.compile(
-    r"(?:\bcannot|\bnot|n['’]t|\bnever|\bnicht|\bpas|\bno|\bnon|\bnão|\bне|不|नहीं)\s*(?:\w{1,9}\s+)?"
+    r"(?:\b(?:might|may|could)|可能|也许|\bcannot|\bnot|n['’]t|\bnever|\bnicht|\bpas|\bno|\bnon|\bnão|\bне|不|नहीं)\s*(?:\w{1,9}\s+)?"
     r"(?:be|been|is|was|equals?|est|es|ist|è|é|sein|être|ser|essere|[是为為])?[\s*:：]*$",
     re.IGNORECASE,
 )
@@ -68,6 +68,7 @@ _STOP = re.compile(r"\n|(?<![A-Z])[.!?](?=\s|$|</)|[。！？।]|\s+I hope\b|</
 _FORMULA = re.compile(
     r"\$\$(?:.{1,2000}?)\$\$|\$(?:(?:[^$\\]|\\.){1,2000})\$|\\\((?:.{1,2000}?)\\\)|\\\[(?:.{1,2000}?)\\\]", re.DOTALL
 )
+_REASON = re.compile(r"\s*[,(]?\s?\b(?:because|since|weil|car|parce que|porque)\b|\s*[,，(]?因为", re.IGNORECASE)
 _LEADING_BOLD = re.compile(r"[^\d*$\\\n.A-Z]{1,40}?\*\*([^*\n]{1,200})\*\*")
 _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
 _HEADINGS = ("solution", "answer", "step", "conclusion", "final")
@@ -164,7 +165,8 @@ def _content(text: str, start: int) -> tuple[str, int]:
     if 0 < mark < end:
         end = mark
     content = window[:end].strip().strip("*").strip()
-    return content, start + end
+    reason = _REASON.search(content)
+    return content[: reason.start()] if reason and reason.start() else content, start + end
 
 
 def asserted(found: list[Found]) -> list[Found]:

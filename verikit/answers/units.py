@@ -64,6 +64,8 @@ _WORDS: dict[str, tuple[str, str]] = {
     "quart": ("m3", "0.000946352946"), "torr": ("m-1 g s-2", "101325000/760"), "atmosphere": ("m-1 g s-2", "101325000"),
     "electronvolt": ("m2 g s-2", "1.602176634e-16"), "knot": ("m s-1", "463/900"), "coulomb": ("s A", "1"),
     "farad": ("m-2 g-1 s4 A2", "1/1000"), "tesla": ("g s-2 A-1", "1000"), "byte": ("byte", "1"),
+    "ohm": ("m2 g s-3 A-2", "1000"),
+    "lumen": ("lm", "1"), "candela": ("cd", "1"), "siemens": ("m-2 g-1 s3 A2", "1/1000"),
 }  # fmt: skip
 _CURRENCY = {"money": "$", "€": "€", "£": "£", "¥": "¥", "₹": "₹"}
 _POWER_WORDS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3}

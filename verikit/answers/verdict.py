@@ -112,16 +112,8 @@ def _verify(
         return Verdict("bad gold", gold.problem, gold=gold.text)
     if found and found[-1].form == "open box":
         return Verdict("different", "the last box is not closed", form="open box", gold=gold.text)
-    if gold.kind == "letter" and letters:
-        return _letter(part, found, gold, options, policy)
-    if letters and (wanted := choices.several_letters(gold.text)):
-        settled = choices.settled(part)
-        if settled.letters == wanted:
-            return Verdict(
-                "equal", "same option letters", "letters", ", ".join(sorted(wanted)), settled.rule, gold.text
-            )
-        if settled.letters or settled.alternatives:
-            return Verdict("different", "other option letters", "letters", None, settled.rule, gold.text)
+    if letters and gold.letters and (chosen := _letters(part, found, gold, options, policy)):
+        return chosen
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
         return Verdict("limit", "one line too long to be an answer", gold=gold.text)
     if len(found) > 1 and policy.several != "last" and (refused := _several(found, gold, policy)):
@@ -160,18 +152,19 @@ def _shown_equal(a: Node, b: Node, policy: Policy) -> bool:
         return False
 
 
-def _letter(part: str, found: list[Found], gold: Gold, options: Sequence[str], policy: Policy) -> Verdict:
-    """An option letter against what the text settles on."""
+def _letters(part: str, found: list[Found], gold: Gold, options: Sequence[str], policy: Policy) -> Verdict | None:
+    """Option letters against what the text settles on; None where a gold of several may be something else."""
     candidate = found[-1] if found else extract.last_line(part)
     settled = choices.settled(part)
     if not settled.letters and candidate.form in ("####", "box") and not candidate.negated:
         settled = choices.Settled(choices.named(candidate.text), candidate.form)
-    letters = settled.letters or frozenset(choices.option_letter(candidate.text, options))
-    if letters:
-        same = letters == {gold.letter}
-        rule = "option letter" if same else "several option letters" if len(letters) > 1 else "another option letter"
-        named = ", ".join(sorted(letters))
-        return Verdict("equal" if same else "different", rule, "letters", named, settled.rule, gold.text)
+    if letters := settled.letters or frozenset(choices.option_letter(candidate.text, options)):
+        said = ", ".join(sorted(letters))
+        if letters == gold.letters:
+            return Verdict("equal", "same option letters", "letters", said, settled.rule, gold.text)
+        return Verdict("different", "other option letters", "letters", said, settled.rule, gold.text)
+    if gold.kind != "letter":
+        return Verdict("different", settled.rule, "letters", gold=gold.text) if settled.alternatives else None
     formula = not candidate.negated and not _WORD.search(candidate.text) and not choices.named(candidate.text)
     tree = read(candidate.text).tree if formula else None
     if tree is not None and gold.tree is not None and _shown_equal(gold.tree, tree, policy):
@@ -202,8 +195,10 @@ def _judge(
         assert answer is not None
         match = compare(gold.tree, answer, policy)
         return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, gold.tree, answer)
-    if choices.several_letters(gold.text) and choices.several_letters(gold.text) == choices.several_letters(text):
+    if gold.letters and gold.letters == choices.several_letters(text):
         return Verdict("equal", "same option letters", "letters", text, form, gold.text)
+    if form in _UNMARKED and gold.numeral and closing.denies_its_last(text):
+        return Verdict("different", "the answer is denied or doubted", "", text, form, gold.text)
     if question and gold.tree is not None and (_PERCENT.search(text) or _PERCENT.search(gold.text)):
         answer = read(text).tree
         if answer is not None and wrong_sense(gold.tree, answer, question, policy):

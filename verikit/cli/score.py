@@ -20,6 +20,7 @@ from verikit.scoring.rows import read_rows
 from verikit.scoring.run import score_file
 from verikit.scoring.show import show
 from verikit.scoring.watch import describe
+from verikit.secrets import strike_all
 from verikit.terminal import Watch, printable
 
 UNSCORED = 3
@@ -152,7 +153,7 @@ def score(
     if as_json:
         click.echo(json.dumps(summary, indent=2), err=out == "-")
     else:
-        click.echo("\n".join(show(summary, plan.model_dump())), err=out == "-")
+        click.echo("\n".join(show(summary, strike_all(plan.model_dump()))), err=out == "-")
     lost, total = summary["unscored"] + summary["bad_rows"], summary["candidates"] + summary["bad_rows"]
     if total and lost / total > fail_over:
         click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({100 * fail_over:.4g}%)", err=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from verikit.errors import MissingExtra, UsageError
+from verikit.secrets import strike
 
 TOKEN = "VERIKIT_TOKEN"
 
@@ -83,7 +84,7 @@ def serve(
         unscored=unscored,
         token=_token(token_file),
     )
-    run(settings, lambda address: click.echo(f"serving {spec} on {address}", err=True))
+    run(settings, lambda address: click.echo(f"serving {strike(spec)} on {address}", err=True))
 
 
 def _token(file: str | None) -> str | None:

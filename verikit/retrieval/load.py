@@ -21,6 +21,7 @@ from verikit.retrieval.client import Client
 from verikit.retrieval.encoder import own_encoder
 from verikit.retrieval.index import Index
 from verikit.retrieval.types import Retriever
+from verikit.secrets import strike
 
 KINDS = ("bm25", "dense", "hybrid", "two-step")
 
@@ -35,9 +36,9 @@ def load_retriever(spec: str) -> Retriever:
     """
     kind, colon, rest = spec.partition(":")
     if spec.startswith(("http://", "https://")):
-        return Client(spec)
+        return _client(spec)
     if kind == "http" and rest.startswith(("http://", "https://")):
-        return Client(rest)
+        return _client(rest)
     if kind in KINDS and rest:
         return load_index(spec)
     if not colon or not rest:
@@ -60,6 +61,17 @@ def table() -> dict[str, str]:
         "http://HOST:PORT/queries": "A server of R1-Searcher's protocol.",
         "package.module:Name": "Your own class, made without arguments.",
     }
+
+
+def _client(url: str) -> Client:
+    """Ask a server; what names it is written down with a run.
+
+    Raises:
+        SpecError: a key stands in the address.
+    """
+    if strike(url) != url:
+        raise SpecError("put no key into a retriever's address", hint="let the server listen to this machine only")
+    return Client(url)
 
 
 def load_index(spec: str) -> Index:

@@ -20,6 +20,7 @@ from zlib import crc32
 from verikit.errors import DISK_FULL, UsageError, VerikitError
 from verikit.folders import refuse_links
 from verikit.scoring.sums import PROGRESS, Commit, blocks_of, damaged_blocks, read_commits, sum_of, sums_at
+from verikit.secrets import strike_all
 
 NEXT, READY = ".next", ".ready"
 LOCK = ".lock"
@@ -99,8 +100,8 @@ class Folder:
 
     @staticmethod
     def encode_json(content: Any) -> bytes:
-        """What `write_json` writes."""
-        return json.dumps(content, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
+        """What `write_json` writes: keys (`api_key=…`, `user:…@host`) are struck out."""
+        return json.dumps(strike_all(content), indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
 
     def replace(self, name: str, data: bytes) -> None:
         """Replace a file in one step: a reader sees the old content or the new."""

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.errors import UsageError
+from verikit.secrets import strike_all
 from verikit.select import Random, Selector
 from verikit.spec import load, load_selector
 from verikit.verifier import Verifier
@@ -55,7 +56,7 @@ def check_same(old: Any, new: dict[str, Any], folder: object) -> None:
     Raises:
         UsageError: names the first setting that differs.
     """
-    for key, value in new.items():
+    for key, value in strike_all(new).items():
         was = old.get(key) if isinstance(old, dict) else None
         if was != value:
             problem = f"{folder} was made with another {key}: {was!r}, not {value!r}"

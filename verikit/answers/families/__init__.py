@@ -15,9 +15,11 @@ from verikit.answers.families import (
     chemistry,
     constants,
     dates,
+    flats,
     genotypes,
     numbers,
     parts,
+    permutations,
     piecewise,
     progressions,
     quantities,
@@ -35,6 +37,8 @@ FAMILIES: tuple[Family, ...] = (
     piecewise.FAMILY,
     progressions.FAMILY,
     constants.FAMILY,
+    flats.FAMILY,
+    permutations.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
     chemistry.CONFIGURATION,
@@ -52,9 +56,13 @@ FAMILIES: tuple[Family, ...] = (
 """In the order in which they are asked."""
 
 
-def meanings(text: str) -> tuple[tuple[Family, Any], ...]:
+NUMERIC: tuple[Family, ...] = (numbers.FAMILY,)
+"""Those a number in plain digits may belong to."""
+
+
+def meanings(text: str, families: tuple[Family, ...] = FAMILIES) -> tuple[tuple[Family, Any], ...]:
     """The families a gold belongs to, each with what the gold means in it."""
-    found = ((family, family.gold(text)) for family in FAMILIES)
+    found = ((family, family.gold(text)) for family in families)
     return tuple((family, meaning) for family, meaning in found if meaning is not None)
 
 

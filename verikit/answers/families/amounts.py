@@ -10,7 +10,7 @@ from typing import NamedTuple
 from verikit.answers.families.measures import Measure, conversions, is_currency, measures
 from verikit.answers.families.numerals import multiple_of_pi, number_at
 from verikit.answers.families.plain import led
-from verikit.answers.families.spelled import in_words
+from verikit.answers.families.spelled import in_words, may_begin
 from verikit.answers.tree import Node, num
 
 
@@ -157,6 +157,8 @@ def _sum(parts: list[tuple[Fraction, tuple[Measure, ...]]]) -> Quantity | None:
 
 
 def _in_words(text: str) -> Quantity | None:
+    if not may_begin(text):
+        return None
     words = text.split(" ", 16)
     if (whole := in_words(text)) is not None:
         return Quantity(num(whole[0]), measures("%")) if whole[1] else None

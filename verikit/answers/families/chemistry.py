@@ -127,6 +127,7 @@ def _atoms(text: str) -> list[tuple[str, int]] | None:
 _CASE_ONLY = re.compile(r"(?:[A-Z][a-z]?){1,4}")
 _WORDS = frozenset(("no", "in", "os", "as", "at", "he", "be", "i", "us", "on", "un", "am"))
 _MAY_BE = re.compile(r"[A-Z]|[a-z]{3}-\d")
+_PROSE = re.compile(r"[a-z]{3}(?![a-z]{0,11}[ -]\d)")
 
 
 def _bare(text: str) -> str:
@@ -134,7 +135,7 @@ def _bare(text: str) -> str:
 
 
 def _gold(text: str) -> Species | None:
-    if len(text) > 120 or not _MAY_BE.search(text):
+    if len(text) > 120 or not _MAY_BE.search(text) or ("\\" not in text and _PROSE.search(text)):
         return None
     shown = _bare(text)
     species = read_species(shown)

@@ -73,6 +73,8 @@ def _gold(text: str) -> General | None:
 
 
 def _match(gold: General, text: str, context: Context) -> Match | None:
+    if any(re.search(rf"(?<![a-zA-Z\\]){name}(?!\w)", context.question) for name in gold.constants):
+        return None  # What the question names is given, not arbitrary.
     answer = read(text, surely=False)
     if answer is None or answer.variable != gold.variable:
         return None

@@ -139,6 +139,8 @@ def _known(text: str) -> Unit | None:
             parts += ["^", part[1:].strip("()")]
         elif part.isdigit():
             parts += ["^", part] if parts else ["?"]
+        elif part == "-" and name[: match.start()].rstrip()[-1:] in ("", "/", "(", "*"):
+            return None  # A sign, no hyphen.
         elif part not in (" ", "(", ")", "*", "·"):
             parts.append(part.rstrip("."))
     if end != len(name) or not parts or name.count("(") != name.count(")") or _dangling(parts):

@@ -53,7 +53,12 @@ def _match(gold: Quantity, text: str, context: Context) -> Match | None:
         value = number(part)
         if value is not None:
             return _bare(gold, value, context.policy)
+        if _PAIR.fullmatch(part):
+            return different("two numbers against a quantity")
     return None
+
+
+_PAIR = re.compile(r"[\d.,]{1,20}\s?(?::|\bto\b)\s?[\d.,]{1,20}")
 
 
 def _bare(gold: Quantity, value: Node, policy: Policy) -> Match | None:

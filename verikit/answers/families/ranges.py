@@ -9,9 +9,10 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from verikit.answers.families.amounts import read_quantity
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.measures import Measure, conversions, measures
-from verikit.answers.families.numerals import number_at
+from verikit.answers.families.numerals import number, number_at
 from verikit.answers.families.plain import flat, plain, stated
 from verikit.answers.families.spelled import in_words
 from verikit.answers.policy import Match, different, equal
@@ -37,7 +38,6 @@ _MARK = re.compile(r"(?:(?:US)?[$€£¥₹]|(?:USD|EUR|GBP|INR)\s)\s?")
 _MAY_BE = re.compile(
     r"\d[^\d,;=<>]{0,24}(?:-|\\?text\{-+\}|[\u2010-\u2015~:]|\bto\b|\band\b|\.\.)[^\d,;=<>]{0,12}\d|\d/\d|\d over \d"
 )
-_SINGLE = re.compile(r"-?[\d.,]{1,20}(?:\s?[^\W\d_%°]{1,12}|\s?[%°])?")
 _PRESSURE = re.compile(r"(\d{2,3})\s?(?:/|over)\s?(\d{2,3})(\s?mm\s?hg)?", re.IGNORECASE)
 _PAIR = re.compile(r"(\d{1,4})\s?-\s?(\d{1,4})")
 
@@ -105,7 +105,7 @@ def _match(gold: Range, text: str, context: Context) -> Match | None:
         answer = read_range(part) or _in_words(part)
         if answer is not None:
             return _compare(gold, answer, context)
-        if _SINGLE.fullmatch(part):
+        if read_quantity(part) is not None or number(part) is not None:
             return different("a single value against a pair")
     return None
 

@@ -37,6 +37,12 @@ def _english_ordinals() -> dict[str, int]:
     return {word: value for word, value in ordinals(english().table).items() if value}
 
 
+def may_begin(text: str) -> bool:
+    """Whether a text may begin with a number in words."""
+    head = squeezed(text[:12].partition(" ")[0])
+    return head in ("a", "an") or head[:3] in _edges()[0] or "\u4e00" <= text[:1] <= "\u9fff"
+
+
 def ordinal_in_words(text: str) -> int | None:
     """The value of an English ordinal: eleventh, twenty-first, the hundredth."""
     if not 5 <= len(text) <= 60:

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from verikit.engines.openai.call import Call
 from verikit.engines.openai.dispatch import Dispatcher
-from verikit.engines.openai.options import check_address, check_options, header_key
+from verikit.engines.openai.options import check_address, check_model, check_options, header_key
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import Failed, exchange
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
@@ -112,6 +112,7 @@ class OpenAI(StreamingEngine):
         url, _, model = spec.partition("#")
         if not model:
             raise SpecError("the spec names no model", hint="openai:http://host:8000/v1#model")
+        check_model(model)
         problem, hint = misfit(cls, [url, model], options)
         if problem:
             raise SpecError(f"engine openai: {problem}", hint=hint)

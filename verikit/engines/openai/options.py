@@ -24,6 +24,27 @@ def check_address(url: str) -> None:
         raise SpecError("the server's address is not http://HOST[:PORT][/PATH] or https://…")
 
 
+def check_model(model: str) -> None:
+    """Refuse what is no model's name, without repeating a key that may stand in it.
+
+    Raises:
+        SpecError: it holds parameters, white space or a second #.
+    """
+    if re.search(r"[?&#=\s]", model):
+        raise SpecError("the model's name holds parameters", hint="put no key there: set OPENAI_API_KEY")
+
+
+def check_spec(spec: str) -> None:
+    """Refuse a spec `URL#model` that no engine can be made of; nothing is loaded.
+
+    Raises:
+        SpecError: its address or its model's name is none.
+    """
+    url, _, model = spec.partition("#")
+    check_address(url)
+    check_model(model)
+
+
 def header_key(key: str) -> SecretStr:
     """Return the key as a header can hold it.
 
