@@ -15,7 +15,6 @@ OPTIONS = {
     "by": "by('task', {'a': exact}, default=exact)",
     "cached": "cached(exact, 100)",
     "clip": "clip(exact, 0, 0.5)",
-    "echo_guard": "echo_guard(exact)",
     "column": "column('rm')",
     "gate": "gate(exact, f1)",
     "genprm": "genprm('replay:/dev/null')",
