@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verikit import PASS_MARK, Sample, Score, Verifier, score_all
+from verikit.choose import by, first_of, gate
 from verikit.combine import (
     Clip,
     all_of,
-    by,
     clip,
-    first_of,
-    gate,
     majority,
     maximum,
     mean,

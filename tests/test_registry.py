@@ -22,6 +22,8 @@ OPTIONS = {
     "jury": "jury(judge('replay:/dev/null'), reference_judge('replay:/dev/null'))",
     "json_schema": "json_schema({'type': 'object', 'patternProperties': {'^a': {}}})",
     "length": "length(max=100, unit='words')",
+    "echo_guard": "echo_guard(exact)",
+    "rescue": "rescue(exact, f1)",
     "length_guard": "length_guard(exact, 100)",
     "pairwise": "pairwise('replay:/dev/null')",
     "prm": "prm('/dev/null')",

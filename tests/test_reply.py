@@ -57,6 +57,9 @@ def test_every_pair_of_tags_sets_thoughts_off(opening, closing):
         ("<think>~~~\n17\n</think>\n8", "8"),
         ("<think>\n```\n17\n</think>\n```\n8\n```", "```\n8\n```"),
         ("<think>17 `</think>` 18</think>8", "8"),
+        ("<think>\n```\n17\n```</think>8", "8"),
+        ("~~~\n17\n~~~</think>8", "8"),
+        ("<think>Is it ```python\n17\n```?</think>```python\n8\n```", "```python\n8\n```"),
         ("<think>\n\n</think>\n\n8", "8"),
     ],
 )
@@ -128,11 +131,10 @@ def test_more_tags_come_from_the_environment(monkeypatch):
 
 
 # What each registered verifier reads. A new one has to be put here.
-WHOLE = {"tags", "search_format", "retrieval"}
+WHOLE = {"tags", "search_format", "searched"}
 PASS_ON = {
-    "all_of", "by", "cached", "clip", "column", "first_of", "gate", "jury", "echo_guard", "length_guard", "majority",
-    "maximum",
-    "mean", "minimum", "with_timeout",
+    "all_of", "by", "cached", "clip", "column", "first_of", "gate", "jury", "length_guard", "majority", "maximum",
+    "mean", "echo_guard", "rescue", "minimum", "with_timeout",
 }  # fmt: skip
 REPLY = {
     "answer", "boxed", "choice", "code", "cover_em", "exact", "f1", "genprm", "json_schema", "judge", "length", "math",

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from verikit import Verifier
-from verikit.combine import by, clip, gate, mean
+from verikit.choose import by, gate
+from verikit.combine import clip, mean
 from verikit.errors import SpecError, UsageError
 from verikit.registry import registered
 from verikit.spec import load, load_selector

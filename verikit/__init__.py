@@ -8,7 +8,8 @@ options. Selectors go by theirs in `verikit.selectors`.
 
 from typing import Any
 
-from verikit.combine import all_of, by, clip, first_of, gate, majority, maximum, mean, minimum
+from verikit.choose import by, first_of, gate
+from verikit.combine import all_of, clip, majority, maximum, mean, minimum
 from verikit.errors import VerikitError
 from verikit.guards import cached, length_guard, with_timeout
 from verikit.spec import load

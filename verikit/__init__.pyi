@@ -1,13 +1,14 @@
 # Written by `python -m tests.stubs` from the entry points: don't edit.
+from verikit.choose import by as by
+from verikit.choose import first_of as first_of
+from verikit.choose import gate as gate
 from verikit.combine import all_of as all_of
-from verikit.combine import by as by
 from verikit.combine import clip as clip
-from verikit.combine import first_of as first_of
-from verikit.combine import gate as gate
 from verikit.combine import majority as majority
 from verikit.combine import maximum as maximum
 from verikit.combine import mean as mean
 from verikit.combine import minimum as minimum
+from verikit.echo import echo_guard as echo_guard
 from verikit.errors import VerikitError as VerikitError
 from verikit.guards import cached as cached
 from verikit.guards import length_guard as length_guard
@@ -19,6 +20,7 @@ from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
+from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
 from verikit.types import Answer as Answer
 from verikit.types import Group as Group
@@ -71,6 +73,7 @@ __all__ = [
     'code',
     'column',
     'cover_em',
+    'echo_guard',
     'exact',
     'f1',
     'first_of',
@@ -93,6 +96,7 @@ __all__ = [
     'program',
     'reference_judge',
     'regex',
+    'rescue',
     'score_all',
     'search_format',
     'searched',

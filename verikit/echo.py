@@ -97,6 +97,10 @@ class EchoGuard(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def doubts(self, score: Score) -> bool:
+        """An echo is one whatever a judge says; of the rest the part."""
+        return "echoes" not in score.usage and self.part.doubts(score)
+
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
         """Ask the part."""
         return self.part.keys(answer)

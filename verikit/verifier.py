@@ -63,6 +63,10 @@ class Verifier(ABC):
         """
         return () if type(self).equal is Verifier.equal else None
 
+    def doubts(self, score: Score) -> bool:
+        """Whether a score of this verifier that is a no may be wrong; False where it rests on proof."""
+        return True
+
     def explain(self, sample: Sample) -> str:
         """What more there is to tell a person about one sample beside its score (parse trees, steps); "" if nothing."""
         return ""

@@ -37,6 +37,9 @@ _VALUE = (
     r"(?![\w.^*/+(-]*\w)"
 )
 _COMPARED = [(re.compile(rf"(?:{words})\s+{_VALUE}", re.IGNORECASE), sign) for sign, words in _ORDER.items()]
+_OR_MORE = re.compile(
+    rf"{_VALUE}\s+or\s+(?:(?P<more>more|greater|higher|larger|above)|less|fewer|lower|smaller|below)\b", re.IGNORECASE
+)
 _BETWEEN = re.compile(
     rf"(?P<strictly>strictly\s+)?between\s+{_VALUE}\s+and\s+{_VALUE}(?:,?\s*\(?(?P<ends>inclusive|exclusive)\)?)?",
     re.IGNORECASE,
@@ -44,7 +47,7 @@ _BETWEEN = re.compile(
 _SIGNED = re.compile(r"(?:non-?)?(?:positive|negative|zero)\b", re.IGNORECASE)
 _LINK = re.compile(r"\s?,?\s*\b(?P<word>but|and|or)\b\s*(?:is\s+)?", re.IGNORECASE)
 _MORE = re.compile(rf"(?:,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+){_VALUE}")
-_LIKELY = re.compile(r"most|least|than|between|itive|ative|zero|equal|except|below|above|differ|excluding")
+_LIKELY = re.compile(r"\bor\b|most|least|than|between|itive|ative|zero|equal|except|below|above|differ|excluding")
 _RAYS = {
     r"\le": r"(-\infty,{}]", r"\ge": r"[{},\infty)", "<": r"(-\infty,{})", ">": r"({},\infty)",
     r"\ne": r"((-\infty,{0})\cup({0},\infty))",
@@ -97,6 +100,8 @@ def _condition(text: str, position: int) -> tuple[list[tuple[str, str]], int]:
                 values.append(more[1])
                 end = more.end()
             return [(sign, value) for value in values], end
+    if match := _OR_MORE.match(text, position):
+        return [(r"\ge" if match["more"] else r"\le", match[1])], match.end()
     if match := _BETWEEN.match(text, position):
         ends = (match["ends"] or "").lower()
         closed, opened = ends == "inclusive", ends == "exclusive" or match["strictly"] is not None

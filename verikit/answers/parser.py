@@ -129,7 +129,12 @@ class Parser(AtomParser):
         unit = parse_unit([p for p in parts if p not in "()"])
         if unit is None:
             words = [p for p in parts if p.isalpha()]
-            if len(words) > MAX_LABEL or any(w.lower() in _NO_NOUN for w in words) or len(words) < len(parts) - 2:
+            if (
+                any(p.isdigit() for p in parts)
+                or len(words) > MAX_LABEL
+                or any(w.lower() in _NO_NOUN for w in words)
+                or len(words) < len(parts) - 2
+            ):
                 raise NotMath(f"not understood: {' '.join(t.text for t in self.tokens[start : start + 8])[:60]!r}")
             unit = COUNT
         if unit.dimension == (("d", 1),):

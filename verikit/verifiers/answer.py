@@ -151,6 +151,10 @@ class Answer(TextVerifier):
         found = fingerprint(answer)
         return None if found is None else (found,)
 
+    def doubts(self, score: Score) -> bool:
+        """Whether texts were compared by their words, or nothing was decided: numbers, formulas, letters are proof."""
+        return score.reason.startswith("undecided") or score.reason.rpartition("(")[2].startswith("text")
+
     def _direction(self, a: str, b: str) -> bool | None:
         verdict = self.verdict(Sample(completion=a, answer=b), tail=False)
         if verdict.outcome == "bad gold":

@@ -68,6 +68,7 @@ def test_swapped_changed_and_missing_values_do_not(seed):
         ("p=5,q=2;p=7,q=2", "(5,7),(2,2)", False),
         ("x=2, y=13", "(2, 13)", True),
         ("x=2, y=13", "13, 2", False),
+        ("x=2, y=13", r"x=2 \quad y=13", True),
         ("x=2, y=13", "x=2", False),
         ("(2,13)", "y=13, x=2", True),
         ("(13,2)", "y=13, x=2", False),

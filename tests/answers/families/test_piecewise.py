@@ -80,6 +80,7 @@ def test_notations_match_and_changes_do_not(seed):
             r"\begin{cases} 1 & x \ge 0 \\ 0 & x < 0 \end{cases}",
             False,
         ),
+        ("|x-3|", "f(x) = x-3 for x>=3, and f(x) = 3-x for x<3", True),
         (r"\max(x, 1)", r"\begin{cases} x & x > 1 \\ 1 & x \le 1 \end{cases}", True),
         (r"\max(x, 1)", r"\begin{cases} x & x < 1 \\ 1 & x \ge 1 \end{cases}", False),
     ],

@@ -146,6 +146,12 @@ def test_changes_have_a_sign(fell, rose):
     assert_different([f"{rose} 3%"], [f"{fell} 3%", "-3%", f"{rose} 13%"])
 
 
+def test_a_change_that_is_denied_or_hedged_is_none():
+    assert_different([r"-3\%"], ["not a decrease of 3%", "at least decreased by 3%", "fell by 3% or 4%"])
+    assert_different(["6-9 kg"], ["from 6 kg to 9 kg or 5", "6 to 9 kg or 10 kg"])
+    assert_different(["90 km/h", "3 blorps"], ["90 kph 7", "3 blorps 7"])
+
+
 def test_a_fall_against_an_amount_is_right_where_the_question_asks_for_a_fall():
     assert verify(r"\boxed{fell by 3\%}", r"3\%", question="By how much did the price decrease?").equal
     assert not verify(r"\boxed{fell by 3\%}", r"3\%", question="By how much did the price change?").equal

@@ -11,7 +11,8 @@ PREDICATES = {
 }  # fmt: skip
 VERBS = [
     ("does not exist", ["DNE", "The limit does not exist.", "doesn't exist"], ["exists", "undefined", "0", r"\infty"]),
-    ("diverges", ["The series diverges", "divergent", "It does not converge."], ["converges", "does not diverge", "3"]),
+    ("diverges", ["The series diverges", "It diverges by the ratio test.",
+                  "divergent", "It does not converge."], ["converges", "does not diverge", "3"]),
     (
         r"\emptyset",
         ["no solution", "There are no real solutions.", "the solution set is empty", r"\{\}", "None", r"\varnothing",
@@ -23,8 +24,12 @@ VERBS = [
         r"\text{infinitely many solutions}", ["There are infinitely many solutions.", "infinitely many"],
         ["no solution", "finitely many solutions", r"\infty", "not infinitely many solutions"],
     ),
+    ("converges", ["The series converges absolutely."],
+     ["It diverges because the terms grow.", "Perhaps it converges"]),
+    ("converges conditionally", [], ["The series converges absolutely.", "converges"]),
     ("neither", ["neither even nor odd", "The function is neither even nor odd."], ["even", "both"]),
-    ("Yes", ["Yes, it is.", "Yes, the series converges.", "yes"], ["No, it is not.", "Not yes", "Yes and no", "No"]),
+    ("Yes", ["Yes, it is.", "Yes, the series converges.", "yes"], ["No, it is not.", "no since 3 < 2",
+      "Not yes", "Yes and no", "No"]),
     ("No", ["No, it isn't.", "no", "No, because 7 is prime."], ["Yes", "no solution", "Yes, it is."]),
     (r"\text{False}", ["The statement is false.", "False", "No", "It is not true.", "False, since 2 < 3."],
      ["The statement is true.", "not false", "It is not false.", "True", "false or true", "Maybe false"]),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from verikit.answers.families.measures import Measure, conversions, is_currency, measures
 from verikit.answers.families.numerals import multiple_of_pi, number_at
-from verikit.answers.families.plain import led
+from verikit.answers.families.plain import hedged, led
 from verikit.answers.families.spelled import in_words, may_begin
 from verikit.answers.tree import Node, num
 
@@ -191,7 +191,7 @@ CHANGE = re.compile(rf"\b(?:(?P<down>{_DOWN})|(?P<up>{_UP}))\b(?: (?:by|of|about
 def read_change(text: str) -> Quantity | None:
     """A quantity with the way it changed: "fell by 3 %", "a 3 % drop", "an increase of 12 kg"."""
     found = list(CHANGE.finditer(text[:200]))
-    if len(found) != 1:
+    if len(found) != 1 or hedged(text):
         return None
     before, after = text[: found[0].start()].strip(), text[found[0].end() :].strip()
     side = after if any(c.isdigit() for c in after) else before

@@ -19,6 +19,7 @@ MAX_SOLUTIONS = 24
 _NAME = re.compile(r"\s*((?:[A-Za-z]+ ){0,4})(\\?[A-Za-z]{1,12}(?:_\{?\w{1,6}\}?)?'{0,2}(?:\([a-z0-9,]{1,8}\))?)\s*")
 _OTHER = re.compile(r"[<>]|\\(?:leq?|geq?|neq?|lt|gt|in|equiv|pmod|mod|approx|mapsto|to)(?![a-zA-Z])|≤|≥|≠|≈|≡")
 _MEMBER = re.compile(r"\s*(\([^()=]{3,40}\))\s*(?:\\in\b|∈|=)\s*(?=\\?[{(])")
+_GAP = re.compile(r"\\q?quad(?![a-z])")
 _SET = re.compile(r"\s*\\?\{(.*?)\\?\}\s*", re.DOTALL)
 
 Solution = dict[str, str]
@@ -53,7 +54,7 @@ def read(text: str) -> Assigned | None:
     """The solutions a text gives, a bare list being one; None if it is not made of assignments or tuples alone."""
     if len(text) > MAX_CHARS or _OTHER.search(text.replace("\\in", "")):
         return None
-    text = system(bare(text))
+    text = system(bare(_GAP.sub(",", text)))
     if (member := _MEMBER.match(text)) is not None:
         order = _names(member[1])
         rest = text[member.end() :]

@@ -39,9 +39,10 @@ _CASES = re.compile(
     re.DOTALL,
 )
 _LABEL = re.compile(r"\s*[A-Za-z](?:\([a-z]\))?\s*=(?!=)")
+_FUNCTION = re.compile(r"^\s{0,9}[A-Za-z]\([a-z]\)\s{0,9}=(?!=)")
 _IF = re.compile(r"[,\s]{0,9}\b(?:if|for|when|where|on)\b[,:\s]*")
 _ELSE = re.compile(r"[,\s]{0,9}\b(?:otherwise|else|elsewhere)\b\s*")
-_LIKELY = re.compile(r"cases|array|\bif\b|\bwhen\b|otherwise|\||\\max|\\min|sgn|vert")
+_LIKELY = re.compile(r"cases|array|\b(?:if|for)\b|\bwhen\b|otherwise|\||\\max|\\min|sgn|vert")
 _T = Node("sym", ("t of the line",))
 _SQUARE = Node("pow", (_T, num(2)))
 
@@ -96,7 +97,7 @@ def read(text: str) -> Branches | None:
     taken: Pieces = []
     names: set[str] = set()
     for expression, condition in rows:
-        value = _tree(expression)
+        value = _tree(_FUNCTION.sub("", expression, count=1))
         where = None
         if _ELSE.fullmatch(condition):
             where = list(WHOLE_LINE)

@@ -146,6 +146,11 @@ _NOT_LEADS = frozenset(
 MAX_LED = 200
 
 
+def hedged(text: str) -> bool:
+    """Whether a plain text denies, hedges or compares."""
+    return _HEDGE.search(text) is not None
+
+
 _WORDS = re.compile(r"[^\W\d_][\w'’,;: -]{0,200}")
 
 

@@ -63,7 +63,7 @@ def read_range(text: str) -> Range | None:
     money = measures(mark[0].strip()) if mark else measures(join["mark"]) if join["mark"] else ()
     last = measures(after) if after else money
     first = measures(join["unit"]) if join["unit"] else (money if mark else last)
-    if (after or join["unit"]) and not (last or first):
+    if (after and not last) or (join["unit"] and not first):
         return None
     if join["unit"] and (not first or (last and next(conversions(last, first), None) is None)):
         return None

@@ -34,7 +34,7 @@ _ADJECTIVES = {
     "decreasing": "decreasing", "constant": "constant", "positive": "positive", "negative": "negative",
     "rational": "rational", "irrational": "irrational", "concave up": "concave up;concave upward;concave upwards",
     "concave down": "concave down;concave downward;concave downwards", "prime": "prime", "composite": "composite",
-    "linearly independent": "linearly independent", "linearly dependent": "linearly dependent",
+    "linearly independent": "linearly independent", "linearly dependent": "linearly dependent;not linearly independent",
     "consistent": "consistent", "inconsistent": "inconsistent", "dependent": "dependent", "independent": "independent",
     "continuous": "continuous", "discontinuous": "discontinuous;not continuous", "acute": "acute", "obtuse": "obtuse",
     "isosceles": "isosceles", "equilateral": "equilateral", "scalene": "scalene", "parallel": "parallel",
@@ -72,6 +72,11 @@ _BRACES = re.compile(r"\\\{\s*\\\}")
 _YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*[,.;:!—-]|\s+because\b)")
 _ECHO = re.compile(
     r"\W*(?:it|they|this|that|there|he|she|we|you|one)\s+(?:is|are|does|do|can|will|was|has|have)(?:\s*not|n['’]t)?\W*"
+)
+_REASON = re.compile(
+    r"(?:\s{1,3}(?:because|since|by the|due to)\b.{0,200}"
+    r"|(?<=verges)\s{1,3}(?:absolutely|conditionally|uniformly))\.?\}?$",
+    re.DOTALL,
 )
 _TRUTH = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 
@@ -119,8 +124,8 @@ def meaning(text: str) -> str:
 
 
 def _answer(text: str) -> str:
-    """What an answer says: as a gold, or with reasons after yes, no, true or false."""
-    if says := meaning(text):
+    """What an answer says: as a gold, or with reasons after it."""
+    if says := meaning(text) or meaning(_REASON.sub("", text)):
         return says
     lead = _YES_NO.match(text.lower()) if len(text) <= MAX_CHARS else None
     if lead is None or {"true", "false", "yes", "correct", "incorrect"} & set(words(text[lead.end() :])):
