@@ -45,7 +45,7 @@ PAIRS = [  # gold, answer, whether they are the same
     ("(-2,-9)", "[-2,-9)", False), ("(5,-10)", "[8,2)", False), ("(5,-10)", "(8,2)", False),
     ("(0,0)", "[0,0)", False), ("(5,-10)", "(5,-10)", True),
     # signs below a fraction line are no hyphens
-    ("14/M", "14/(-M)", False),
+    ("14/M", "14/(-M)", False), (r"-V \cdot V", r"V \cdot V", False),
     # units
     ("3 MPa", "3 torr", False), ("3 torr", "3 MPa", False), ("5 cm", "5", True), ("(3 cm, 4)", "(3 torr, 4)", False),
 ]  # fmt: skip

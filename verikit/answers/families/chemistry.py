@@ -49,7 +49,7 @@ MAX_CHARS = 200
 def read_species(text: str) -> Species | None:
     """The one formula, ion, hydrate or isotope a plain text is."""
     text = _STATE.sub("", text).strip()
-    if not text or len(text) > MAX_CHARS:
+    if not text or len(text) > MAX_CHARS or text[0] in "+-":
         return None
     count = Fraction(1)
     if (match := _COUNT.match(text)) is not None and "/0" not in match[1]:

@@ -74,7 +74,8 @@ _ECHO = re.compile(
     r"\W*(?:it|they|this|that|there|he|she|we|you|one)\s+(?:is|are|does|do|can|will|was|has|have)(?:\s*not|n['’]t)?\W*"
 )
 _REASON = re.compile(
-    r"(?:\s{1,3}(?:because|since|by the|due to)\b.{0,200}|(?<=verges)\s{1,3}(?:absolutely|conditionally|uniformly))\.?\}?$",
+    r"(?:\s{1,3}(?:because|since|by the|due to)\b.{0,200}"
+    r"|(?<=verges)\s{1,3}(?:absolutely|conditionally|uniformly))\.?\}?$",
     re.DOTALL,
 )
 _TRUTH = {"yes": "true", "no": "false", "true": "true", "false": "false"}
