@@ -91,6 +91,14 @@ class Judge(TextVerifier):
         """As many samples as the engine has requests in flight."""
         return int(self.options.get("concurrency", 64))
 
+    def connected(self) -> Engine:
+        """The engine, loaded; to see whether it can be asked.
+
+        Raises:
+            SpecError, ConfigError, MissingExtra: there is none.
+        """
+        return self._engine
+
     @property
     def _engine(self) -> Engine:
         if isinstance(self.engine, str):

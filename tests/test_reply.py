@@ -57,6 +57,9 @@ def test_every_pair_of_tags_sets_thoughts_off(opening, closing):
         ("<think>~~~\n17\n</think>\n8", "8"),
         ("<think>\n```\n17\n</think>\n```\n8\n```", "```\n8\n```"),
         ("<think>17 `</think>` 18</think>8", "8"),
+        ("<think>\n```\n17\n```</think>8", "8"),
+        ("~~~\n17\n~~~</think>8", "8"),
+        ("<think>Is it ```python\n17\n```?</think>```python\n8\n```", "```python\n8\n```"),
         ("<think>\n\n</think>\n\n8", "8"),
     ],
 )

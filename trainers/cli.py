@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -30,9 +31,16 @@ FIXED = ("recipe", "seed", "model.")
 )
 @click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with a run, by its folder.")
 @click.option("--dry-run", is_flag=True, help="Print the resolved settings and stop.")
+@click.option("--check", is_flag=True, help="Ask data, judge, retriever and memory, load no model, and stop.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def train(
-    config: str | None, changes: tuple[str, ...], out: Path | None, resume: Path | None, dry_run: bool, quiet: bool
+    config: str | None,
+    changes: tuple[str, ...],
+    out: Path | None,
+    resume: Path | None,
+    dry_run: bool,
+    check: bool,
+    quiet: bool,
 ) -> int:
     """Train by a CONFIG.toml or one that comes with verikit: `arithmetic` needs nothing, `math` and `sft` your data.
 
@@ -52,6 +60,8 @@ def train(
         if dry_run:
             click.echo(json.dumps(settings.model_dump(mode="json"), indent=2, ensure_ascii=False))
             return 0
+        if check:
+            return _check(settings)
         path = resume or out or Path("runs") / (settings.name or settings.recipe)
         try:
             _train(settings, path, resume is not None, quiet)
@@ -59,6 +69,18 @@ def train(
             click.echo(f"Interrupted: `verikit train --resume {path}` goes on from the last checkpoint", err=True)
             return 1
     return 0
+
+
+def _check(settings: Config) -> int:
+    """Say of each thing that a run depends on whether it is there; the exit code is 2 if one is not."""
+    import_transformers("training", "train")
+    from verikit.trainers.check import check
+
+    found = []
+    for fine, line in check(settings, int(os.environ.get("WORLD_SIZE", "1"))):
+        found.append(fine)
+        click.echo(f"{'ok  ' if fine else 'FAIL'}  {printable(line)}")
+    return 0 if all(found) else 2
 
 
 def _values(changes: Sequence[str]) -> Iterator[str]:

@@ -188,7 +188,9 @@ class RunSection(Section):
     max_mismatch: float = Field(default=0.5, ge=0)
     """Most that sampler and trainer may differ: the mean of |log p - log p'| over a step's tokens; 0: no limit."""
     max_unscored_steps: PositiveInt = 3
-    """Stop after so many steps in a row without one scored trajectory."""
+    """Stop after so many steps in a row that leave too many trajectories unscored."""
+    max_unscored_share: float = Field(default=0.2, ge=0, le=1)
+    """A step counts among these too, and is warned of, if more than this share of a role's trajectories is unscored."""
     max_bad_steps: PositiveInt = 5
     """Stop after so many steps in a row whose gradient is not finite."""
     threads: int = Field(default=0, ge=0)

@@ -7,6 +7,7 @@ Every process runs the same loop on the same trajectories; only sampling and gra
 from __future__ import annotations
 
 import json
+import logging
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from verikit.trainers.weights import make_engine
 WARMUP, TRAIN = "0-warmup", "1-train"
 """The phases, by names that sort."""
 Report = Callable[[dict[str, Any]], None]
+_log = logging.getLogger(__name__)
 
 
 class Trainer:
@@ -141,7 +143,6 @@ class Trainer:
             made = supervised(trajectories)
         else:
             made = experience(trajectories, self.config, self.reference)
-            self._watch_unscored(trajectories)
         self.engine.rest()
         figures = self._learn(made, step)
         self._watch_mismatch(figures, step)
@@ -163,6 +164,8 @@ class Trainer:
         """
         self.sampler.at(step)
         trajectories = self.recipe.collect(self.sampler, step)
+        if self.learner.loss.kind != "likelihood":
+            self._watch_unscored(trajectories, step)
         tries = self.config.batch.dynamic
         if not tries:
             return trajectories
@@ -181,20 +184,37 @@ class Trainer:
             )
         return [one for one in kept if (one.role, one.group) in set(groups)]
 
-    def _watch_unscored(self, trajectories: Sequence[Trajectory]) -> None:
-        """Stop when nothing has been scored for too long.
+    def _watch_unscored(self, trajectories: Sequence[Trajectory], step: int) -> None:
+        """Warn of a step that leaves too many of a role's trajectories unscored, and stop after several in a row.
+
+        The others would be learnt from as if they were all: only those, say, that never asked a retriever that fails.
 
         Raises:
-            TrainerError: it has.
+            TrainerError: it has been so for too long.
         """
-        scored = any(one.reward is not None for one in trajectories)
-        self.unscored_steps = 0 if scored else self.unscored_steps + 1
-        if self.unscored_steps >= self.config.run.max_unscored_steps:
-            reason = next((one.answer for one in trajectories if one.answer), "no reason given")
+        roles: dict[str, list[Trajectory]] = {}
+        for one in trajectories:
+            roles.setdefault(one.role, []).append(one)
+        lost = {role: [one for one in some if one.reward is None] for role, some in roles.items()}
+        worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]), default=None)
+        limit, steps = self.config.run.max_unscored_share, self.config.run.max_unscored_steps
+        if worst is not None and len(lost[worst]) <= limit * len(roles[worst]):
+            self.unscored_steps = 0
+            return
+        self.unscored_steps += 1
+        if worst is None:
+            told = "no trajectory was made"
+        else:
+            reason = next((one.answer for one in lost[worst] if one.answer), "no reason given")
+            count, of = len(lost[worst]), len(roles[worst])
+            told = f"{count} of {of} trajectories of role {worst!r} are unscored: {reason}"
+        if self.unscored_steps >= steps:
             raise TrainerError(
-                f"no trajectory was scored for {self.unscored_steps} steps: {reason}",
-                hint="try the reward on one completion with `verikit explain`",
+                f"step {step}: {told}; so it was for {self.unscored_steps} steps in a row",
+                hint="mend what scores them (`verikit train --check` asks it), or raise run.max_unscored_share",
             )
+        if self.folder.main:
+            _log.warning("step %d: %s (run.max_unscored_share = %g, stops after %d)", step, told, limit, steps)
 
     def _watch_mismatch(self, metrics: dict[str, float], step: int) -> None:
         """Stop when what sampled is another policy than the one that learns.

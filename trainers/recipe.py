@@ -14,7 +14,7 @@ What may differ between two runs (a sandbox's verdict near its time limit, a ser
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -24,6 +24,8 @@ from pydantic import BaseModel, ConfigDict
 from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request
 from verikit.errors import ConfigError
 
+Probe = tuple[str, Callable[[], str]]
+"""What a recipe depends on, by its name, and what asks it and says what came, or raises a VerikitError."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -176,6 +178,10 @@ class Recipe(ABC):
     def gate(self, sampler: Sampler) -> float:
         """Return the figure that must reach `warmup.gate` before training starts."""
         return 1.0
+
+    def probes(self) -> Iterator[Probe]:
+        """Yield what `verikit train --check` is to ask: data, judge, retriever. Nothing of it may need the policy."""
+        yield from ()
 
     @abstractmethod
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:

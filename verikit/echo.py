@@ -63,7 +63,7 @@ def _stands_in(formula: str, prompt: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _tokens(text: str) -> tuple[str, ...]:
-    return tuple(_SAME.get(token, token) for token in _TOKEN.findall(text) if token not in _SKIPPED)
+    return tuple(str(_SAME.get(token, token)) for token in _TOKEN.findall(text) if token not in _SKIPPED)
 
 
 def _text(prompt: Prompt) -> str:

@@ -42,7 +42,9 @@ _OPENING_CHANNEL = _CHANNEL + r"(?:analysis|commentary)[^<\n]{0,200}(?:<\|constr
 _FINAL_CHANNEL = r"(?:<\|end\|>)?" + _CHANNEL + r"final[^<\n]{0,50}(?:<\|constrain\|>[^<\n]{0,50})?<\|message\|>"
 _END_OF_CHANNEL = r"<\|end\|>(?=<\|start\|>assistant<\|channel\|>)"
 _END_OF_TURN = re.compile(r"\s*(?:<\|return\|>|<\|end\|>|<\|END_RESPONSE\|>|<\|end_of_solution\|>)\s*\Z")
-_FENCE = r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+){0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$"
+_FENCE = (
+    r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+){0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`\n<\[◁]{0,200})(?:$|(?=[<\[◁]))"
+)
 _BARE_CHANNELS = ("analysis", "assistantfinal")
 """What is left of gpt-oss's channels where the special tokens were dropped in decoding."""
 
@@ -172,9 +174,12 @@ def _tags(text: str, pattern: re.Pattern[str]) -> list[_Tag]:
             mark, info = match["fence"], match["info"].strip()
             if fence and (mark[0] != fence[0] or len(mark) < len(fence)):
                 continue
-            if fence and not info:
+            glued = text[match.end() : match.end() + 1] not in ("", "\n")  # a tag follows: this opens no fence
+            if fence and (glued or not info):
                 _quote_fenced(text, found, inside)
                 fence = ""
+            elif glued:
+                continue
             else:  # one with a label opens a fence, so one before it was never closed
                 fence, inside = mark, len(found)
             run = 0

@@ -62,12 +62,15 @@ def boxes(text: str) -> list[str]:
 
     Braces nest; escaped ones (`\{`) don't count. An open box at the end gives nothing, so that a truncated answer is
     not read as a whole one. Of `\boxed 42` the next word counts, less the punctuation behind it.
+    What stands in a LaTeX comment is no box.
     """
     found: list[str] = []
     position = 0
     closing = _closing_braces(text) if _BOX.search(text) else {}
     while match := _BOX.search(text, position):
-        if match[2] is not None:
+        if _commented(text, match.start()):
+            position = match.end()
+        elif match[2] is not None:
             found.append(match[2].rstrip(".,;:!?"))
             position = match.end()
         elif (end := closing.get(match.end() - 1)) is not None:
@@ -76,6 +79,12 @@ def boxes(text: str) -> list[str]:
         else:
             position = match.end()
     return found
+
+
+def _commented(text: str, position: int) -> bool:
+    """Whether a LaTeX comment starts before a position in its line, or in its last 1,000 characters."""
+    mark = text.rfind("%", max(0, position - 1_000), position)
+    return mark >= 0 and (mark == 0 or text[mark - 1].isspace()) and text.find("\n", mark, position) < 0
 
 
 def _closing_braces(text: str) -> dict[int, int]:

@@ -116,7 +116,7 @@ class TextVerifier(Verifier):
     """A verifier whose `reads` is an option."""
 
     _: KW_ONLY
-    reads: Reads = "reply"
+    reads: Reads = "reply"  # pyright: ignore[reportIncompatibleVariableOverride] - frozen: it is never set
     """What of a completion is scored: the `reply`, the `thoughts`, or `all`."""
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifier import score_all
-from verikit.verifiers.code import Code, extract
+from verikit.verifiers.code import Code
 from verikit.verifiers.code_compare import close
 from verikit.verifiers.code_tests import Called, Driven, Piped, read
 
@@ -276,22 +276,19 @@ def test_only_literal_asserts_are_lifted() -> None:
     assert driven.functions == ("f", "g")
 
 
-@pytest.mark.parametrize(
-    ("completion", "program"),
-    [
-        ("x = 1", "x = 1"),
-        ("a\n```python\nx\n```\nb\n```py\ny\n```\n```text\nz\n```", "y"),
-        ("```\nx\n```", "x"),
-        ("```python\nx", "x"),
-        ("```json\n{}\n```", "```json\n{}\n```"),
-    ],
-)
-def test_the_last_python_block_is_the_program(completion: str, program: str) -> None:
-    assert extract(completion) == program
+def test_a_program_in_another_language_is_unscored() -> None:
+    found = score("```cpp\nint f(int x) { return x * x; }\n```\nOutput:\n```\n9\n```", tests=ASSERTS)
+    assert (found.status, found.reason) == ("abstained", "no runner for cpp")
+    assert score(f"```cpp\nint f;\n```\n```python\n{SQUARE}\n```", tests=ASSERTS).value == 1
 
 
-def test_extraction_is_linear() -> None:
-    extract("```" * 200_000 + "\n```python\n" * 100_000)
+def test_what_follows_the_program_does_not_replace_it() -> None:
+    usage = "```python\nprint(f(3))\nassert f(3) == 9\n```\n```\n9\n```\n```json\n{}\n```"
+    assert score(f"```python\n{SQUARE}\n```\n{usage}", tests=ASSERTS).value == 1
+    assert score(f"```python\n{SQUARE} + 1\n```\n{usage}", tests=ASSERTS).value == 0
+    piped = {"tests": [{"input": "3", "output": "9"}]}
+    parts = "```python\nimport sys\ndef f(x): return x * x\n```\nand\n```python\nprint(f(int(sys.stdin.read())))\n```"
+    assert score(parts, **piped).value == 1
 
 
 def test_close_holds_at_the_edges() -> None:

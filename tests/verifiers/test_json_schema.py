@@ -22,7 +22,19 @@ PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "require
         ('```\n{"age": 5}\n```  ', 1),
         ('{"age": "5"}', 0),
         ("{}", 0),
-        ('Here: {"age": 5}', 0),
+        ('Here: {"age": 5}', 1),
+        ('Here: {"age": 5}. Do you need more?', 1),
+        ('For {"age": "x"} it is {"age": 5}, see [1].', 1),
+        ('For {"age": 5} it is {"age": "x"}.', 0),
+        ('Use {x} and [see below]: {"age": 5}', 1),
+        ('It is\n```json\n{"age": 5}\n```\nas in [1] and {"age": "x"}.', 1),
+        ('It is\n```json\n{"age": "x"}\n```\nas in {"age": 5}.', 0),
+        ('<think>{"age": "x"}</think>\n```\n{"age": 5}\n```', 1),
+        ('<think>{"age": 5}</think>\n```\n{"age": "x"}\n```', 0),
+        ('It is {"age": 5,}.', 0),
+        ('It is {"was": {"age": 5},}.', 0),
+        ('It is {"was": {"age": 5}', 0),
+        ('{"age": 5} or {"age": 6}', 0),
         ('{"age": NaN}', 0),
         ("", 0),
         ("[" * 100_000, 0),
@@ -30,7 +42,7 @@ PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "require
         ('{"age": 5} {"age": 6}', 0),
     ],
 )
-def test_the_whole_completion_is_json_that_the_schema_accepts(text, value):
+def test_the_json_of_the_completion_is_one_that_the_schema_accepts(text, value):
     score = JsonSchema(PERSON)(text)
     assert (score.value, score.status) == (value, "ok")
 
@@ -169,3 +181,28 @@ def test_hostile_fences_cost_linear_work(linear):
     for hostile in ("```\n", "\n```", "```json", "\n", " ", "\n``` ", "[1,", '{"a":'):
         linear(lambda text: v.score([Sample(completion=text)]), hostile)
         linear(lambda text: v.score([Sample(completion="```\n" + text + "x")]), hostile)
+
+
+def test_a_trailing_comma_is_named():
+    for text in ('{"age": 5,}', 'It is {"age": 5,\n}.', '```json\n{"age": [5,]}\n```'):
+        assert "trailing comma" in JsonSchema({})(text).reason
+    assert "trailing comma" not in JsonSchema({})('{"age": 5, x}').reason
+
+
+def test_nothing_but_a_fence_may_stand_around_it_where_that_is_asked():
+    v = JsonSchema(PERSON, bare=True)
+    assert v('```json\n{"age": 5}\n```').value == 1
+    assert v('It is {"age": 5}').value == 0
+    assert v('It is\n```json\n{"age": 5}\n```').value == 0
+
+
+def test_of_an_array_the_last_one_among_prose_counts():
+    v = JsonSchema({"type": "array", "items": {"type": "object"}})
+    assert v('For {"a": 1} it is [{"a": 1}], and {"a": 2} is none.').value == 1
+
+
+@pytest.mark.parametrize("unit", ["{", "[", '{"', '{"a":', "[1,", '{"a":1,', "{} x", "[] ", '{"a": ', '"', '\\"', ", "])
+def test_looking_for_the_document_is_linear(unit):
+    start = time.process_time()
+    JsonSchema({})("x " + unit * (300_000 // len(unit)))
+    assert time.process_time() - start < 4

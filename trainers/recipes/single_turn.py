@@ -15,7 +15,10 @@ from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ConfigError, EngineError, TrainerError
 from verikit.guards import with_timeout
 from verikit.readers.problems import read_problems
-from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
+from verikit.scoring.tally import LOST
+from verikit.text import accepted
+from verikit.trainers.probes import judge_probes
+from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory, Transcript
 from verikit.types import Group, Message, Prompt, Sample, Score
 from verikit.verifier import FunctionVerifier, Verifier, score_all, walk
 
@@ -93,6 +96,24 @@ class SingleTurn(Recipe):
                 f"{self.options.data} has {len(problems)} problems, and options.held_out_size keeps all of them apart"
             )
         return problems[:cut], problems[cut:]
+
+    def probes(self) -> Iterator[Probe]:
+        """Yield the data, the judges in the reward, and the reward itself on a first problem."""
+        yield "data", lambda: f"{len(self.problems):,} problems, {len(self.held_out):,} held out"
+        yield from judge_probes("reward", self.reward)
+        yield "reward", self._try_reward
+
+    def _try_reward(self) -> str:
+        """Score a gold answer.
+
+        Raises:
+            TrainerError: it has no score.
+        """
+        gold = next(iter(accepted(self.problems[0].answer)), "")
+        (score,) = self.score(self.problems[0], Generation((Output(gold),)))
+        if score.status in LOST:
+            raise TrainerError(f"{self.options.reward} can't score: {score.reason}", hint="`verikit explain` shows why")
+        return f"{self.options.reward} scores"
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Sample and score the next problems; each is one group."""

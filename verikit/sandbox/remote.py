@@ -41,10 +41,9 @@ class Remote:
         """
         try:
             return self._call(args, kwargs)
-        except Exception as error:  # noqa: BLE001 - of any kind: it is raised again
-            failure = error
-        self._failed.append(failure)
-        raise failure
+        except Exception as error:
+            self._failed.append(error)
+            raise
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         question = {"status": "call", "value": values.encode([self._name, list(args), kwargs])}

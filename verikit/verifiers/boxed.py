@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,19 @@ from verikit.text import boxes
 from verikit.types import Sample, Score
 from verikit.verifier import TextVerifier
 
+_PLACEHOLDER = re.compile(
+    r"\.{3}|…|\\[lc]?dots|\?|_+|(?:\\text\s?\{\s?)?[\[<]?(?:your |the |final ){0,3}(?:answer|result|number|solution)"
+    r"(?: here)?[\]>]?\}?",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True)
 class Boxed(TextVerifier):
-    r"""1.0 if the completion closes a non-empty `\boxed{…}`; the last one is the extracted answer."""
+    r"""1.0 if the completion closes a non-empty `\boxed{…}`; the last one is the extracted answer.
+
+    `\fbox` and `\framebox` are boxes too; one that holds a placeholder (`\boxed{...}`, `\boxed{answer}`) is none.
+    """
 
     once: bool = False
     """Whether a second, different box gives 0.0."""
@@ -24,6 +34,7 @@ class Boxed(TextVerifier):
 
     def _one(self, text: str) -> Score:
         found = [content.strip() for content in boxes(text)]
+        found = [content for content in found if not _PLACEHOLDER.fullmatch(content)]
         if not found or not found[-1]:
             return Score(0.0, reason="no closed box" if not found else "the last box is empty")
         if self.once and len(set(found)) > 1:

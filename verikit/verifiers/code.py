@@ -20,7 +20,7 @@ from verikit.verifiers import code_tests
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
-from verikit.verifiers.fences import last
+from verikit.verifiers.solution import solution
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ class Code(TextVerifier):
             cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
         except (ValueError, TypeError) as problem:
             return Score.error(f"the row's tests can't be read: {problem}")
-        program = extract(sample.completion)
+        program, language = solution(sample.completion, _called(cases, sample))
+        if language:
+            return Score.abstained(f"no runner for {language}")
         if not program.strip():
             return Score(0.0, reason="no program in the completion")
         program = _complete(program, sample)
@@ -175,10 +177,16 @@ class Code(TextVerifier):
         return budget.late() if budget.is_spent and result.status != "infra_error" else result
 
 
-def extract(completion: str) -> str:
-    """The program in a completion: the last fenced block marked as Python or unmarked, else the whole text."""
-    block = last(completion, "python", "py", "python3", "")
-    return completion if block is None else block
+def _called(cases: Sequence[Case], sample: Sample) -> set[str]:
+    """The names that the tests expect the program to define; LeetCode's form has the function in a class."""
+    entry = sample.meta.get("entry_point")
+    names = {entry} if isinstance(entry, str) else set()
+    for case in cases:
+        if isinstance(case, Called):
+            names.add(case.call[0].partition(".")[0])
+        elif isinstance(case, Driven):
+            names |= set(case.functions)
+    return names | {"Solution"} if names else names
 
 
 def _located(call: Call, program: str) -> Call:

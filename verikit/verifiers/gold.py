@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 from verikit.errors import UsageError
-from verikit.text import NORMALIZERS, Extract, Normalizer, accepted, extract
+from verikit.text import NORMALIZERS, Normalizer, accepted, extract
 from verikit.types import Sample, Score
 from verikit.verifier import TextVerifier
+from verikit.verifiers.stated import offers_others, stated
+
+AnswerIn = Literal["stated", "whole", "boxed", "answer_tag", "last_line"]
 
 
 @dataclass(frozen=True)
@@ -22,13 +25,15 @@ class GoldVerifier(TextVerifier):
 
     normalizer: Normalizer = "squad"
     """`squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
-    extract: Extract = "whole"
-    """What of the completion is compared: `whole`, `boxed`, `answer_tag`, `last_line`."""
+    extract: AnswerIn = "stated"
+    """What of the reply is compared: the answer it has `stated` (in a tag, a box, "the answer is …", its only bold
+    words) or else all of it; or `whole`, `boxed`, `answer_tag`, `last_line` as they stand. A stated answer that the
+    reply denies, or offers beside others ("Paris, or maybe Rome"), is 0.0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("normalizer", self.normalizer, NORMALIZERS)
-        check_choice("extract", self.extract, get_args(Extract))
+        check_choice("extract", self.extract, get_args(AnswerIn))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
@@ -38,11 +43,13 @@ class GoldVerifier(TextVerifier):
         golds = accepted(sample.answer)
         if not golds:
             return Score.error("the row has no gold answer")
-        answer = extract(sample.completion, self.extract)
+        answer, form = taken(sample.completion, self.extract)
         if answer is None:
-            return Score(0.0, reason=f"no answer found ({self.extract})")
+            return Score(0.0, reason=f"no answer found ({form})")
         value, gold = max(((self.compare(answer, gold), gold) for gold in golds), key=lambda pair: pair[0])
-        return Score(value, answer=answer, reason=f"{self.name} ({self.normalizer}) with {_short(gold)}")
+        if value and self.extract == "stated" and offers_others(answer, gold):
+            return Score(0.0, answer=answer, reason=f"offers others beside {_short(gold)}, or denies it")
+        return Score(value, answer=answer, reason=f"{self.name} ({self.normalizer}, {form}) with {_short(gold)}")
 
     @abstractmethod
     def compare(self, answer: str, gold: str) -> float:
@@ -52,6 +59,11 @@ class GoldVerifier(TextVerifier):
         """Whether two answers are the same after normalising."""
         normalize = NORMALIZERS[self.normalizer]
         return a == b or normalize(a) == normalize(b)
+
+
+def taken(reply: str, how: AnswerIn) -> tuple[str | None, str]:
+    """What of a reply is its answer, None where there is none, and the form it was found in."""
+    return stated(reply) if how == "stated" else (extract(reply, how), how)
 
 
 def check_choice(field: str, value: str, choices: object) -> None:

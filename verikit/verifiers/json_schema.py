@@ -7,7 +7,6 @@ text can slow down is replaced here (patterns, uniqueness), and every keyword lo
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -19,17 +18,23 @@ from typing import Any
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
 from verikit.verifier import TextVerifier
+from verikit.verifiers.json_reply import document
 
-_FENCE = re.compile(r"\A\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL | re.IGNORECASE)
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 
 @dataclass(frozen=True)
 class JsonSchema(TextVerifier):
-    """1.0 if the completion (a code fence around it is allowed) is JSON that a JSON Schema accepts."""
+    """1.0 if the JSON in the completion is one that a JSON Schema accepts.
+
+    That is the whole completion, its last JSON fence, or the last document among prose. One with a fault, such as a
+    trailing comma, is 0.0 with the fault as the reason.
+    """
 
     schema: str | Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The schema, or the path of a JSON file that holds it; {} accepts any JSON. `$ref` stays within the schema."""
+    bare: bool = False
+    """Whether nothing but a fence may stand around the JSON."""
     max_chars: int = 1_000_000
     """A longer completion is 0.0 unread."""
     timeout_s: float = 1.0
@@ -72,21 +77,19 @@ class JsonSchema(TextVerifier):
 
         if len(text) > self.max_chars:
             return Score(0.0, reason=f"{len(text)} characters, over the cap of {self.max_chars}")
-        fenced = _FENCE.match(text)
-        body = (fenced[1] if fenced else text).strip()
-        try:
-            document = json.loads(body, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
-            return Score(0.0, reason=f"not JSON: {str(error)[:80]}")
+        assert isinstance(self.schema, Mapping)
+        body, value, problem = document(text, bare=self.bare, array=self.schema.get("type") == "array")
+        if problem:
+            return Score(0.0, reason=problem)
         _DEADLINE.set(time.monotonic() + self.timeout_s)
         try:
-            problem = best_match(_validator(json.dumps(self.schema)).iter_errors(document))
+            fault = best_match(_validator(json.dumps(self.schema)).iter_errors(value))
         except TimeoutError:
             return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
         except (RecursionError, ArithmeticError) as error:
             return Score(0.0, answer=body, reason=f"nested too deeply, or a number out of range: {str(error)[:80]}")
-        if problem is not None:
-            return Score(0.0, answer=body, reason=f"{problem.json_path[:80]}: {problem.message[:120]}")
+        if fault is not None:
+            return Score(0.0, answer=body, reason=f"{fault.json_path[:80]}: {fault.message[:120]}")
         return Score(1.0, answer=body, reason="the schema accepts it")
 
 
@@ -169,7 +172,3 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _canonical(item) for key, item in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

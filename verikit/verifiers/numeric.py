@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import get_args
 
 from verikit.errors import UsageError
-from verikit.text import Extract, accepted, extract
+from verikit.text import accepted
 from verikit.types import Sample, Score
 from verikit.verifier import TextVerifier
-from verikit.verifiers.gold import check_choice
+from verikit.verifiers.gold import AnswerIn, check_choice, taken
+from verikit.verifiers.stated import stands
 
 # A sign belongs to the number unless something stands right before it: "x=-5" is negative, "10-20" a range.
 _NUMBER = re.compile(
@@ -25,19 +26,22 @@ _MAX_EXPONENT = 999
 
 @dataclass(frozen=True)
 class Numeric(TextVerifier):
-    """1.0 if the last number of the completion is within `abs_tol` or `rel_tol` of the gold; exact by default."""
+    """1.0 if the last number of the answer is within `abs_tol` or `rel_tol` of the gold; exact by default.
+
+    A number that the reply denies, asks, or offers beside another ("3, or maybe 4") is none.
+    """
 
     rel_tol: float = 0.0
     """Allowed |answer - gold| / |gold|."""
     abs_tol: float = 0.0
     """Allowed |answer - gold|."""
-    extract: Extract = "whole"
-    """Where the number is looked for."""
+    extract: AnswerIn = "stated"
+    """Where the number is looked for: in the answer that the reply has `stated`, else in all of it; or elsewhere."""
     name = "numeric"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("extract", self.extract, get_args(Extract))
+        check_choice("extract", self.extract, get_args(AnswerIn))
         if not (0 <= self.rel_tol < 1 and 0 <= self.abs_tol < float("inf")):
             raise UsageError("tolerances are at least 0, and rel_tol is below 1")
 
@@ -50,10 +54,14 @@ class Numeric(TextVerifier):
         known = [gold[1] for gold in golds if gold is not None]
         if not known:
             return Score.error(f"the gold answer {str(sample.answer)[:40]!r} holds no readable number")
-        found = last_number(extract(sample.completion, self.extract) or "")
-        if found is None:
-            return Score(0.0, reason="no number found, or the last one is over the caps")
+        answer, form = taken(sample.completion, self.extract)
+        found = last_number(answer or "")
+        if found is None or answer is None:
+            return Score(0.0, reason=f"no number found ({form}), or the last one is over the caps")
         text, value = found
+        end = answer.rindex(text) + len(text)
+        if self.extract == "stated" and not stands(answer, end - len(text), end):
+            return Score(0.0, answer=text, reason="the last number is denied, or offered beside others")
         near = any(self._near(value, gold) for gold in known)
         return Score(float(near), answer=text, reason=f"last number {'equals' if near else 'differs from'} the gold")
 

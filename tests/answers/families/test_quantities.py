@@ -53,6 +53,8 @@ def test_converted_values_may_be_rounded_to_three_digits_and_not_beyond():
     assert verify("56.3 mph", "90.6 km/h").equal
     assert verify("2.179e-18 J", "13.6 eV").equal
     assert not verify("2.17e-18 J", "13.6 eV").equal
+    assert not verify("2.175e-18 J", "13.6 eV").equal
+    assert verify("100 min", "1.67 h").equal
     assert not verify("2e-18 J", "13.6 eV").equal
     assert not verify("56 mph", "90.6 km/h").equal
     assert not verify("1004 m", "1.00 km").equal

@@ -13,8 +13,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import fmean
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,7 +27,8 @@ from verikit.engines.types import Generation, Request
 from verikit.errors import ConfigError, VerikitError
 from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.elo import K, Reduction, performance
-from verikit.trainers.recipe import Sampler, Setting, Trajectory
+from verikit.trainers.probes import engine_probe, judge_probes
+from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.elo_evolve.games import Bout, Objective, best_and_worst, bouts, results, same_lesson
 from verikit.trainers.recipes.elo_evolve.pool import Pool
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions, guarded
@@ -97,6 +99,13 @@ class EloEvolve(SingleTurn):
         """Groups whose second opponent taught the same, and those where it taught something else."""
         self._engines = {name: load_engine(spec) for name, spec in options.engines.items()}
         self._figures: dict[str, float] = {}
+
+    def probes(self) -> Iterator[Probe]:
+        """Yield the data, the judge, and the opponents' engines."""
+        yield "data", lambda: f"{len(self.problems):,} problems, {len(self.held_out):,} held out"
+        yield from judge_probes("judge", self.judge)
+        for name, engine in self._engines.items():
+            yield f"opponent {name}", partial(engine_probe, engine)
 
     def make_answers(self) -> Opponents:
         """Return the opponents' answers."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
@@ -25,7 +26,8 @@ from verikit.search import Limits, Rollout, figures, search, search_messages, se
 from verikit.search.loop import Found
 from verikit.search.rules import Preset
 from verikit.text import accepted
-from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
+from verikit.trainers.probes import engine_probe
+from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.r1_searcher.accuracy import Asked, report
 from verikit.trainers.recipes.r1_searcher.difficulty import mixed
 from verikit.trainers.recipes.r1_searcher.rewards import Measure, Reward, stage_one, stage_two
@@ -90,6 +92,25 @@ class R1Searcher(Recipe):
         self._figures: dict[str, float] = {}
         self._retrieval_seconds = 0.0
         self._judge = load_engine(options.judge) if options.judge else None
+
+    def probes(self) -> Iterator[Probe]:
+        """Yield the data, the retriever, and the judge where there is one."""
+        one, two = self.stages
+        yield "data", lambda: f"{len(one):,} and {len(two):,} questions, {len(self.held_out):,} held out"
+        yield "retriever", self._try_retriever
+        if self._judge is not None:
+            judge = self._judge
+            yield "judge", lambda: engine_probe(judge)
+
+    def _try_retriever(self) -> str:
+        """Ask for passages to the first question.
+
+        Raises:
+            RetrievalError: the retriever failed.
+        """
+        asked = str(next(chain(*self.stages)).prompt)
+        (found,) = self.retriever.retrieve([asked], self.options.k)
+        return f"{self.options.retriever or type(self.retriever).__name__} found {len(found)} passages"
 
     def make_retriever(self) -> Retriever:
         """Return what finds passages."""

@@ -116,7 +116,8 @@ def _converted(gold: Node, answer: Node, conversion: Conversion, policy: Policy)
     if not _is_power_of_ten(slope) or conversion.offset:
         wanted = (Fraction(gold.args[0]) - conversion.offset) / slope
         shown = Fraction(answer.args[0]) * slope + conversion.offset
-        if _rounds(answer, wanted) or (gold.args[1] is not None and _rounds(gold, shown)):
+        shorter = gold.args[1] is not None and significant(answer) <= significant(gold)
+        if _rounds(answer, wanted) or (shorter and _rounds(gold, shown)):
             return equal("same quantity in another unit, rounded")
     return match
 

@@ -1,0 +1,121 @@
+"""What a run depends on is asked before a model is loaded; unscored trajectories are never passed over."""
+
+import json
+import logging
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from tests.trainers.conftest import make, settings  # noqa: E402
+from tests.trainers.recipes.test_r1_searcher import world  # noqa: E402
+from verikit.cli import cli  # noqa: E402
+from verikit.errors import RetrievalError, TrainerError  # noqa: E402
+from verikit.trainers import check as checking  # noqa: E402
+
+
+@pytest.fixture
+def check(tmp_path, monkeypatch):
+    """`verikit train single-turn --check` on a tiny model and one problem; loading weights is an error."""
+    monkeypatch.chdir(tmp_path)
+    trainer = make(tmp_path / "made")
+    trainer.policy.model.save_pretrained(tmp_path / "model")
+    trainer.sampler.tokenizer.save_pretrained(tmp_path / "model")
+    trainer.close()
+    trainer.folder.close()
+    problems = [{"prompt": f"{i}+1=", "answer": str(i + 1)} for i in range(4)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in problems))
+
+    def never(*arguments, **options):
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr(transformers.PreTrainedModel, "from_pretrained", never)
+    lines = ['recipe = "single-turn"', '[model]\npath = "model"', "[options]", 'data = "data.jsonl"', "chat = false"]
+    (tmp_path / "run.toml").write_text("\n".join([*lines, "held_out_size = 1", 'reward = "exact"']))
+
+    def run(**changes):
+        sets = [part for key, value in changes.items() for part in ("--set", f"{key.replace('__', '.')}={value}")]
+        done = CliRunner().invoke(cli, ["train", "run.toml", "--check", *sets], standalone_mode=False)
+        assert done.exception is None, done.exception
+        assert not (tmp_path / "runs").exists()
+        return done.return_value, done.output
+
+    return run
+
+
+def test_all_that_is_well_is_said_and_nothing_is_loaded_or_written(check):
+    code, told = check()
+    assert code == 0, told
+    assert "ok    data: 3 problems, 1 held out" in told
+    assert "ok    reward: exact scores" in told
+    assert "ok    memory: " in told
+    assert "parameters take" in told
+
+
+@pytest.mark.parametrize(
+    ("changes", "failed"),
+    [
+        ({"model__path": "nowhere"}, "FAIL  tokenizer: model.path 'nowhere'"),
+        ({"options__data": "none.jsonl"}, "FAIL  recipe: "),
+        ({"options__reward": "no_such"}, "FAIL  recipe: "),
+        (
+            {"options__reward": "judge('openai:http://127.0.0.1:9/v1#m', options={'retries': 0, 'timeout_s': 2})"},
+            "FAIL  reward judge: can't connect",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_exit_code_2(check, changes, failed, monkeypatch):
+    monkeypatch.setenv("VERIKIT_CACHE", "cache.sqlite")
+    code, told = check(**changes)
+    assert (code, failed in told) == (2, True), told
+
+
+def test_a_model_that_does_not_fit_is_told_before_it_is_loaded(check, monkeypatch):
+    monkeypatch.setattr(checking, "_free", lambda sharing: 1000.0)
+    code, told = check()
+    assert code == 2
+    assert "FAIL  memory: " in told
+    assert "precision.lora_rank" in told
+
+
+class Down:
+    def retrieve(self, queries, k):
+        raise RetrievalError("http://127.0.0.1:5004 is down")
+
+
+def test_a_retriever_that_is_down_is_told():
+    recipe = world()
+    ask = dict(recipe.probes())["retriever"]
+    assert "passages" in ask()
+    recipe.retriever = Down()
+    with pytest.raises(RetrievalError, match="is down"):
+        ask()
+
+
+@pytest.mark.parametrize(("share", "stops"), [(0.5, True), (0.1, False), (1.0, True)])
+def test_a_share_of_unscored_trajectories_is_warned_of_and_stops_the_run(tmp_path, caplog, share, stops):
+    trainer = make(tmp_path / "run", settings(options__prompts=5, options__samples=4, run__max_unscored_steps=2))
+    collect = trainer.recipe.collect
+
+    def refusing(sampler, step):
+        made = collect(sampler, step)
+        lost = round(len(made) * share)
+        return [replace(one, reward=None, answer="the judge refused") for one in made[:lost]] + made[lost:]
+
+    trainer.recipe.collect = refusing
+    try:
+        with caplog.at_level(logging.WARNING):
+            if stops:
+                with pytest.raises(TrainerError, match="of 20 trajectories of role 'policy' are unscored: ") as told:
+                    trainer.run()
+                assert "run.max_unscored_share" in told.value.hint
+                assert trainer.step == 1
+            else:
+                trainer.run()
+        assert ("the judge refused" in caplog.text) == stops
+    finally:
+        trainer.close()
+        trainer.folder.close()

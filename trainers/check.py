@@ -1,0 +1,111 @@
+"""`verikit train --check`: what a run depends on, asked before a model is loaded: settings, data, services, memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from verikit.errors import ConfigError, VerikitError, with_hint
+from verikit.trainers.config import Config, find_recipe
+from verikit.trainers.recipe import Setting
+
+STATES = {"adamw": 8.0, "adamw-stochastic": 4.0, "adamw8bit": 2.1, "adamw4bit": 1.1}
+"""Bytes of an optimizer's state for each number that is trained."""
+
+
+def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
+    """Try one thing after another; yield whether it went well, and a line that says what was asked and what came.
+
+    What a later one needs and an earlier one could not give is not tried.
+    """
+    kind = find_recipe(config.recipe)
+    options = kind.Options.model_validate(config.options)
+    made: dict[str, Any] = {}
+
+    def tokenizer() -> str:
+        own = None if config.model.path else kind.make_model(options, config.seed)
+        made["own"], made["tokenizer"] = own, own[1] if own else _tokenizer(config)
+        return config.model.path or f"made by {config.recipe}"
+
+    def recipe() -> str:
+        made["recipe"] = kind(options, Setting(made["tokenizer"], config.seed, Path(config.folder or ".")))
+        return config.recipe
+
+    try:
+        for name, ask in (("tokenizer", tokenizer), ("recipe", recipe)):
+            fine, line = _tried(name, ask)
+            yield fine, line
+            if not fine:
+                return
+        for name, ask in made["recipe"].probes():
+            yield _tried(name, ask)
+        yield _tried("memory", lambda: _memory(config, kind.model_class, made["own"], processes))
+    finally:
+        if "recipe" in made:
+            made["recipe"].close()
+
+
+def _tried(name: str, ask: Callable[[], str]) -> tuple[bool, str]:
+    try:
+        return True, f"{name}: {ask()}"
+    except VerikitError as error:
+        return False, f"{name}: {with_hint(str(error), error.hint)}"
+
+
+def _tokenizer(config: Config) -> Any:
+    import transformers
+
+    if not config.model.path:
+        raise ConfigError(f"recipe {config.recipe} makes no model of its own", hint="set model.path")
+    try:
+        return transformers.AutoTokenizer.from_pretrained(config.model.path, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model.path {config.model.path!r}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
+    """Weights, gradients and the optimizer's state against what is free; activations come on top.
+
+    Raises:
+        ConfigError: they don't fit.
+    """
+    import transformers
+
+    if own:
+        model = own[0]
+    else:
+        settings = transformers.AutoConfig.from_pretrained(config.model.path, trust_remote_code=False)
+        with torch.device("meta"):
+            model = getattr(transformers, model_class).from_config(settings)
+    numbers = sum(one.numel() for one in model.parameters())
+    lora = bool(config.precision.lora_rank)
+    width = 2 if config.precision.master == "stochastic" or lora else 4
+    trained = 0.02 if lora else 1.0  # adapters of all layers are about a fiftieth at most
+    needed = numbers * (width + trained * (width + STATES.get(config.optimizer.kind, 8.0)))
+    if config.distributed.kind == "fsdp2":
+        needed = needed / processes + numbers * width  # a share, and the whole copy that samples
+    free = _free(1 if torch.cuda.is_available() else processes)
+    told = f"{numbers:,} parameters take {needed / 2**30:.1f} GiB with gradients and optimizer, before activations"
+    if needed > free:
+        raise ConfigError(
+            f"{told}; {free / 2**30:.1f} GiB are free",
+            hint="set precision.lora_rank = 16, or optimizer.kind = adamw8bit, or distributed.kind = fsdp2",
+        )
+    return f"{told}; {free / 2**30:.1f} GiB are free"
+
+
+def _free(sharing: int) -> float:
+    """Bytes free for one process: of its GPU, or its share of this machine's memory."""
+    if torch.cuda.is_available():
+        return float(torch.cuda.mem_get_info()[0])
+    try:
+        with open("/proc/meminfo", encoding="ascii") as stream:
+            lines = dict(line.split(":", 1) for line in stream)
+        free = 1024.0 * int(lines["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return free / sharing
