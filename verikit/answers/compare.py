@@ -11,6 +11,7 @@ from itertools import pairwise
 from verikit.answers.chains import readings
 from verikit.answers.evaluate import numerator, substitute
 from verikit.answers.identity import identical
+from verikit.answers.matrices import as_row, entry_rows
 from verikit.answers.normal import MAX_ITEMS
 from verikit.answers.policy import Match, Policy, all_of, different, equal, undecided
 from verikit.answers.scalar import compare_scalars
@@ -372,30 +373,12 @@ def _matrices(gold: Node, answer: Node, policy: Policy) -> Match:
     size = len(matrix.args) * len(matrix.args[0])
     if other.op != "matrix" and (parts := components(other, size)) is not None:
         gold, answer = (gold, parts) if matrix is gold else (parts, answer)
-    rows, others = _rows(gold), _rows(answer)
+    rows, others = entry_rows(gold), entry_rows(answer)
     if rows is None or others is None:
         return different("a matrix against something else")
     if gold.op != answer.op and 1 in (len(rows), len(others)):
-        rows, others = _as_row(rows), _as_row(others)
+        rows, others = as_row(rows), as_row(others)
     if [len(r) for r in rows] != [len(r) for r in others]:
         return different("matrices of different shape")
     entries = [pair for r, o in zip(rows, others, strict=True) for pair in zip(r, o, strict=True)]
     return all_of([_typed(g, a, policy) for g, a in entries], "same entries")
-
-
-def _rows(node: Node) -> list[list[Node]] | None:
-    if node.op == "matrix":
-        return [list(row) for row in node.args]
-    if node.op in ("tuple", "list", "interval"):
-        entries = list(node.args[:2] if node.op == "interval" else node.args)
-        inner = [_rows(entry) for entry in entries if entry.op in ("tuple", "interval")]
-        if len(inner) == len(entries):
-            return [row[0] for row in inner if row is not None and len(row) == 1]
-        return [entries]
-    if node.op == "set" and len(node.args) == 1:
-        return _rows(node.args[0])
-    return None
-
-
-def _as_row(rows: list[list[Node]]) -> list[list[Node]]:
-    return [[row[0] for row in rows]] if all(len(row) == 1 for row in rows) else rows

@@ -97,3 +97,23 @@ def _product(left: Node, right: Node) -> Node | None:
             Node("add", tuple(Node("mul", pair) for pair in zip(row, column, strict=True))) for column in columns
         ) for row in left.args
     ))  # fmt: skip
+
+
+def entry_rows(node: Node) -> list[list[Node]] | None:
+    """The rows of a matrix, or of a tuple, list or nested tuples that may stand for one; None for anything else."""
+    if node.op == "matrix":
+        return [list(row) for row in node.args]
+    if node.op in ("tuple", "list", "interval"):
+        entries = list(node.args[:2] if node.op == "interval" else node.args)
+        inner = [entry_rows(entry) for entry in entries if entry.op in ("tuple", "interval")]
+        if len(inner) == len(entries):
+            return [row[0] for row in inner if row is not None and len(row) == 1]
+        return [entries]
+    if node.op == "set" and len(node.args) == 1:
+        return entry_rows(node.args[0])
+    return None
+
+
+def as_row(rows: list[list[Node]]) -> list[list[Node]]:
+    """A column as a row; other rows as they are."""
+    return [[row[0] for row in rows]] if all(len(row) == 1 for row in rows) else rows

@@ -13,9 +13,10 @@ from fractions import Fraction
 
 from verikit.answers.atoms import AtomParser
 from verikit.answers.clean import clean
+from verikit.answers.connectives import connected
 from verikit.answers.letters import split_letters
 from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num, symbols
+from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num
 from verikit.answers.units import COUNT, parse_unit
 
 _RELATIONS = {
@@ -338,32 +339,6 @@ class Parser(AtomParser):
         else:
             exponent = self.power()
         return Node("pow", (base, Node("neg", (exponent,)) if negative else exponent))
-
-
-def connected(items: list[Node], words: list[str]) -> list[Node]:
-    """Join conditions by the words between them: first and, then or; commas join nothing."""
-    for connective, operator in (("and", "inter"), ("or", "union")):
-        if connective not in words:
-            continue
-        joined, left = items[:1], []
-        for word, item in zip(words, items[1:], strict=True):
-            if word == connective and _are_conditions(joined[-1], item, connective):
-                joined[-1] = Node(operator, (joined[-1], item))
-            else:
-                joined.append(item)
-                left.append(word)
-        items, words = joined, left
-    return items
-
-
-def _are_conditions(left: Node, right: Node, connective: str) -> bool:
-    """Whether two items restrict variables: the same one, or either of two."""
-    if not {left.op, right.op} <= {"rel", "inter", "union"}:
-        return False
-    equations = sum(node.op == "rel" and {"=", "≈"}.issuperset(node.args[0]) for node in (left, right))
-    if symbols(left) == symbols(right):
-        return equations < 2 and len(symbols(left)) == 1
-    return connective == "or" and not equations
 
 
 def _times(left: Node, right: Node) -> Node:
