@@ -73,7 +73,7 @@ def test_list_shows_each_name_with_its_options_and_one_line_of_help():
             assert name == "answer" or len(entry["help"]) > 10
             assert "\n" not in entry["help"]
             assert "object at 0x" not in entry["call"]
-    assert table["verifiers"]["numeric"]["call"] == "numeric(rel_tol=0.0, abs_tol=0.0, extract='whole')"
+    assert table["verifiers"]["numeric"]["call"] == "numeric(rel_tol=0.0, abs_tol=0.0, extract='stated', reads='reply')"
     assert table["verifiers"]["tags"]["call"] == "tags(*names, strict=True)"
     text = CliRunner().invoke(cli, ["list"]).output
     assert all(entry["call"] in text and entry["help"] in text for e in table.values() for entry in e.values())

@@ -77,7 +77,7 @@ def run(*arguments):
 def test_list_name_tells_type_default_and_meaning_of_each_option():
     shown = run("numeric").output
     assert "rel_tol: float = 0.0\n      Allowed |answer - gold| / |gold|." in shown
-    assert "extract: 'whole' | 'boxed'" in shown
+    assert "extract: 'stated' | 'whole'" in shown
 
 
 def test_list_name_shows_all_that_share_it():

@@ -1,5 +1,6 @@
 """The corpora beside the repository, against the floors the project holds itself to; skipped where they are absent."""
 
+import re
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ import pytest
 
 from verikit import Sample
 from verikit.answers import check_gold
+from verikit.answers.gold import read_gold
 from verikit.verifiers.answer import Answer
 
 ANSWER = Answer()
@@ -61,10 +63,15 @@ def test_every_gold_matches_itself(corpora):
     assert len(misses) <= len(golds) / 1000, misses
 
 
+RANGE = re.compile(r"\d+-\d+")
+
+
 def test_exchanging_answer_and_gold_changes_nothing_for_numbers_and_formulas(corpora):
     rows = [r for name in ("gold_self", "equiv_peer") for r in corpora[name] if r["kind"] in ("numeric", "expr")]
     for row, score in zip(rows, graded(ANSWER, rows), strict=True):
         answer = score.answer or row["prediction"]
+        if read_gold(answer).tree is None or RANGE.fullmatch(answer):
+            continue  # a sentence around a number is an answer, but no gold that the number matches; nor is 5-3 two
         assert ANSWER.equal(answer, row["gold"]) == ANSWER.equal(row["gold"], answer)
         assert ANSWER(answer, row["gold"]).value == ANSWER(row["gold"], answer).value
 

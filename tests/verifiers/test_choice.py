@@ -96,7 +96,7 @@ def test_hostile_text_costs_linear_work(linear):
 @pytest.mark.parametrize("model", ["Meta-Llama-3_1-8B-Instruct", "Phi-3-mini-4k-instruct", "Llama-2-7b-hf"])
 def test_on_real_answers_it_reads_no_less_than_the_common_pattern_and_is_no_less_right(model, rows):
     answers = rows(f"mmlu_pro/{model}.jsonl")
-    common = [re.search(r"answer is \(?([A-J])\)?", row["text"]) for row in answers]
+    common = [re.search(r"answer is \(?([A-J])(?:\)|(?!\)))(?!,| and)", row["text"]) for row in answers]
     scores = score_all(
         Choice(), [Sample(completion=r["text"], answer=r["answer"], meta={"options": r["options"]}) for r in answers]
     )

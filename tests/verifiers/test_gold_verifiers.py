@@ -90,12 +90,12 @@ def run(gold, prediction):
 
 
 METRICS = {
-    Exact("r1-searcher"): lambda p, g: float(words(p) == words(g)),
-    Exact("hotpotqa"): lambda p, g: float(squad_words(p) == squad_words(g)),
-    F1("r1-searcher"): lambda p, g: f1_of(words(p), words(g)),
-    F1("hotpotqa"): lambda p, g: f1_of(squad_words(p), squad_words(g)),
-    CoverEM(): lambda p, g: float(all(w in words(p) for w in words(g))),
-    CoverEM(variant="contiguous"): lambda p, g: float(run(words(g), words(p))),
+    Exact("r1-searcher", extract="whole"): lambda p, g: float(words(p) == words(g)),
+    Exact("hotpotqa", extract="whole"): lambda p, g: float(squad_words(p) == squad_words(g)),
+    F1("r1-searcher", extract="whole"): lambda p, g: f1_of(words(p), words(g)),
+    F1("hotpotqa", extract="whole"): lambda p, g: f1_of(squad_words(p), squad_words(g)),
+    CoverEM(extract="whole"): lambda p, g: float(all(w in words(p) for w in words(g))),
+    CoverEM(variant="contiguous", extract="whole"): lambda p, g: float(run(words(g), words(p))),
 }
 FILES = ["hotpotqa_llama", "hotpotqa_qwen", "2wiki_qwen", "bamboogle_llama", "bamboogle_qwen"]
 

@@ -18,8 +18,8 @@ from verikit.verifiers.cover_em import CoverEM
 from verikit.verifiers.exact import Exact
 
 Measure = Literal["f1", "cover-em", "em"]
-COVER = CoverEM()
-SAME = Exact(normalizer="r1-searcher")
+COVER = CoverEM(extract="whole")
+SAME = Exact(normalizer="r1-searcher", extract="whole")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ _LABEL = re.compile(
 )
 _BRACKET = re.compile(r"[()\[\]{}]")
 _LEAD = re.compile(r"[\s*]{0,9}")
+_OPERATORS = ("+", "-", "*", "/", "^", "=", "<", ">", "!", "\\cdot", "\\times")
 _EDGES = " \t\n,;*"
 
 
@@ -51,7 +52,9 @@ def labelled(text: str) -> dict[int, str] | None:
     ends = [match.start() for match, _ in marks[1:]] + [len(text)]
     for (match, name), end in zip(marks, ends, strict=True):
         content = re.sub(r"\s(?:and|or)$", "", text[match.end() : end].strip(_EDGES)).strip(_EDGES)
-        if not content or order.index(name) in found:
+        if not content or (match[0].endswith(")") and text.startswith(_OPERATORS, match.end())):
+            return None  # (1)-(2) is a difference
+        if order.index(name) in found:
             return None
         found[order.index(name)] = content.removesuffix(".")
     return found
