@@ -149,7 +149,7 @@ def _from_equations(relations: list[Node]) -> Flat | None:
         sides = relation.args[1:]
         gaps += [Node("add", (a, Node("neg", (b,)))) for a, b in pairwise(sides)]
     names = set().union(*map(symbols, gaps)) if gaps else set()
-    axes = list(_AXES) if "z" in names else list(_AXES[:2])
+    axes: list[str] = [*_AXES] if "z" in names else [*_AXES[:2]]
     rows = [_affine(gap, axes) for gap in gaps] if names and names <= set(axes) else []
     kept = [row for row in rows if row is not None]
     if not kept or len(kept) < len(rows):
