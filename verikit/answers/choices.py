@@ -37,6 +37,7 @@ _SHORT = re.compile(
 )
 _LED = re.compile(r"[(\[]?([A-Z])(?:[)\]]|[.:,](?!\w)|(?=[^\x00-\x7f]))|\(?([a-z])\)")
 _COLON_BREAK = re.compile(r"([:：]|\b(?:is|are|est|ist|es)|是)[ \t]*\n\s*")
+_ASIDE = re.compile(r",\s?(?:I|we)\s(?:think|believe|guess|suppose|feel|would say)\s?,(?=\s)")
 _HEADING = re.compile(r"\b(answer|antwort|réponse|respuesta|答案)[ \t]*\n\s*(?=\(?[A-Z]\b)", re.IGNORECASE)
 _TAGS = re.compile(r"</?(?:b|i|em|strong|u|p)>")
 _SENTENCE = re.compile(r"(?<=[?？])|[.!;](?=\s|$)|[。；！।\n]")
@@ -128,7 +129,7 @@ def settled(text: str, letters: str = LETTERS) -> Settled:
             return Settled(inside, "last box")
         text = text[box.start :]
     text = _plain_marks(unwrap(text[-MAX_READ:]))
-    text = _HEADING.sub(r"\1: ", _COLON_BREAK.sub(r"\1 ", text))
+    text = _ASIDE.sub("", _HEADING.sub(r"\1: ", _COLON_BREAK.sub(r"\1 ", text)))
     stated, denied = _stated(text, letters)
     if stated is not None:
         return stated

@@ -96,7 +96,8 @@ def _roles(tokens: list[_Token]) -> list[_Token]:
             role = "except"
         elif role == "letter" and not token.sure:
             allowed = _AFTER if token.text in _WORD_LETTERS else _LOOSE_AFTER
-            if not (before.role in _BEFORE or (at > 1 and before.role == "letter")) or after not in allowed:
+            pronoun = token.text == "I" and after == "not" and _next_role(tokens, at + 2) != "letter"
+            if pronoun or not (before.role in _BEFORE or (at > 1 and before.role == "letter")) or after not in allowed:
                 role = "word"
         elif token.text == "go" and at + 1 < len(tokens) and tokens[at + 1].text not in ("with", "for"):
             role = "word"

@@ -19,7 +19,9 @@ _ROLES = {
     "wrong": """wrong incorrect false invalid untrue fails fail failed eliminated excluded rejected impossible
         doubt deny mistake unlikely disagree falsch falsche faux fausse incorrecte incorrecta incorrecto
         errada errado incorreta sbagliata неверно неверный неправильный गलत 错误 错 錯 不对""",
-    "not": """not n't never cannot cant neither nor none nobody no nicht kein keine weder pas non não nunca ni
+    "not": """not n't never cannot cant neither nor none nobody no refuse
+        refuses refused refusing decline declines declined avoid avoids avoided hesitate
+        nicht kein keine weder pas non não nunca ni
         ne не нет नहीं ليس ليست değil 不是 不 非 没 아니 아닙""",
     "except": "except excluding without besides außer sauf excepto eccetto tranne",
     "but": "but sondern mais sino bensì mas aber however а но 而是 但",

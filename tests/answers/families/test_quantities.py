@@ -188,3 +188,8 @@ def test_a_sentence_with_one_quantity_states_it_and_others_do_not():
 def test_letters_glued_to_a_number_stay_factors(gold):
     assert not verify(gold[0], gold).equal
     assert verify(gold, gold).equal
+
+
+def test_a_rest_that_calculates_is_no_remark_and_a_constant_no_label():
+    assert_different([r"6/5 \text{ N-m}", "6/5 N-m"], ["6/5 N+m", "6/5 N/m", "6/5 N^m"])
+    assert_different(["3"], [r"\pi=3", "π = 3"])

@@ -134,7 +134,8 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _COPULA = re.compile(r"\s(?:is|are|was|were|equals|est|sont|ist|sind|beträgt|es|son|è|é|costs?|weighs?)\s|\s?[是为]\s?")
-_LABEL = re.compile(r"[^\W\d][^\W\d_' ]{0,30}(?: [^\W\d][^\W\d_']{0,30}){0,8}\s?[:=≈]\s?")
+_OPERATOR = re.compile(r"[+*/^=<>|\\_]")
+_LABEL = re.compile(r"(?!(?:pi|π)\s?[=≈])[^\W\d][^\W\d_' ]{0,30}(?: [^\W\d][^\W\d_']{0,30}){0,8}\s?[:=≈]\s?")
 _LEAD = re.compile(r"(?:[^\W\d][^\W\d_'’-]{0,30}[ ,]{1,2}){1,30}")
 _SIGN = re.compile(
     r"(?:(?:US|CA|AU|HK|NZ|[AC])?[$€£¥₹]|Rs\.?|USD|EUR|GBP|JPY|CNY|INR|CHF)?\s?[-+]?(?:[$€£¥₹]\s?)?\.?(?=\d)"
@@ -195,4 +196,6 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
     tail = last[end:].split(" ")
     if len(tail) <= 30:
         for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
+            if _OPERATOR.search(" ".join(tail[size:])):
+                return  # what is left out would be part of the value
             yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.")
