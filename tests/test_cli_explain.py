@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from verikit.cli.marks import marked
+
 CODE = """
 from verikit import Score, verifier
 
@@ -30,7 +32,7 @@ def folder(tmp_path):
 
 def test_what_a_verifier_prints_and_control_characters_stay_out_of_the_output(folder):
     told = explain(folder, "rows.jsonl", "-v", "loud.py:loud")
-    assert told.stdout == "loud: 1  (a\n    b )\n  extracted:  [2J \n"
+    assert told.stdout == "loud: 1  (a\n    b )\n  extracted:  [2J \n   reply | 5\n"
     as_json = explain(folder, "rows.jsonl", "-v", "loud.py:loud", "--json")
     assert json.loads(as_json.stdout) | {"seconds": 0} == {
         "value": 1.0, "status": "ok", "answer": "\x1b[2J?", "reason": "a\n\tb\x07",
@@ -42,3 +44,27 @@ def test_a_gold_beside_a_file_is_refused_rather_than_ignored(folder):
     done = explain(folder, "rows.jsonl", "--answer", "6")
     assert done.returncode == 2
     assert "--answer and --prompt go with --completion" in done.stderr
+
+
+def test_thoughts_reply_and_the_extracted_answer_are_marked_in_the_text(folder):
+    text = "<think>Is it \\boxed{41}?\nNo.</think>\nSo it is \\boxed{42}, not 41."
+    shown = explain(folder, "--completion", text, "--answer", "42").stdout
+    assert shown.endswith(
+        "thoughts | Is it \\boxed{41}?\n"
+        "thoughts | No.\n"
+        "   reply | So it is \\boxed{42}, not 41.\n"
+        "         |                 ^^ extracted\n"
+    )
+
+
+def test_the_mark_is_found_in_long_lines_and_texts():
+    lines = list(marked("\n".join(["word"] * 60) + "\n" + "x" * 900 + " 7 " + "y" * 900, "7", "reply"))
+    assert len(lines) < 30
+    assert "… " in lines[6]
+    row, carets = lines[-2:]
+    assert len(row) < 250
+    assert row[carets.index("^")] == "7"
+
+
+def test_an_answer_that_does_not_stand_in_the_text_is_not_marked():
+    assert list(marked("a\tb", "c", "reply")) == ["   reply | a b"]

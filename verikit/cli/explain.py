@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 import click
 
+from verikit.cli.marks import marked
 from verikit.cli.score import parse_mapping
 from verikit.errors import UsageError
 from verikit.readers import read
@@ -42,7 +43,9 @@ def explain(
     format_: str | None,
     as_json: bool,
 ) -> None:
-    """Say why one candidate gets its score: what was extracted, which rule decided, and every part's own score.
+    """Say why one candidate gets its score: what was extracted and from where, which rule decided, each part's score.
+
+    The candidate's text comes last, its thoughts and its reply apart and the extracted answer underlined.
 
     The candidate is one of FILE's (--id, --index) or is given by --completion and --answer.
     """
@@ -61,7 +64,8 @@ def explain(
     if as_json:
         click.echo(json.dumps(asdict(score), indent=2, ensure_ascii=False).encode(errors="replace"))
         return
-    for text in (*tree(loaded.name, score), *more):
+    marks = "\n".join(marked(sample.completion, score.answer, loaded.reads or "reply"))
+    for text in (*tree(loaded.name, score), *more, *filter(None, [marks])):
         click.echo("\n".join(map(printable, text.expandtabs(4).split("\n"))))
 
 
