@@ -81,10 +81,10 @@ class Weighted(Selector):
     by_score = True
     equal: Equal = operator.eq
     """Which extracted answers (`Score.answer`) are the same."""
-    keys: Keys | None = None
-    """By which few answers are compared; the verifier's whose `equal` is used."""
     weights: Weighting = "sigmoid"
     """How a score becomes a weight; see `verikit.stats.vote_weights`."""
+    keys: Keys | None = None
+    """By which few answers are compared; the verifier's whose `equal` is used."""
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Rank by the summed weights of the candidate's answer, over candidates that have a score."""

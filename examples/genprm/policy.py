@@ -323,7 +323,7 @@ def measure(report: Report, held: HeldOut, policy: Engine, reviewer: Path, model
     run, read = judge(model), judge(model, "unexecuted")
     judges = {"the reviewer, executed": judge(reviewer), "executed": run, "unexecuted": read}
     equal = Answer().equal
-    kinds = {"first": First(), "majority": Majority(equal), "min": Best(), "weighted": Weighted(equal, "raw")}
+    kinds = {"first": First(), "majority": Majority(equal), "min": Best(), "weighted": Weighted(equal, weights="raw")}
     for name, one in judges.items():
         scores = one.score(held.samples)
         best = {kind: held.best_of(scores, selector) for kind, selector in kinds.items()}
