@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of, text_of, thoughts_of
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 _NOT_COLUMNS = frozenset(("trainer_state", "log_extra", "log_metric", "environments"))
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of, text_of, thoughts_of
+from verikit.base import Verifier
 from verikit.errors import Unscored
 from verikit.types import Sample
-from verikit.verifier import Verifier
 
 
 class VerifiersReward(Reward):
