@@ -232,7 +232,7 @@ def main() -> None:
             train(name, Path(folder) / name, first + options.steps, timed)
         print(f"{name}: {what}, {len(timed.steps)} steps")
         for key in timed.steps[0]:
-            values = sorted(one[key] for one in timed.steps)
+            values = sorted(step[key] for step in timed.steps)
             print(f"  {key:16} {median(values):7.3f} [{values[0]:.3f}, {values[-1]:.3f}]", flush=True)
 
 

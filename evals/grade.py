@@ -103,7 +103,7 @@ def _fixed(text: str, answer: str | None) -> Score | None:
 
 def _scored(verifier: Verifier, samples: Sequence[Sample], fixed: Sequence[Score | None]) -> list[Score]:
     """Score in one batch what has no score yet."""
-    live = [one for one, known in zip(samples, fixed, strict=True) if known is None]
+    live = [sample for sample, known in zip(samples, fixed, strict=True) if known is None]
     scores = iter(score_all(verifier, live))
     return [next(scores) if known is None else known for known in fixed]
 

@@ -166,10 +166,10 @@ class GenPRM(StepVerifier):
 
     def _step(self, review: Review, index: int) -> Score:
         reviews = [path.steps[index] for path in review.paths]
-        parts = {f"path {number}": self._path(one) for number, one in enumerate(reviews, 1)}
+        parts = {f"path {number}": self._path(review) for number, review in enumerate(reviews, 1)}
         given = [float(part) for part in parts.values() if part.scored]
         text = review.solution.steps[index] if self.texts else ""
-        usage = added(*(one.usage for one in reviews))
+        usage = added(*(review.usage for review in reviews))
         if not given:
             return Score.error(f"{reviews[0].reason} on any path", parts=parts, text=text, usage=usage)
         value = sum(given) / len(given)

@@ -41,9 +41,9 @@ def from_row(row: Mapping[str, Any]) -> Judged:
     return Judged(comparison, *row["lengths"])
 
 
-def _asked(one: Asked) -> dict[str, Any]:
-    verdict = one.verdict
-    row: dict[str, Any] = {"first": "b" if one.swapped else "a", "preference": one.preference}
+def _asked(asked: Asked) -> dict[str, Any]:
+    verdict = asked.verdict
+    row: dict[str, Any] = {"first": "b" if asked.swapped else "a", "preference": asked.preference}
     if verdict.label:
         row["label"] = verdict.label
     if verdict.error is not None:

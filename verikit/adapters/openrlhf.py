@@ -48,7 +48,7 @@ class OpenRLHFReward(Reward):
             sample if isinstance(sample, Score) else self.gather.submit(sample)
             for sample in samples(queries, prompts, labels)
         ]
-        return self._noted([one if isinstance(one, Score) else one.result() for one in futures])
+        return self._noted([future if isinstance(future, Score) else future.result() for future in futures])
 
     def figures(self, scores: Sequence[Score]) -> dict[str, Any]:
         """The reply as plain numbers, as the HTTP protocol has it too."""

@@ -52,7 +52,7 @@ def _of_rollout(prompt: Any, completion: Any, answer: Any, info: Any) -> Sample:
 
 def _of_trace(task: Any, trace: Any) -> Sample:
     data = task.model_dump() if hasattr(task, "model_dump") else dict(vars(task))
-    key = next((one for one in GOLD_KEYS if data.get(one) is not None), None)
+    key = next((key for key in GOLD_KEYS if data.get(key) is not None), None)
     gold = gold_of(data.pop(key)) if key else None
     prompt = prompt_of(data.pop("prompt", None))
     turns = continuation(getattr(trace, "messages", None) or (), prompt)

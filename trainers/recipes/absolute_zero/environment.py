@@ -137,7 +137,9 @@ class Environment:
             raise Invalid(f"composite: defines {made[0]}, which is given")
         if missing := sorted(set(names) - set(facts["called"])):
             raise Invalid(f"composite: does not call {missing[0]}")
-        return "".join(wrapped(name, one.program) for name, one in zip(names, functions, strict=True)) + program
+        return (
+            "".join(wrapped(name, function.program) for name, function in zip(names, functions, strict=True)) + program
+        )
 
     def _inputs(self, answer: str, program: str) -> Problem:
         """Read and check the inputs and the message of an induction proposal.

@@ -76,9 +76,9 @@ def bouts(
 def results(played: Sequence[Bout]) -> list[tuple[str, float]]:
     """Return one game for each opponent of a prompt: (name, the policy's mean outcome over its scored outputs)."""
     scored: dict[str, list[float]] = {}
-    for one in played:
-        if one.outcome is not None:
-            scored.setdefault(one.opponent, []).append(one.outcome)
+    for bout in played:
+        if bout.outcome is not None:
+            scored.setdefault(bout.opponent, []).append(bout.outcome)
     return [(name, fmean(outcomes)) for name, outcomes in scored.items()]
 
 
