@@ -15,12 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+from verikit.base import TextVerifier
 from verikit.errors import MissingExtra, SchemaError, UsageError
 from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.text import accepted
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.gold import check_choice
 from verikit.verifiers.sql_compare import Columns, Result, Unmatched, difference, in_blocks, read

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 Columns = Literal["position", "name", "any"]
-Row = tuple[Hashable, ...]
+Cells = tuple[Hashable, ...]
 _MOST_TRIES = 2000
 _MOST_DIGITS = 5000
 
@@ -25,7 +25,7 @@ class Result:
     """What a query gave."""
 
     names: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Cells, ...]
     blocks: tuple[int, ...] = ()
     """Sizes of the runs of rows that are in order; rows of one run may stand in any order. Empty: all rows are one."""
 
@@ -34,7 +34,7 @@ class Unmatched(Exception):
     """Columns that look alike could be matched in too many ways."""
 
 
-def read(text: str) -> tuple[tuple[str, ...], tuple[Row, ...], tuple[Row, ...] | None]:
+def read(text: str) -> tuple[tuple[str, ...], tuple[Cells, ...], tuple[Cells, ...] | None]:
     """Columns, rows and keyed rows that the sandbox's child has printed.
 
     Raises:
@@ -47,7 +47,7 @@ def read(text: str) -> tuple[tuple[str, ...], tuple[Row, ...], tuple[Row, ...] |
         raise ValueError(f"no result of a query: {problem}") from None
 
 
-def _rows(rows: Any) -> tuple[Row, ...]:
+def _rows(rows: Any) -> tuple[Cells, ...]:
     return tuple(tuple(map(_cell, row)) for row in rows)
 
 
@@ -73,7 +73,7 @@ def _decimal(text: str) -> Hashable:
     return int(number) if number == number.to_integral_value() and number.adjusted() < 400 else float(number)
 
 
-def in_blocks(rows: Sequence[Row], keyed: Sequence[Row] | None, columns: Sequence[int]) -> tuple[int, ...]:
+def in_blocks(rows: Sequence[Cells], keyed: Sequence[Cells] | None, columns: Sequence[int]) -> tuple[int, ...]:
     """Sizes of the runs of rows whose sort keys tie; each row alone where the keys are not known.
 
     Args:
@@ -85,7 +85,7 @@ def in_blocks(rows: Sequence[Row], keyed: Sequence[Row] | None, columns: Sequenc
     if keyed is None or [row[:width] for row in keyed] != list(rows) or any(not 0 <= c <= width for c in columns):
         return (1,) * len(rows)
     sizes: list[int] = []
-    last: Row | None = None
+    last: Cells | None = None
     for row in keyed:
         key = tuple(row[column - 1] if column else row[width + i] for i, column in enumerate(columns))
         if key == last:
@@ -131,11 +131,11 @@ def difference(gold: Result, said: Result, columns: Columns, tolerance: float, *
     return ""
 
 
-def _same(a: Counter[Row], b: Counter[Row]) -> bool:
+def _same(a: Counter[Cells], b: Counter[Cells]) -> bool:
     return a == b
 
 
-def _told(ours: list[Row], theirs: list[Row], order: Sequence[int], blocks: Sequence[int], distinct: bool) -> str:
+def _told(ours: list[Cells], theirs: list[Cells], order: Sequence[int], blocks: Sequence[int], distinct: bool) -> str:
     if blocks and _bag(ours, None, None, distinct) == _bag(theirs, None, order, distinct):
         return "the same rows in another order"
     return "other rows"
@@ -161,14 +161,18 @@ def _numbered(blocks: Sequence[int], rows: int) -> list[int] | None:
     return [number for number, size in enumerate(blocks) for _ in range(size)]
 
 
-def _bag(rows: Sequence[Row], at: Sequence[int] | None, order: Sequence[int] | None, distinct: bool) -> Counter[Row]:
-    shown: Iterable[Row] = rows if order is None else [tuple(row[i] for i in order) for row in rows]
+def _bag(
+    rows: Sequence[Cells], at: Sequence[int] | None, order: Sequence[int] | None, distinct: bool
+) -> Counter[Cells]:
+    shown: Iterable[Cells] = rows if order is None else [tuple(row[i] for i in order) for row in rows]
     if at is not None:
         shown = [(number, *row) for number, row in zip(at, shown, strict=True)]
     return Counter(set(shown)) if distinct else Counter(shown)
 
 
-def _any_order(ours: list[Row], theirs: list[Row], at: Sequence[int] | None, distinct: bool) -> tuple[int, ...] | None:
+def _any_order(
+    ours: list[Cells], theirs: list[Cells], at: Sequence[int] | None, distinct: bool
+) -> tuple[int, ...] | None:
     """An order of the candidate's columns in which its rows are the gold's; None where there is none."""
     width = len(ours[0]) if ours else 0
     if not width or not theirs:
@@ -181,7 +185,7 @@ def _any_order(ours: list[Row], theirs: list[Row], at: Sequence[int] | None, dis
         if len(chosen) == width:
             return chosen
         wanted = _bag([row[: len(chosen) + 1] for row in ours], at, None, distinct)
-        seen: set[Row] = set()
+        seen: set[Cells] = set()
         for i in range(width):
             if i in chosen or content[i] in seen:
                 continue
@@ -199,7 +203,7 @@ def _any_order(ours: list[Row], theirs: list[Row], at: Sequence[int] | None, dis
 class _Ids:
     """Ids of cells: numbers within the tolerance of each other share one."""
 
-    def __init__(self, tables: Sequence[Sequence[Row]], tolerance: float) -> None:
+    def __init__(self, tables: Sequence[Sequence[Cells]], tolerance: float) -> None:
         self._ids: dict[float | int, int] = {}
         self.wide = False
         """Whether some id covers numbers further apart than the tolerance: a chain of close ones."""
@@ -213,7 +217,7 @@ class _Ids:
             self._ids[number] = known
             last = number
 
-    def table(self, rows: Sequence[Row]) -> list[Row]:
+    def table(self, rows: Sequence[Cells]) -> list[Cells]:
         """The rows with an id for each cell."""
         return [tuple(map(self._id, row)) for row in rows]
 
@@ -250,12 +254,12 @@ def near(a: float, b: float, tolerance: float) -> bool:
 
 
 def _pairwise(
-    gold: Sequence[Row],
-    said: Sequence[Row],
+    gold: Sequence[Cells],
+    said: Sequence[Cells],
     order: Sequence[int],
     at: Sequence[int] | None,
-    ours: Sequence[Row],
-    theirs: Sequence[Row],
+    ours: Sequence[Cells],
+    theirs: Sequence[Cells],
     tolerance: float,
 ) -> bool:
     """Whether rows with the same ids, sorted by their numbers, are within the tolerance one by one."""
@@ -268,9 +272,9 @@ def _pairwise(
 
 
 def _grouped(
-    rows: Sequence[Row], ids: Sequence[Row], order: Sequence[int], at: Sequence[int] | None
-) -> dict[Row, list[list[float]]]:
-    groups: dict[Row, list[list[float]]] = {}
+    rows: Sequence[Cells], ids: Sequence[Cells], order: Sequence[int], at: Sequence[int] | None
+) -> dict[Cells, list[list[float]]]:
+    groups: dict[Cells, list[list[float]]] = {}
     for number, (row, known) in enumerate(zip(rows, ids, strict=True)):
         key = (at[number] if at else 0, *(known[i] for i in order))
         groups.setdefault(key, []).append([x for x in _flat(row[i] for i in order) if _is_number(x)])
