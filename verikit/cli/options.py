@@ -78,7 +78,7 @@ def _stacked(command: Command, *options: Callable[[Command], Command]) -> Comman
 
 def unscored_code(lost: int, total: int, fail_over: float, what: str = "score") -> int:
     """The exit code of a run in which `lost` of `total` have no score; says so if that is more than allowed."""
-    if lost <= fail_over * total:
+    if not total or lost / total <= fail_over:
         return 0
     click.echo(f"{lost} of {total} have no {what}: more than --fail-over allows ({100 * fail_over:.4g}%)", err=True)
     return UNSCORED
