@@ -167,7 +167,7 @@ def decoder(prompts: int = 64, length: int = 128, n: int = 8, steps: int = 64) -
 
 
 def cache() -> None:
-    from verikit.engines import Cache, Cached, Engine, Generation, Output, Request
+    from verikit.engines import Cache, CachedEngine, Engine, Generation, Output, Request
 
     class Echo(Engine):
         name = "echo"
@@ -177,7 +177,7 @@ def cache() -> None:
 
     requests = [Request(f"prompt {number} " * 50) for number in range(5000)]
     with tempfile.TemporaryDirectory() as folder:
-        engine = Cached(Echo(), Cache(Path(folder) / "c.sqlite"))
+        engine = CachedEngine(Echo(), Cache(Path(folder) / "c.sqlite"))
         for title in ("store", "hit"):
             start = time.perf_counter()
             engine.generate(requests)

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 from tests.engines.test_replay import Counter
 from verikit.cli.cache import cache as command
-from verikit.engines import Cache, Cached, Engine, Generation, Output, Request, load_engine
+from verikit.engines import Cache, CachedEngine, Engine, Generation, Output, Request, load_engine
 from verikit.engines.errors import ServerFailed
 from verikit.errors import ConfigError
 
 
 def cached(path, engine=None, **options):
-    return Cached(engine or Counter(), Cache(path / "c.sqlite", **options))
+    return CachedEngine(engine or Counter(), Cache(path / "c.sqlite", **options))
 
 
 class Fails(Engine):
@@ -128,7 +128,7 @@ def test_a_file_that_is_no_cache_is_refused_and_left_as_it_is(tmp_path):
     for path in (text, other, tmp_path):
         before = path.read_bytes() if path.is_file() else b""
         with pytest.raises(ConfigError, match="can't open the cache"):
-            Cached(Counter(), Cache(path)).generate([Request("a")])
+            CachedEngine(Counter(), Cache(path)).generate([Request("a")])
         assert not path.is_file() or path.read_bytes() == before
 
 
@@ -146,7 +146,7 @@ def test_a_disk_that_takes_no_writes_costs_the_cache_not_the_run(tmp_path, caplo
     Cache.connect = full
     try:
         with caplog.at_level(logging.WARNING):
-            result = Cached(_Big(), cache).generate([Request("b")])[0]
+            result = CachedEngine(_Big(), cache).generate([Request("b")])[0]
     finally:
         Cache.connect = real
     assert len(result.text) > 100_000
@@ -159,7 +159,7 @@ class _Big(Counter):
 
 
 def _work(path, worker):
-    engine = Cached(Counter(), Cache(path / "c.sqlite"))
+    engine = CachedEngine(Counter(), Cache(path / "c.sqlite"))
     for start in range(0, 200, 20):
         results = engine.generate([Request(f"{i}") for i in range(start, start + 20)])
         assert all(result.error is None for result in results)

@@ -235,6 +235,28 @@ class Engine(ABC):
         self.close()
 
 
+class Wrapper(Engine):
+    """An engine in front of another, which it passes for and closes; `generate` or `stream` is left to implement."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.name = engine.name
+        self._engine = engine
+
+    @property
+    def identity(self) -> str:
+        """The engine's: what stands in front of it changes no result."""
+        return self._engine.identity
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """The engine's."""
+        return self._engine.structured
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
 class StreamingEngine(Engine):
     """An engine whose results come one by one: `stream` is the method to implement."""
 

@@ -6,7 +6,6 @@ worker died is told in order.py.
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -18,11 +17,11 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
 from verikit.errors import HelperError, UsageError, VerikitError
+from verikit.helper import die_with_parent
 from verikit.scoring.chunk import Chunk, Result, Scorer
 from verikit.scoring.order import Order, Task
 from verikit.scoring.plan import Plan
 
-PR_SET_PDEATHSIG = 1
 STOP_S = 5.0
 """How long a worker may take to end."""
 InFlight = dict[object, tuple[Chunk, float]]
@@ -172,7 +171,7 @@ def _uninterrupted() -> Iterator[None]:
 
 def _work(plan: Plan, connection: Connection, parent: int) -> None:
     """Main of a worker: say that it is ready, then answer each chunk."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     if os.getppid() != parent:
         return
     os.dup2(2, 1)  # results are for stdout: what a verifier prints is not

@@ -22,8 +22,8 @@ from verikit.errors import ConfigError
 from verikit.readers.problems import read_problems
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Retriever
-from verikit.search import Limits, Rollout, figures, search, search_messages, search_prompt
-from verikit.search.loop import Found
+from verikit.search import SearchLimits, SearchTrace, search, search_messages, search_metrics, search_prompt
+from verikit.search.loop import Retrieved
 from verikit.search.rules import Preset
 from verikit.text import accepted
 from verikit.trainers.probes import engine_probe
@@ -148,7 +148,7 @@ class R1Searcher(Recipe):
             for rollout, (_, question) in zip(rollouts, chosen, strict=True)
         ]
         scored = [reward for reward in rewards if reward is not None]
-        self._figures = figures(rollouts) | {
+        self._figures = search_metrics(rollouts) | {
             "stage": 1.0 if first else 2.0,
             "retrieval_seconds": self._retrieval_seconds,
             "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
@@ -159,7 +159,7 @@ class R1Searcher(Recipe):
         ]
         return made if self.options.mask_evidence else unmasked(sampler, made)
 
-    def reward(self, rollout: Rollout, golds: Sequence[str], first: bool) -> Reward | None:
+    def reward(self, rollout: SearchTrace, golds: Sequence[str], first: bool) -> Reward | None:
         """Reward a rollout; None where a failure of ours left it unfinished."""
         if rollout.error is not None:
             return None
@@ -173,7 +173,7 @@ class R1Searcher(Recipe):
         if not self.held_out:
             return {}
         options = self.options
-        limits = Limits(
+        limits = SearchLimits(
             options.evaluate_k,
             options.evaluate_retrievals,
             options.leg_tokens,
@@ -188,12 +188,12 @@ class R1Searcher(Recipe):
             if rollout.error is None
         ]
         (found,) = sampler.map(lambda some: report(some, self._judge), [asked])
-        return found | figures(rollouts)
+        return found | search_metrics(rollouts)
 
-    def limits(self) -> Limits:
+    def limits(self) -> SearchLimits:
         """Return the limits of a training rollout."""
         options = self.options
-        return Limits(
+        return SearchLimits(
             options.k,
             options.retrievals,
             options.leg_tokens,
@@ -219,10 +219,10 @@ class R1Searcher(Recipe):
         if self._judge is not None:
             self._judge.close()
 
-    def _search(self, sampler: Sampler, questions: Sequence[Group], limits: Limits) -> list[Rollout]:
+    def _search(self, sampler: Sampler, questions: Sequence[Group], limits: SearchLimits) -> list[SearchTrace]:
         """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
 
-        def spread(ask: Callable[[Sequence[str]], Found], batches: Sequence[Sequence[str]]) -> list[Found]:
+        def spread(ask: Callable[[Sequence[str]], Retrieved], batches: Sequence[Sequence[str]]) -> list[Retrieved]:
             began = time.perf_counter()
             found = sampler.map(ask, batches)
             self._retrieval_seconds += time.perf_counter() - began
@@ -248,7 +248,7 @@ class R1Searcher(Recipe):
             drawn.append((self.positions[stage], questions[order[place]]))
         return drawn
 
-    def _trajectory(self, number: int, question: Group, rollout: Rollout, reward: Reward | None) -> Trajectory:
+    def _trajectory(self, number: int, question: Group, rollout: SearchTrace, reward: Reward | None) -> Trajectory:
         value, parts, answer = (
             (None, {}, str(rollout.error)) if reward is None else (reward.value, reward.parts, reward.answer)
         )

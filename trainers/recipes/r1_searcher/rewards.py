@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from verikit.search import Rollout, answer_of
+from verikit.search import SearchTrace, answer_of
 from verikit.search.format import BEGIN_THINK, END_THINK
 from verikit.search.rules import Preset, balanced, faults
 from verikit.text import token_f1
@@ -32,7 +32,7 @@ class Reward:
     parts: dict[str, float] = field(default_factory=dict)
 
 
-def stage_one(rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True) -> Reward:
+def stage_one(rollout: SearchTrace, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True) -> Reward:
     """Reward searching and the format (paper), the answer too (repository, Llama).
 
     `repo-qwen` has no first stage: its single run is the second.
@@ -55,7 +55,7 @@ def stage_one(rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", 
 
 
 def stage_two(
-    rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
+    rollout: SearchTrace, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
 ) -> Reward:
     """Reward the answer (0 without one), and take 2 (repository's Llama: 1) off for a wrong format."""
     wrong = faults(rollout, preset, thinks=thinks)
