@@ -125,7 +125,7 @@ def decoder(prompts: int = 64, length: int = 128, n: int = 8, steps: int = 64) -
     from transformers import LlamaConfig, LlamaForCausalLM
 
     from verikit.engines.hf.decoder import Decoder
-    from verikit.engines.hf.sampler import Group
+    from verikit.engines.hf.sampler import SamplingGroup
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -138,7 +138,7 @@ def decoder(prompts: int = 64, length: int = 128, n: int = 8, steps: int = 64) -
     ends = {"all rows run to the end": [], "rows end by chance (one token in 48)": list(range(43))}
 
     def ours(eos: list[int]) -> int:
-        groups = [Group(row.tolist(), (0, 0, number), n=n, max_tokens=steps) for number, row in enumerate(ids)]
+        groups = [SamplingGroup(row.tolist(), (0, 0, number), n=n, max_tokens=steps) for number, row in enumerate(ids)]
         return sum(len(row.ids) for rows in Decoder(model, eos).decode(groups) for row in rows)
 
     def theirs(eos: list[int]) -> int:

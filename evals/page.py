@@ -14,7 +14,7 @@ from verikit.evals.samples import grades_of, is_graded, read_samples
 from verikit.report.curves import estimate, forest, histogram, over_k
 from verikit.report.items import lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
-from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Figure, Item, Options, Run, Table
+from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Item, Metric, Options, Run, Table
 
 Row = Mapping[str, Any]
 RANKING = {"by": RANKED_BY}
@@ -33,7 +33,7 @@ def collect(run: Path, options: Options) -> Run:
     replies = sum(task["replies"] for task in tasks.values())
     page.facts = [("model", results["model"]), ("tasks", ", ".join(all_units)), ("replies", f"{replies:,}")]
     page.notices = [f"{name}: {line.strip()}" for name, task in tasks.items() for line in remarks(task)]
-    page.figures = [figure for name, unit in all_units.items() for figure in _figures(name, unit)]
+    page.metrics = [metric for name, unit in all_units.items() for metric in _metrics(name, unit)]
     every = spread(replies, options.samples)
     for name, task in tasks.items():
         rows = read_samples(run / samples_name(name))
@@ -41,13 +41,13 @@ def collect(run: Path, options: Options) -> Run:
         for row in kept[::every]:
             page.items += _items(name, task["own"], row)
     if every > 1:
-        page.notices.append(f"the samples below are those of every {every}th question; all figures are of all of them")
+        page.notices.append(f"the samples below are those of every {every}th question; all metrics are of all of them")
     page.charts = list(_charts(all_units, results["groups"], tasks, page.items))
     page.tables = list(_tables({**tasks, **results["groups"]}))
     return page
 
 
-def _figures(name: str, unit: Row) -> Iterator[Figure]:
+def _metrics(name: str, unit: Row) -> Iterator[Metric]:
     """The metric that a task or group is told by, and its estimates at the largest k."""
     metrics = unit["metrics"]
     own = unit["own"] if unit["own"] in metrics else next(iter(metrics), "")
@@ -85,10 +85,10 @@ def _charts(
         yield chart
 
 
-def _told(units: Mapping[str, Row]) -> Iterator[Figure]:
-    """The figure that each task or group is told by."""
+def _told(units: Mapping[str, Row]) -> Iterator[Metric]:
+    """The metric that each task or group is told by."""
     for name, unit in units.items():
-        yield from (replace(figure, label=name) for figure in islice(_figures(name, unit), 1))
+        yield from (replace(metric, label=name) for metric in islice(_metrics(name, unit), 1))
 
 
 def _tables(units: Mapping[str, Row]) -> Iterator[Table]:

@@ -16,7 +16,7 @@ from verikit.judges.prompt import as_text
 from verikit.report.curves import estimate, forest, share
 from verikit.report.items import shown, spread
 from verikit.report.kinds import read_json
-from verikit.report.model import UNSCORED, Chart, Figure, Item, Options, Run, Series, Table
+from verikit.report.model import UNSCORED, Chart, Item, Metric, Options, Run, Series, Table
 from verikit.scoring.rows import read_rows
 from verikit.stats import mean_interval
 
@@ -45,18 +45,18 @@ def collect(run: Path, options: Options) -> Run:
     page.notices = warnings(summary)
     page.notices += [f"{count:,} without a verdict: {reason}" for reason, count in summary["reasons"].items()]
     judged = list(map(from_row, rows))
-    page.figures = list(_figures(summary))
+    page.metrics = list(_metrics(summary))
     page.charts = list(_charts(summary, judged))
     page.tables = list(_tables(summary))
     bouts = _bouts(run, rows, config, options, page.notices)
     every = spread(len(rows), options.samples)
     if every > 1:
-        page.notices.append(f"the samples below are every {every}th comparison; figures and charts are of all of them")
+        page.notices.append(f"the samples below are every {every}th comparison; metrics and charts are of all of them")
     page.items = [_item(row, bouts[row["line"] - 1] if bouts else None) for row in rows[::every]]
     return page
 
 
-def _figures(summary: Row) -> Iterator[Figure]:
+def _metrics(summary: Row) -> Iterator[Metric]:
     for pair in summary["pairs"]:
         if "win_rate" in pair:
             yield estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"], f"{pair['n']:,} comparisons")
@@ -70,7 +70,7 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
         if "win_rate" in pair:
             rates.append(estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"]))
         if "length_controlled" in pair:
-            rates.append(Figure(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"]))
+            rates.append(Metric(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"]))
     if rates:
         yield from forest("win_rates", "Win rates", "win rate", rates, FAIR)
     shares = {
@@ -82,7 +82,7 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
     if length := _by_length(judged):
         yield length
     if "ratings" in summary:
-        rated = [Figure(one["name"], one["rating"], one["low"], one["high"], False) for one in summary["ratings"]]
+        rated = [Metric(one["name"], one["rating"], one["low"], one["high"], False) for one in summary["ratings"]]
         yield from forest("ratings", "Ratings", "Bradley-Terry rating on Elo's scale", rated)
     if attacks := [estimate(name, row) for name, row in summary.get("canaries", {}).items() if row is not None]:
         title = "Answers that must not win"
@@ -90,7 +90,7 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
 
 
 def _units(name: str, judged: Sequence[Judged]) -> int:
-    """Comparisons that a figure of bias rests on."""
+    """Comparisons that a metric of bias rests on."""
     return sum(getattr(bias([one]), name) is not None for one in judged)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from verikit.report.items import disagree, shown, spread, verdict_of
 from verikit.report.kinds import read_json, read_lines
-from verikit.report.model import DISAGREE, Chart, Figure, Item, Number, Options, Run, Series
+from verikit.report.model import DISAGREE, Chart, Item, Metric, Number, Options, Run, Series
 from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES
 from verikit.trainers.view import HELD_OUT
 
@@ -20,7 +20,7 @@ POINTS = 300
 """Points of a curve; more of them are averaged in runs, with their range as the band."""
 NOT_CURVES = {"phase", "step", "seconds"}
 SHOWN = {
-    "held-out": ("Held out", "held-out figure"),
+    "held-out": ("Held out", "held-out metric"),
     "reward": ("Reward", "mean of a step"),
     "passed": ("Right", "share of completions"),
     "part": ("Parts of the reward", "mean of a step"),
@@ -62,8 +62,8 @@ def collect(run: Path, options: Options) -> Run:
     if lost := sum(row.get("unscored", 0) for row in rows):
         page.notices.append(f"{lost:,.0f} trajectories had no score: they left their batches and taught nothing")
     if skipped := sum(row.get("skipped", 0) for row in rows):
-        page.notices.append(f"{skipped:,.0f} updates were skipped because a figure was not finite")
-    page.figures = list(_figures(rows))
+        page.notices.append(f"{skipped:,.0f} updates were skipped because a metric was not finite")
+    page.metrics = list(_metrics(rows))
     phases = reversed(dict.fromkeys(row["phase"] for row in rows))
     page.charts = [chart for phase in phases for chart in _charts(rows, phase)]
     every = spread(len(samples), options.samples)
@@ -71,8 +71,8 @@ def collect(run: Path, options: Options) -> Run:
     return page
 
 
-def _figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Held-out figures at the end, each with where it began."""
+def _metrics(rows: Sequence[Row]) -> Iterator[Metric]:
+    """Held-out metrics at the end, each with where it began."""
     held: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row.items():
@@ -81,7 +81,7 @@ def _figures(rows: Sequence[Row]) -> Iterator[Figure]:
     for name, values in held.items():
         share = all(0 <= value <= 1 for value in values)
         before = f"{100 * values[0]:.1f} %" if share else f"{values[0]:.4g}"
-        yield Figure(f"Held out: {name}", values[-1], percent=share, note=f"{before} at first" if values[1:] else "")
+        yield Metric(f"Held out: {name}", values[-1], percent=share, note=f"{before} at first" if values[1:] else "")
 
 
 def _charts(rows: Sequence[Row], phase: str) -> Iterator[Chart]:

@@ -226,9 +226,9 @@ class FunctionVerifier(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Call the function on each sample; None abstains, a number or bool is the value."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         start = time.perf_counter()
         result = self._function(sample)
         seconds = time.perf_counter() - start

@@ -83,9 +83,11 @@ class EchoGuard(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score, then take the value of echoes; rows with `options` are left alone."""
-        return [self._one(sample, score) for sample, score in zip(samples, score_all(self.part, samples), strict=True)]
+        return [
+            self._guarded(sample, score) for sample, score in zip(samples, score_all(self.part, samples), strict=True)
+        ]
 
-    def _one(self, sample: Sample, score: Score) -> Score:
+    def _guarded(self, sample: Sample, score: Score) -> Score:
         if not score.value or score.value < 0 or score.answer is None or sample.meta.get("options"):
             return score
         if not is_echo(score.answer, sample.prompt, accepted(sample.answer)):

@@ -147,9 +147,9 @@ class WithTimeout(Verifier):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the samples in worker processes, `workers` at a time."""
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-timeout") as threads:
-            return list(threads.map(self._one, samples))
+            return list(threads.map(self._score_sample, samples))
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         try:
             row = self._helper.call("verikit.guards:score_row", self.part, sample, timeout=self.seconds)
         except HelperTimeout:

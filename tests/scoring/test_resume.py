@@ -22,7 +22,7 @@ from verikit.scoring.sums import Commit
 from verikit.types import Score
 
 PLAN = Plan(verifier="exact", by="length(max=3)", select="majority", ks=(1, 2))
-ONE = {"prompt": "one?", "answer": "1"}
+FIRST = {"prompt": "one?", "answer": "1"}
 ROWS = [
     b"nonsense",
     row(1),
@@ -36,15 +36,15 @@ ROWS = [
     {"prompt": "no candidates"},
 ]
 SINGLES = [
-    *({"id": "a", **ONE, "completion": text} for text in "112"),
+    *({"id": "a", **FIRST, "completion": text} for text in "112"),
     b"nonsense",
-    {"id": "a", **ONE, "completion": "1"},
-    {"id": "b", **ONE, "completion": "x"},
+    {"id": "a", **FIRST, "completion": "1"},
+    {"id": "b", **FIRST, "completion": "x"},
     b"nonsense",
     b"more of it",
-    {**ONE, "completion": "1"},
-    {**ONE, "completion": "2"},
-    {"id": "a", **ONE, "completion": "a repeated id"},
+    {**FIRST, "completion": "1"},
+    {**FIRST, "completion": "2"},
+    {"id": "a", **FIRST, "completion": "a repeated id"},
 ]
 
 

@@ -108,17 +108,17 @@ def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_
         raise click.UsageError("give queries, or --questions FILE")
     retriever = load_retriever(spec)
     if questions is not None:
-        figures = _measure(retriever, questions)
-        lines = [f"{name:<13} {value:.4f}" for name, value in figures.items()]
-        click.echo(json.dumps(figures, indent=2) if as_json else "\n".join(lines))
+        metrics = _measure(retriever, questions)
+        lines = [f"{name:<13} {value:.4f}" for name, value in metrics.items()]
+        click.echo(json.dumps(metrics, indent=2) if as_json else "\n".join(lines))
         return 0
     for asked, found in zip(query, retriever.retrieve(query, k), strict=True):
         if as_json:
-            rows = [{"id": one.id, "title": one.title, "text": one.text} for one in found]
+            rows = [{"id": passage.id, "title": passage.title, "text": passage.text} for passage in found]
             click.echo(json.dumps({"query": asked, "passages": rows}, ensure_ascii=False))
             continue
         click.secho(printable(asked), bold=True)
-        click.echo("\n".join(_shown(number, one) for number, one in enumerate(found, 1)) or "  None")
+        click.echo("\n".join(_shown(number, passage) for number, passage in enumerate(found, 1)) or "  None")
     return 0
 
 

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 def default_path() -> Path:
-    """Return the cache's place: VERIKIT_CACHE, else verikit/generations.sqlite in the user's cache folder."""
+    """Return the cache's path: VERIKIT_CACHE, else verikit/generations.sqlite in the user's cache folder."""
     if own := os.environ.get("VERIKIT_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "verikit" / "generations.sqlite"

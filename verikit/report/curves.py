@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from verikit.report.model import Chart, Figure, Number, Series
+from verikit.report.model import Chart, Metric, Number, Series
 from verikit.stats import beta_interval
 from verikit.stats.intervals import Mean
 from verikit.types import PASS_MARK
@@ -29,17 +29,17 @@ GRADED_OVER_K = {
 """The same where scores lie between right and wrong."""
 
 
-def estimate(label: str, row: Row, note: str = "") -> Figure:
-    """A figure from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
+def estimate(label: str, row: Row, note: str = "") -> Metric:
+    """A metric from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
     low, high = row["low"], row["high"]
-    return Figure(label, row["value"], low, high, percent=low is not None and low >= 0 and high <= 1, note=note)
+    return Metric(label, row["value"], low, high, percent=low is not None and low >= 0 and high <= 1, note=note)
 
 
-def share(label: str, value: float | None, n: int, note: str = "") -> Figure:
-    """A figure from a share of n things, with its beta interval."""
+def share(label: str, value: float | None, n: int, note: str = "") -> Metric:
+    """A metric from a share of n things, with its beta interval."""
     if value is None or not n:
-        return Figure(label, None, note=note)
-    return Figure(label, value, *beta_interval(value, value * (1 - value), n), note=note)
+        return Metric(label, None, note=note)
+    return Metric(label, value, *beta_interval(value, value * (1 - value), n), note=note)
 
 
 def over_k(
@@ -96,14 +96,14 @@ def histogram(
 
 
 def forest(
-    key: str, title: str, x: str, figures: Iterable[Figure], reference: Number = None, note: str = ""
+    key: str, title: str, x: str, metrics: Iterable[Metric], reference: Number = None, note: str = ""
 ) -> Iterator[Chart]:
-    """Figures with their intervals, a row each; nothing where none has a value."""
-    known = [figure for figure in figures if figure.value is not None]
+    """Metrics with their intervals, a row each; nothing where none has a value."""
+    known = [metric for metric in metrics if metric.value is not None]
     if not known:
         return
-    series = [Series(one.label, [(one.value, one.low, one.high)]) for one in known]
-    percent = all(one.percent for one in known)
+    series = [Series(metric.label, [(metric.value, metric.low, metric.high)]) for metric in known]
+    percent = all(metric.percent for metric in known)
     yield Chart(key, title, x, "", series, kind="forest", percent=percent, reference=reference, note=note)
 
 
@@ -118,11 +118,11 @@ class StepMeans:
     def add(self, steps: Sequence[Row], right: bool) -> None:
         """Count one solution's steps; those without a value are left out."""
         means = self._means["right" if right else "wrong"]
-        for place, step in enumerate(steps[: self.MOST]):
-            if place == len(means):
+        for position, step in enumerate(steps[: self.MOST]):
+            if position == len(means):
                 means.append(Mean())
             if step["value"] is not None:
-                means[place].add(step["value"])
+                means[position].add(step["value"])
 
     def chart(self, name: str) -> Chart | None:
         """The means with their intervals; None where no solution had two steps."""

@@ -13,7 +13,7 @@ from verikit.readers import Reader
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
-from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Figure, Item, Options, Run, Table
+from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Item, Metric, Options, Run, Table
 from verikit.report.seen import Seen
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
@@ -42,7 +42,7 @@ def collect(run: Path, options: Options) -> Run:
     page.facts = list(_facts(summary, plan))
     page.notices = [f"{count:,} unscored: {reason}" for reason, count in summary["unscored_reasons"].items()]
     if summary["bad_rows"]:
-        page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no figure")
+        page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no metric")
     source = _source(run, plan, config, options, page.notices)
     seen = Seen()
     every = spread(summary["candidates"], options.samples)
@@ -57,9 +57,9 @@ def collect(run: Path, options: Options) -> Run:
     if every > 1:
         page.notices.append(
             f"the samples below are those of every {every}th prompt, {len(page.items):,} of "
-            f"{summary['candidates']:,} candidates; all figures and charts are of all of them"
+            f"{summary['candidates']:,} candidates; all metrics and charts are of all of them"
         )
-    page.figures = list(_figures(summary, plan))
+    page.metrics = list(_headline(summary, plan))
     page.charts = list(_charts(summary, plan, seen, page.items))
     page.tables = [*_metrics(summary["metrics"]), *seen.tables(), *_bad_rows(run)]
     return page
@@ -83,7 +83,7 @@ def _facts(summary: Row, plan: Plan) -> Iterator[tuple[str, str]]:
         yield name.replace("_", " "), f"{count:,}"
 
 
-def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
+def _headline(summary: Row, plan: Plan) -> Iterator[Metric]:
     metrics = summary["metrics"]
     if "mean" in metrics:
         yield estimate("Mean of one candidate", metrics["mean"])

@@ -87,7 +87,7 @@ class Transformer:
             )
         except (OSError, ValueError) as error:
             raise SpecError(f"can't load the encoder {settings.path}: {' '.join(str(error).split())[:300]}") from None
-        self._tokenizer.padding_side = "right"  # the first place is the text's own
+        self._tokenizer.padding_side = "right"  # the first position is the text's own
         if self._tokenizer.pad_token is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token  # any will do: the mask hides it
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -101,11 +101,11 @@ class Transformer:
         import numpy as np
 
         prefix = self._settings.query_prefix if role == "query" else self._settings.passage_prefix
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         vectors = np.empty((len(texts), self._model.config.hidden_size), dtype=np.float32)
         for start in range(0, len(order), self._batch):
-            places = order[start : start + self._batch]
-            vectors[places] = self._encode([prefix + texts[place] for place in places])
+            indices = order[start : start + self._batch]
+            vectors[indices] = self._encode([prefix + texts[index] for index in indices])
         return vectors
 
     def _encode(self, texts: list[str]) -> np.ndarray:

@@ -29,7 +29,7 @@ def interleave(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
         rows |= dict.fromkeys(ranking[rank].row for ranking in rankings if rank < len(ranking))
         if len(rows) >= k:
             break
-    return [Hit(row, 1 / place) for place, row in enumerate(list(rows)[:k], 1)]
+    return [Hit(row, 1 / rank) for rank, row in enumerate(list(rows)[:k], 1)]
 
 
 class Hybrid(Index):

@@ -125,7 +125,7 @@ def decode(node: Any, depth: int = MAX_DEPTH) -> Any:
     return reader(fields, depth - 1)
 
 
-def _one(fields: list[Any], kind: type) -> Any:
+def _single(fields: list[Any], kind: type) -> Any:
     if len(fields) != 1 or not isinstance(fields[0], kind):
         raise ValueError("wrong fields")
     return fields[0]
@@ -159,14 +159,14 @@ def _fraction(fields: list[Any], depth: int) -> Fraction:
 
 
 def _decimal(fields: list[Any], depth: int) -> Decimal:
-    text = _one(fields, str)
+    text = _single(fields, str)
     if len(text) > 10_010 or not _DECIMAL.fullmatch(text):
         raise ValueError("not a decimal")
     return Decimal(text)
 
 
 def _items(fields: list[Any], depth: int) -> list[Any]:
-    return [decode(item, depth) for item in _one(fields, list)]
+    return [decode(item, depth) for item in _single(fields, list)]
 
 
 def hashable(items: list[Any]) -> list[Any]:
@@ -185,7 +185,7 @@ def hashable(items: list[Any]) -> list[Any]:
 
 
 def _dict(fields: list[Any], depth: int) -> dict[Any, Any]:
-    pairs = _one(fields, list)
+    pairs = _single(fields, list)
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise ValueError("not key-value pairs")
     keys = hashable([decode(key, depth) for key, _ in pairs])
@@ -222,11 +222,11 @@ def _opaque(fields: list[Any], depth: int) -> Opaque:
 
 
 _READERS: dict[str, Callable[[list[Any], int], Any]] = {
-    "int": lambda fields, depth: _integer(_one(fields, str)),
-    "float": lambda fields, depth: _float(_one(fields, str)),
+    "int": lambda fields, depth: _integer(_single(fields, str)),
+    "float": lambda fields, depth: _float(_single(fields, str)),
     "complex": _complex,
-    "str": lambda fields, depth: bytes.fromhex(_one(fields, str)).decode("utf-8", "surrogatepass"),
-    "bytes": lambda fields, depth: bytes.fromhex(_one(fields, str)),
+    "str": lambda fields, depth: bytes.fromhex(_single(fields, str)).decode("utf-8", "surrogatepass"),
+    "bytes": lambda fields, depth: bytes.fromhex(_single(fields, str)),
     "fraction": _fraction,
     "decimal": _decimal,
     "list": _items,
@@ -235,6 +235,6 @@ _READERS: dict[str, Callable[[list[Any], int], Any]] = {
     "frozenset": lambda fields, depth: frozenset(hashable(_items(fields, depth))),
     "dict": _dict,
     "array": _array,
-    "sympy": lambda fields, depth: Symbolic(_one(fields, str)),
+    "sympy": lambda fields, depth: Symbolic(_single(fields, str)),
     "opaque": _opaque,
 }

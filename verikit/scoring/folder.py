@@ -174,7 +174,7 @@ class Folder:
         commits, torn = read_commits(self.path)
         held = [commit for commit in commits if commit.blocks or self._holds(commit)]
         found = {
-            name: sums_at(self.path / name, [one.sizes.get(name, 0) for one in held])
+            name: sums_at(self.path / name, [commit.sizes.get(name, 0) for commit in held])
             for name in self.files
             if (self.path / name).exists()
         }
@@ -193,9 +193,9 @@ class Folder:
             )
         if held and held[-1].blocks and bad(held[-1]):
             blocks = {name: damaged_blocks(self.path / name, held[-1]) for name in self.files}
-            self.damage = {name: one for name, one in blocks.items() if one}
+            self.damage = {name: damaged for name, damaged in blocks.items() if damaged}
             return held[-1]
-        return next((one for one in reversed(held) if not bad(one)), Commit())
+        return next((commit for commit in reversed(held) if not bad(commit)), Commit())
 
     def _holds(self, commit: Commit) -> bool:
         return all(self.size(name) >= commit.sizes.get(name, 0) for name in self.files)

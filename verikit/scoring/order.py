@@ -70,8 +70,8 @@ class Order:
             task.result = self._scorer(task.chunk, f"scoring this row killed its worker process ({cause})")
             return
         tasks = [Task(half) for half in halves]
-        place = self._order.index(task)
-        del self._order[place]
+        index = self._order.index(task)
+        del self._order[index]
         for half in reversed(tasks):
-            self._order.insert(place, half)
+            self._order.insert(index, half)
         self._todo.extendleft(reversed(tasks))

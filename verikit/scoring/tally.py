@@ -64,7 +64,9 @@ class Tally:
             self._selected.add(value)
 
     def _unscored(self, score: Score, rank: Score) -> None:
-        told = {"" if one is score else "--by: ": one.reason[:REASON_CHARS] for one in (score, rank) if not one.scored}
+        told = {
+            "" if part is score else "--by: ": part.reason[:REASON_CHARS] for part in (score, rank) if not part.scored
+        }
         for reason in (f"{whose}{reason}".encode(errors="replace").decode() for whose, reason in told.items()):
             self._count(reason, 1)
         self.counts["unscored"] += score.status in LOST or rank.status in LOST

@@ -96,15 +96,15 @@ def make_app(
     async def ready(request: Request) -> Response:
         return PlainTextResponse("ready\n") if queue.ready else PlainTextResponse("no scoring process\n", 503)
 
-    async def figures(request: Request) -> Response:
+    async def metrics_page(request: Request) -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     served = [NATIVE, *([PROTOCOLS[protocol]] if protocol else [])]
     routes = [
-        *(Route(one.path, _endpoint(one, queue, unscored, limits), methods=["POST"]) for one in served),
+        *(Route(protocol.path, _endpoint(protocol, queue, unscored, limits), methods=["POST"]) for protocol in served),
         Route("/health", health),
         Route("/ready", ready),
-        Route("/metrics", figures),
+        Route("/metrics", metrics_page),
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False

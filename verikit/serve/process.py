@@ -62,7 +62,7 @@ def main(spec: str, deadline_s: float) -> None:
     reply(json.dumps(ready | {"fingerprint": verifier.fingerprint}).encode())
     while len(head := requests.read(HEAD.size)) == HEAD.size:
         batch = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server
-        samples = [pickle.loads(one) for one in batch]  # noqa: S301
+        samples = [pickle.loads(pickled) for pickled in batch]  # noqa: S301
         try:
             scores = score_all(verifier, samples)
         except UsageError as error:

@@ -77,7 +77,8 @@ def _native(body: Mapping[str, Any]) -> Samples:
         return _samples(_need(body, "samples", list), "samples", {})
     if "completions" in body:
         shared = {key: value for key, value in body.items() if key != "completions"}
-        return _samples([_candidate(one) for one in _need(body, "completions", list)], "completions", shared)
+        candidates = [_candidate(completion) for completion in _need(body, "completions", list)]
+        return _samples(candidates, "completions", shared)
     return [_sample(body, {})]
 
 

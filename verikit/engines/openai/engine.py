@@ -178,7 +178,7 @@ class OpenAI(StreamingEngine):
                     with self._connect() as client:
                         timeout_s = min(10.0, self.timeout_s)
                         models = exchange(client, "GET", "models", None, timeout_s=timeout_s, secret=self._key)
-                    self._is_vllm = any(one.get("owned_by") == "vllm" for one in models["data"])
+                    self._is_vllm = any(served.get("owned_by") == "vllm" for served in models["data"])
                 except Failed as failed:
                     if failed.error.retryable:
                         raise
