@@ -24,7 +24,7 @@ class Criterion:
     points: float = 1.0
     """Below zero: what the answer should not do; its points count where it does."""
     must: bool = False
-    """Unless it holds, the whole is 0.0."""
+    """Unless it holds, the whole is 0.0, or less where it would be."""
     optional: bool = False
     """Not looked at by the rule `required`."""
     negate: bool = False
@@ -88,17 +88,19 @@ class Criteria:
             clip: Keep the value within 0 to 1.
         """
         pairs = list(zip(self.items, values, strict=True))
+        found = self._counted(pairs)
         if any(item.must and not item.holds(value) for item, value in pairs):
-            return 0.0
+            found = min(found, 0.0)
+        return min(1.0, max(0.0, found)) if clip else found
+
+    def _counted(self, pairs: Sequence[tuple[Criterion, float]]) -> float:
         if self.rule in ("all", "any", "required"):
             held = [item.holds(value) for item, value in pairs if self.rule != "required" or not item.optional]
             return float(any(held) if self.rule == "any" else all(held))
         found = math.fsum(item.points * value for item, value in pairs)
         if self.rule != "sum":
             found /= self.positive
-        if self.rule == "threshold":
-            return float(found >= self.threshold)
-        return min(1.0, max(0.0, found)) if clip else found
+        return float(found >= self.threshold) if self.rule == "threshold" else found
 
     def bounds(self, values: Sequence[float | None], *, clip: bool) -> tuple[float, float]:
         """The lowest and the highest value, whatever the criteria that were not judged (None) would come to.
