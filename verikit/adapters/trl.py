@@ -12,8 +12,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+<<<<<<< HEAD
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of, text_of, thoughts_of
 from verikit.base import Verifier
+=======
+from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of
+>>>>>>> turns
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
 
@@ -47,10 +51,9 @@ class TRLReward(Reward):
         return [
             Sample(
                 prompt_of(prompt),
-                text_of(completion),
+                completion,
                 gold_of(gold),
                 meta={name: rows[name][i] for name in rows},
-                thoughts=thoughts_of(completion),
             )
             for i, (prompt, completion, gold) in enumerate(zip(prompts, completions, golds, strict=True))
         ]
