@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
 from verikit.judges.match.canaries import CANARIES
 from verikit.stats import Estimate, mean_interval
 from verikit.types import Sample
-from verikit.verifier import Verifier, score_all
 
 _LINES = "\n".join(f"{number}: met" for number in range(1, 65))
 RUBRIC_CANARIES: Mapping[str, str] = {

@@ -21,9 +21,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from verikit.base import unique_names
 from verikit.errors import ConfigError, SchemaError
 from verikit.judges.rubric.criteria import Criteria, Criterion
-from verikit.verifier import unique_names
 
 KEYS = (
     "rubric",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median_low
 from typing import Any, Literal, get_args
 
+from verikit.base import describe
 from verikit.errors import ConfigError, EngineTimeout, SchemaError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
@@ -15,7 +16,6 @@ from verikit.judges.rubric.asking import Question, ask_all, listed
 from verikit.judges.rubric.criteria import Criteria, Criterion
 from verikit.judges.rubric.read import at, in_row, read, read_file
 from verikit.types import ASKS, LABEL, Prompt, Sample, Score
-from verikit.verifier import describe
 
 OnMissing = Literal["unscored", "low", "high"]
 _SHOWN = 300
