@@ -24,12 +24,7 @@ from verikit.scoring.rows import from_row, to_row
 from verikit.select import clusters
 from verikit.spec import load
 from verikit.stats import Summary
-<<<<<<< HEAD
-from verikit.types import Message, Prompt, Sample, Score, thoughts_in
-=======
 from verikit.types import Message, Prompt, Sample, Score
-from verikit.verifier import Verifier, score_all
->>>>>>> turns
 
 Grade = dict[str, Any]
 """One reply's scores by metric, as rows; its length; of several replies its cluster of equal answers and its rank."""

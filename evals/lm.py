@@ -22,12 +22,7 @@ from verikit.evals.replies import Failed, Noted
 from verikit.evals.rollouts import ROLLOUTS, Ask
 from verikit.messages import THOUGHT_KEYS
 from verikit.retrieval import Retriever
-<<<<<<< HEAD
-from verikit.types import THOUGHT_KEYS, Message
-=======
 from verikit.types import Message
-from verikit.verifier import describe
->>>>>>> turns
 
 MAX_TOKENS = 2048
 """Tokens of a reply where the task names no number."""

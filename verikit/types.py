@@ -26,15 +26,7 @@ class Message(TypedDict, total=False):
 
 Prompt = str | Sequence[Message]
 """What was asked: a text, or the turns of a conversation."""
-<<<<<<< HEAD
-THOUGHT_KEYS = ("reasoning_content", "reasoning")
-"""Where servers put a message's thoughts beside its content."""
-THOUGHT_PARTS = ("thinking", "reasoning")
-"""Types of content parts that hold thoughts."""
 Gold = str | Sequence[str] | None
-=======
-Answer = str | Sequence[str] | None
->>>>>>> turns
 """A gold answer; a sequence lists accepted answers, any one of which is right."""
 
 Status = Literal["ok", "abstained", "timeout", "error"]
@@ -76,7 +68,7 @@ class Sample:
             self,
             prompt: Prompt = "",
             completion: str | Sequence[CompletionMessage] = "",
-            answer: Answer = None,
+            answer: Gold = None,
             id: str = "",
             meta: Mapping[str, Any] = ...,
             thoughts: str = "",

@@ -17,11 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
-<<<<<<< HEAD
 from verikit.base import Verifier
-=======
 from verikit.messages import CompletionMessage
->>>>>>> turns
 from verikit.types import Sample
 
 PROMPT_KEYS = ("prompt", "question", "problem", "input")

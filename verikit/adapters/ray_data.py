@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-<<<<<<< HEAD
-from verikit.adapters.reward import gold_of, prompt_of, text_of, thoughts_of
-from verikit.base import score_all
-=======
 from verikit.adapters.reward import gold_of, prompt_of
->>>>>>> turns
+from verikit.base import score_all
 from verikit.errors import UsageError
 from verikit.scoring.on_ray import connect, share
 from verikit.spec import load

@@ -15,12 +15,7 @@ from verikit.echo import echo_guard
 from verikit.errors import UsageError
 from verikit.messages import as_mapping, content_text
 from verikit.spec import load
-<<<<<<< HEAD
-from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Prompt, Sample, Score, thoughts_in
-=======
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import Verifier, score_all
->>>>>>> turns
 
 GOLD_KEYS = ("answer", "ground_truth", "solution", "gold", "target", "label")
 """Columns a gold answer is looked for in, in this order."""

@@ -12,12 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-<<<<<<< HEAD
-from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of, text_of, thoughts_of
-from verikit.base import Verifier
-=======
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of
->>>>>>> turns
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
 

@@ -10,12 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-<<<<<<< HEAD
-from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of, text_of, thoughts_of
-from verikit.base import Verifier
-=======
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
->>>>>>> turns
+from verikit.base import Verifier
 from verikit.errors import Unscored
 from verikit.messages import continuation, thoughts_of
 from verikit.types import Sample

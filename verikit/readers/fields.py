@@ -12,11 +12,7 @@ from typing import Any
 from verikit.errors import SchemaError
 from verikit.messages import THOUGHT_KEYS, THOUGHT_PARTS, thoughts_in
 from verikit.readers.parse import kind
-<<<<<<< HEAD
-from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Gold, Prompt, thoughts_in
-=======
-from verikit.types import Answer, Prompt
->>>>>>> turns
+from verikit.types import Gold, Prompt
 
 TEXT_KEYS = ("text", "completion", "content", "response", "output", "solution")
 """Where a candidate that is an object keeps its text; the first of these that it has."""
