@@ -50,6 +50,7 @@ from verikit.verifiers.program import Program as program
 from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
+from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.tags import Tags as tags
 
 __version__: str
@@ -102,6 +103,7 @@ __all__ = [
     'score_all',
     'search_format',
     'searched',
+    'sql',
     'step_column',
     'tags',
     'verifier',
