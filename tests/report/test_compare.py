@@ -21,7 +21,7 @@ def two(verikit, tmp_path):
     return tmp_path / "loose", tmp_path / "tight"
 
 
-def test_figures_stand_side_by_side_and_only_settings_that_differ(two):
+def test_metrics_stand_side_by_side_and_only_settings_that_differ(two):
     (together,) = shown(*two)["together"]
     shared = table(together, "Metrics")
     assert shared["columns"] == ["", "loose", "tight"]

@@ -22,7 +22,7 @@ def rows(run, name="scores.jsonl"):
     return [json.loads(line) for line in (run / name).read_bytes().splitlines()]
 
 
-def test_figures_and_curves_are_those_of_the_summary(weighted):
+def test_metrics_and_curves_are_those_of_the_summary(weighted):
     run = shown(weighted)["runs"][0]
     metrics = json.loads((weighted / "summary.json").read_bytes())["metrics"]
     headline = {entry["label"]: entry for entry in run["metrics"]}
