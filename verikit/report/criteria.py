@@ -49,7 +49,7 @@ class Judged:
             for key in self._keys(name, self._labels):
                 self._labels.setdefault(key, Counter())[pair] += 1
         asks = part["parts"].get(ASKS, {}).get("parts", {}).values()
-        known = [one["value"] for one in asks if one["value"] is not None]
+        known = [ask["value"] for ask in asks if ask["value"] is not None]
         if len(known) > 1:
             apart = [float((a >= PASS_MARK) != (b >= PASS_MARK)) for a, b in combinations(known, 2)]
             for key in self._keys(name, self._asks):
