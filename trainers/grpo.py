@@ -195,7 +195,7 @@ class Trainer:
         roles: dict[str, list[Trajectory]] = {}
         for trajectory in trajectories:
             roles.setdefault(trajectory.role, []).append(trajectory)
-        lost = {role: [trajectory for trajectory in those if trajectory.reward is None] for role, those in roles.items()}
+        lost = {role: [member for member in members if member.reward is None] for role, members in roles.items()}
         worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]), default=None)
         limit, steps = self.config.run.max_unscored_share, self.config.run.max_unscored_steps
         if worst is not None and len(lost[worst]) <= limit * len(roles[worst]):

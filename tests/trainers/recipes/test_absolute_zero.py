@@ -45,9 +45,7 @@ def environment(**options):
 
 
 def faults(problem, *payloads, **options):
-    return [
-        verdict.fault for verdict in environment(**options).solutions(problem, [answer(text) for text in payloads])
-    ]
+    return [verdict.fault for verdict in environment(**options).solutions(problem, [answer(text) for text in payloads])]
 
 
 def made(**options):
