@@ -110,10 +110,12 @@ def calls() -> None:
         results = engine.generate(requests)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     server.terminate()
-    right = sum(one.error is None and one.text == f"verdict {number}" for number, one in enumerate(results))
-    tries = int(sum(one.usage["calls"] for one in results))
+    right = sum(result.error is None and result.text == f"verdict {number}" for number, result in enumerate(results))
+    tries = int(sum(result.usage["calls"] for result in results))
     print(f"{CALLS} calls, {IN_FLIGHT} in flight, {LATENCY_S * 1e3:.0f} ms; first tries hit by {dict(kinds)}")
-    print(f"  right answers in place {right}, marked {sum(one.error is not None for one in results)}, tries {tries}")
+    print(
+        f"  right answers in place {right}, marked {sum(result.error is not None for result in results)}, tries {tries}"
+    )
     print(f"  {seconds:.2f} s ({cpu:.2f} s of it CPU); ideal with the faults {ideal:.2f} s: {seconds / ideal:.2f}x")
     print(f"  without faults the ideal would be {bound:.2f} s")
 
@@ -171,7 +173,7 @@ def cache() -> None:
         name = "echo"
 
         def generate(self, requests: Any) -> list[Generation]:
-            return [Generation((Output(f"verdict {one.prompt} " * 20),)) for one in requests]
+            return [Generation((Output(f"verdict {request.prompt} " * 20),)) for request in requests]
 
     requests = [Request(f"prompt {number} " * 50) for number in range(5000)]
     with tempfile.TemporaryDirectory() as folder:

@@ -121,8 +121,8 @@ def mmlu(data: Path, peers: bool) -> None:
         rows = read(file)
         print(file.stem)
         start = time.process_time()
-        samples = [one for name in categories(rows) for one in run(f"verikit_mmlu_pro_{name}", file)]
-        grades = [one["filtered_resps"][0][0]["acc"] for one in samples]
+        samples = [row for name in categories(rows) for row in run(f"verikit_mmlu_pro_{name}", file)]
+        grades = [sample["filtered_resps"][0][0]["acc"] for sample in samples]
         values = [grade["value"] for grade in grades]
         unparsed = sum(grade.get("answer") is None for grade in grades)
         print(f"  verikit: {sum(values) / len(rows):.2%} {unparsed / len(rows):.2%} {time.process_time() - start:.2f}")
@@ -162,7 +162,7 @@ def multihop(data: Path, peers: bool) -> None:
         samples = run(task, file)
         suffix = "r1_searcher"
         names = [f"{metric}_{suffix}" for metric in ("em", "f1", "cover_em", "cover_em_contiguous")]
-        ours = [sum(one[name] for one in samples) / len(samples) for name in names]
+        ours = [sum(sample[name] for sample in samples) / len(samples) for name in names]
         theirs = [sum(column) / len(rows) for column in zip(*map(independent, rows), strict=True)]
         judged = sum(row["judge"].strip().rstrip(".") == "True" for row in rows) / len(rows)
         shown = " ".join(
@@ -199,7 +199,7 @@ def docs(data: Path, peers: bool) -> None:
         name = "echo"
 
         def generate(self, requests: Any) -> list[Generation]:
-            return [Generation((Output(f"So it is \\boxed{{{len(one.prompt) % 7}}}."),)) for one in requests]
+            return [Generation((Output(f"So it is \\boxed{{{len(request.prompt) % 7}}}."),)) for request in requests]
 
     with tempfile.TemporaryDirectory() as folder:
         rows, record = Path(folder) / "rows.jsonl", Path(folder) / "record.jsonl"

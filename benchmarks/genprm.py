@@ -128,12 +128,12 @@ def main() -> None:
     solutions = [tiny.solution(rng, STEPS) for _ in range(asked.solutions)]
     prm.review([tiny.solution(rng, 1)])
 
-    alone = [timed(prm, [one]) for one in solutions[: asked.alone // 2]]
+    alone = [timed(prm, [solution]) for solution in solutions[: asked.alone // 2]]
     engine.busy.clear(), engine.calls.clear(), sandbox.busy.clear()  # type: ignore[func-returns-value]
     batch = timed(prm, solutions)
     running, generating, calls = list(sandbox.busy), list(engine.busy), list(engine.calls)
-    alone += [timed(prm, [one]) for one in solutions[asked.alone // 2 : asked.alone]]
-    single = [timed(replace(prm, paths=1), [one]) for one in solutions[: asked.alone]]
+    alone += [timed(prm, [solution]) for solution in solutions[asked.alone // 2 : asked.alone]]
+    single = [timed(replace(prm, paths=1), [solution]) for solution in solutions[: asked.alone]]
 
     print(f"{asked.solutions} solutions x {STEPS} steps x {PATHS} paths; {batch['verified']} of {batch['steps']} step "
           f"reviews judged after code; {len(calls)} calls of the engine, {sum(calls)} requests")  # fmt: skip

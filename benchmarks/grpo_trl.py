@@ -268,7 +268,7 @@ def throughput(case: str, folder: Path, rounds: int) -> None:
         if case == "vocabulary":
             found["ours, one micro-batch"].append(run("ours", case, folder, "whole"))
     speed = {side: statistics.median(map(rate, runs)) for side, runs in found.items() if runs}
-    memory = {side: statistics.median(one["peak"] for one in runs) for side, runs in found.items() if runs}
+    memory = {side: statistics.median(run["peak"] for run in runs) for side, runs in found.items() if runs}
     count = {side: statistics.fmean(sum(one["tokens"]) for one in found[side]) for side in ("ours", "trl")}
     assert abs(count["ours"] / count["trl"] - 1) < 0.08, count
     bar, aim = CASES[case]["bar"], CASES[case]["aim"]

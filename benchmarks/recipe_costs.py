@@ -32,6 +32,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from verikit.base import Verifier
 from verikit.engines.types import Generation, Request
 from verikit.retrieval import Client, Passage, build_index, load_retriever
 from verikit.trainers.config import load_config
@@ -41,7 +42,6 @@ from verikit.trainers.recipes.absolute_zero.environment import Environment
 from verikit.trainers.rollout import WORKERS
 from verikit.trainers.run import RunFolder
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 REPEATS = 3
 """How often each batch is run in each way."""
@@ -232,7 +232,7 @@ def main() -> None:
             train(name, Path(folder) / name, first + options.steps, timed)
         print(f"{name}: {what}, {len(timed.steps)} steps")
         for key in timed.steps[0]:
-            values = sorted(one[key] for one in timed.steps)
+            values = sorted(step[key] for step in timed.steps)
             print(f"  {key:16} {median(values):7.3f} [{values[0]:.3f}, {values[-1]:.3f}]", flush=True)
 
 

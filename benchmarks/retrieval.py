@@ -75,7 +75,7 @@ def recall_table(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as home:
         build_index([folder / "2wiki_corpus.jsonl"], home)
         bm25 = BM25(home)
-        texts = [one.content for one in bm25.passages]
+        texts = [passage.content for passage in bm25.passages]
         lsa = LSA(texts)
         dense = build_dense(Passages(home), EncoderSettings(path="benchmarks.retrieval:LSA"), print, encoder=lsa)
         systems: dict[str, Index] = {"bm25": bm25, "dense (LSA)": dense, "hybrid": Hybrid(bm25, dense)}
@@ -84,10 +84,10 @@ def recall_table(folder: Path) -> None:
         print(f"{'':<22}" + "".join(f"{f'R@{k}':>8}" for k in KS) + f"{'all@8':>8}{'MRR':>8}")
         for name, index in systems.items():
             show(name, [[one.title for one in found] for found in index.retrieve(questions, KS[-1])], golds)
-        titles = [one.title for one in bm25.passages]
+        titles = [passage.title for passage in bm25.passages]
         theirs = bm25s.BM25(method="lucene", k1=0.9, b=0.4)
         theirs.index([words(text) for text in texts], show_progress=False)
-        ids, _ = theirs.retrieve([words(one) for one in questions], k=KS[-1], show_progress=False)
+        ids, _ = theirs.retrieve([words(question) for question in questions], k=KS[-1], show_progress=False)
         show("bm25s by itself", [[titles[row] for row in found] for found in ids], golds)
         stored = dict.fromkeys(name for row in rows for name in row["retrieved"])
         for name in stored:

@@ -95,9 +95,9 @@ def main() -> None:
                 print(
                     f"jobs {jobs}: {took:5.1f} s, {options.candidates / took:9,.0f} candidates/s; CPU {cpu:5.1f} s; "
                     + "peak MB "
-                    + ", ".join(f"{one:.0f}" for one in peaks)
+                    + ", ".join(f"{peak:.0f}" for peak in peaks)
                     + "; last quarter over second "
-                    + ", ".join(f"{one:.2f}" for one in growths),
+                    + ", ".join(f"{growth:.2f}" for growth in growths),
                     flush=True,
                 )
         for name in ("scores.jsonl", "summary.json"):

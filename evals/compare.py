@@ -41,7 +41,7 @@ def compare_runs(first: Path, second: Path) -> list[Difference]:
 
 def differences(runs: Mapping[str, Path]) -> list[tuple[str, str, Difference]]:
     """The differences of each pair of runs by name."""
-    return [(a, b, one) for a, b in combinations(runs, 2) for one in compare_runs(runs[a], runs[b])]
+    return [(a, b, difference) for a, b in combinations(runs, 2) for difference in compare_runs(runs[a], runs[b])]
 
 
 def cells(ones: Sequence[Difference]) -> list[tuple[str, ...]]:
@@ -92,11 +92,11 @@ def _ends(changes: Sequence[Change], most: int) -> list[Change]:
     return [*changes[: (most + 1) // 2], *changes[len(changes) - most // 2 :]]
 
 
-def as_json(one: Difference) -> dict[str, Any]:
+def as_json(difference: Difference) -> dict[str, Any]:
     """A difference for a file."""
-    kept = {name: getattr(one, name) for name in one.__dataclass_fields__ if name != "changed"}
+    kept = {name: getattr(difference, name) for name in difference.__dataclass_fields__ if name != "changed"}
     kept |= {name: None for name in ("low", "high") if math.isinf(kept[name])}
-    return kept | {"value": one.value, "changed": [vars(change) for change in one.changed]}
+    return kept | {"value": difference.value, "changed": [vars(change) for change in difference.changed]}
 
 
 def markdown_differences(pairs: Sequence[tuple[str, str, Difference]]) -> list[str]:

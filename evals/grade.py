@@ -13,6 +13,7 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
 from verikit.evals.docs import Doc
 from verikit.evals.judging import judge_spec
@@ -23,7 +24,6 @@ from verikit.select import clusters
 from verikit.spec import load
 from verikit.stats import Summary
 from verikit.types import Message, Prompt, Sample, Score, thoughts_in
-from verikit.verifier import Verifier, score_all
 
 Grade = dict[str, Any]
 """One reply's scores by metric, as rows; its length; of several replies its cluster of equal answers and its rank."""
@@ -102,7 +102,7 @@ def _fixed(text: str, answer: str | None) -> Score | None:
 
 def _scored(verifier: Verifier, samples: Sequence[Sample], fixed: Sequence[Score | None]) -> list[Score]:
     """Score in one batch what has no score yet."""
-    live = [one for one, known in zip(samples, fixed, strict=True) if known is None]
+    live = [sample for sample, known in zip(samples, fixed, strict=True) if known is None]
     scores = iter(score_all(verifier, live))
     return [next(scores) if known is None else known for known in fixed]
 

@@ -34,9 +34,9 @@ def group_figures(
             found |= group_figures(config["task"], tasks, rows_of)
             known = {member: place[member] for member in config["task"] for place in (tasks, found) if member in place}
             hows = config.get("aggregate_metric_list", ())
-            whole = bool(hows) and all(one.get("weight_by_size", True) for one in hows)
+            whole = bool(hows) and all(how.get("weight_by_size", True) for how in hows)
             rows = [row for member in known if whole for row in rows_of(member)]
-            metrics = [one["metric"] for one in hows]
+            metrics = [how["metric"] for how in hows]
             means = [_pooled(metric, rows) if whole else _mean(metric, known.values()) for metric in metrics]
             if kept := {metric: mean.as_row() for metric, mean in zip(metrics, means, strict=True) if mean is not None}:
                 found[name] = {"members": list(known), "whole": whole, "own": next(iter(kept)), "metrics": kept}
@@ -53,7 +53,7 @@ def _mean(metric: str, members: Iterable[Mapping[str, Any]]) -> Estimate | None:
 
     That is the square root of their summed squared distances (Zou and Donner 2008), so no part counts as certain.
     """
-    parts = [one["metrics"][metric] for one in members if metric in one["metrics"]]
+    parts = [member["metrics"][metric] for member in members if metric in member["metrics"]]
     if not parts:
         return None
     value = math.fsum(part["value"] for part in parts) / len(parts)

@@ -95,7 +95,7 @@ def compare_rows(task: str, metric: str, first: Sequence[Row], second: Sequence[
         int(((old < PASS_MARK) & (new >= PASS_MARK)).sum()),
         int(((old >= PASS_MARK) & (new < PASS_MARK)).sum()),
         len({key for rows in (first, second) for key, _ in map(_key, rows)}) - len(shared),
-        tuple(sorted(changes, key=lambda one: (one.before - one.after, one.id), reverse=True)),
+        tuple(sorted(changes, key=lambda change: (change.before - change.after, change.id), reverse=True)),
     )
 
 

@@ -45,7 +45,7 @@ def _length_controlled(values: Sequence[Sequence[Compared]]) -> Estimate | None:
 def _rate(values: Sequence[Sequence[Compared]]) -> float:
     rows = [one for compared in values for one in compared]
     preferences, ours, theirs = zip(*rows, strict=True)
-    return length_controlled(preferences, [int(one) for one in theirs], [int(one) for one in ours]).value
+    return length_controlled(preferences, [int(their) for their in theirs], [int(our) for our in ours]).value
 
 
 length_controlled_rate = Aggregate(_length_controlled)

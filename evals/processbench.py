@@ -56,7 +56,7 @@ def harmonic(a: float, b: float) -> float:
 
 def average(by_config: Mapping[str, Figures]) -> float:
     """The benchmark's single figure: the plain mean of F1 over configurations."""
-    return fmean(one.f1 for one in by_config.values())
+    return fmean(figures.f1 for figures in by_config.values())
 
 
 def majority(predictions: Iterable[int | None]) -> int | None:

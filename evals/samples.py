@@ -23,17 +23,17 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     reason. What verifiers need of a document beside its answer stands in the row itself. The grades in
     `filtered_resps` are those of all repeats, in order.
     """
-    for one in samples:
-        row = dict(one)
+    for sample in samples:
+        row = dict(sample)
         row["arguments"] = {
             f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(arguments)}
-            for i, arguments in enumerate(one["arguments"])
+            for i, arguments in enumerate(sample["arguments"])
         }
-        row["target"] = one["target"] or None
-        row |= {key: one["doc"][key] for key in ("options", "opponent") if key in one["doc"]}
-        row |= json.loads(one["doc"].get("tests") or "{}")
-        replies = [reply for group in one["resps"] for reply in group]
-        row["resps"] = [[reply for reply in group if not isinstance(reply, Failed)] for group in one["resps"]]
+        row["target"] = sample["target"] or None
+        row |= {key: sample["doc"][key] for key in ("options", "opponent") if key in sample["doc"]}
+        row |= json.loads(sample["doc"].get("tests") or "{}")
+        replies = [reply for group in sample["resps"] for reply in group]
+        row["resps"] = [[reply for reply in group if not isinstance(reply, Failed)] for group in sample["resps"]]
         if failed := [reply.reason for reply in replies if isinstance(reply, Failed)]:
             row["failed"] = failed
         if turns := [list(reply.turns) for reply in replies if isinstance(reply, Turns)]:

@@ -133,7 +133,7 @@ def run_suite(
 
 def by_task(results: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Header and rows of models by tasks and groups: the own metric with its interval, and what has no score."""
-    names = list(dict.fromkeys(name for one in results.values() for name in (*units(one), *one["groups"])))
+    names = list(dict.fromkeys(name for result in results.values() for name in (*units(result), *result["groups"])))
     rows = [(model, *(_cell(one, name) for name in names)) for model, one in results.items()]
     return ("model", *names), rows
 

@@ -62,7 +62,7 @@ def bias(judged: Iterable[Judged]) -> Bias:
         _mean([preference == TIE for preference in known]),
         _mean(longer),
         _mean(unread),
-        sum(one.preference is None and not one.unread for one in comparisons),
+        sum(comparison.preference is None and not comparison.unread for comparison in comparisons),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal, get_args
 
+from verikit.base import describe
 from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
@@ -14,7 +15,6 @@ from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.reply import Verdict
 from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import describe
 
 Turns = Literal["last", "each"]
 
@@ -55,7 +55,7 @@ class Pointwise(Judge, Comparer):
             for pair in pairs
             for text in (pair.first, pair.second)
         ]
-        verdicts = iter(self.ask([self.request(one) for one in texts]))
+        verdicts = iter(self.ask([self.request(text) for text in texts]))
         return [self._compared(next(verdicts), next(verdicts)) for _ in pairs]
 
     def _compared(self, first: Verdict, second: Verdict) -> Comparison:
@@ -111,10 +111,10 @@ class Reference(Judge):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Judge each completion that has a gold answer, all in one call of the engine."""
         texts = [self._texts(sample) for sample in samples]
-        verdicts = iter(self.ask([self.request(one) for one in texts if one is not None]))
+        verdicts = iter(self.ask([self.request(text) for text in texts if text is not None]))
         return [
-            Score.error("there is no gold answer to judge by") if one is None else self._scored(next(verdicts))
-            for one in texts
+            Score.error("there is no gold answer to judge by") if text is None else self._scored(next(verdicts))
+            for text in texts
         ]
 
     def _texts(self, sample: Sample) -> Mapping[str, Prompt] | None:

@@ -34,7 +34,7 @@ def test_a_flipped_bit_is_told_by_the_files_name_and_never_scored_on(verikit, tm
     for name in names:
         data = (clean / name).read_bytes()
         for _ in range(FLIPS[kind] if data else 0):
-            for reader in (command, *(one for one in readers if one[0] in ("report", "compare"))):
+            for reader in (command, *(reader for reader in readers if reader[0] in ("report", "compare"))):
                 shutil.rmtree(run)
                 shutil.copytree(clean, run)
                 (run / name).write_bytes(flipped(data, draw))

@@ -41,18 +41,18 @@ class Row:
         return bool(self.advantage.any())
 
 
-def as_row(number: int, one: Trajectory) -> Row:
+def as_row(number: int, trajectory: Trajectory) -> Row:
     """Take from a trajectory what is learnt: the token after each place, or the place's own class.
 
     The first token of a sequence has nothing before it and is never learnt.
     """
-    shift = 0 if one.labels else 1
-    learnt = [place for place, own in enumerate(one.mask) if own and place >= shift]
-    targets = [(one.labels or one.ids)[place] for place in learnt]
+    shift = 0 if trajectory.labels else 1
+    learnt = [place for place, own in enumerate(trajectory.mask) if own and place >= shift]
+    targets = [(trajectory.labels or trajectory.ids)[place] for place in learnt]
     where = [place - shift for place in learnt]
-    sampled = torch.tensor([one.logprobs[place] for place in learnt])
-    ids = one.ids[: where[-1] + 1] if where else ()
-    return Row(number, ids, where, targets, sampled, torch.zeros(len(where)), one.temperature)
+    sampled = torch.tensor([trajectory.logprobs[place] for place in learnt])
+    ids = trajectory.ids[: where[-1] + 1] if where else ()
+    return Row(number, ids, where, targets, sampled, torch.zeros(len(where)), trajectory.temperature)
 
 
 def micro_batches(rows: Sequence[Row], tokens: int, shares: int = 1, *, packed: bool = False) -> list[list[Row]]:

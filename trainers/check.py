@@ -81,7 +81,7 @@ def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
         settings = transformers.AutoConfig.from_pretrained(config.model.path, trust_remote_code=False)
         with torch.device("meta"):
             model = getattr(transformers, model_class).from_config(settings)
-    numbers = sum(one.numel() for one in model.parameters())
+    numbers = sum(parameter.numel() for parameter in model.parameters())
     lora = bool(config.precision.lora_rank)
     width = 2 if config.precision.master == "stochastic" or lora else 4
     trained = 0.02 if lora else 1.0  # adapters of all layers are about a fiftieth at most

@@ -62,7 +62,7 @@ class World:
 
         The norm is summed in float64: in float32 its last bit would depend on how the weights are shared out.
         """
-        gradients = [_own(one.grad) for one in policy.parameters() if one.grad is not None]
+        gradients = [_own(parameter.grad) for parameter in policy.parameters() if parameter.grad is not None]
         squares = torch.stack(torch._foreach_norm(gradients, 2, dtype=torch.float64)).square().sum()
         norm = float(self._sum(squares).sqrt())
         if norm > limit:
@@ -141,7 +141,7 @@ class Shards(Ranks):
         from torch.distributed.fsdp import fully_shard
 
         mesh = init_device_mesh(self.device.type, (self.size,))
-        for blocks in [one for one in policy.modules() if isinstance(one, nn.ModuleList)]:
+        for blocks in [module for module in policy.modules() if isinstance(module, nn.ModuleList)]:
             for block in blocks:
                 fully_shard(block, mesh=mesh)
         return fully_shard(policy, mesh=mesh)

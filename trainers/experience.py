@@ -32,9 +32,9 @@ class Experience:
 
 def supervised(trajectories: Sequence[Trajectory]) -> Experience:
     """Make rows to imitate: every token counts the trajectory's weight."""
-    rows = [as_row(number, one) for number, one in enumerate(trajectories)]
-    for row, one in zip(rows, trajectories, strict=True):
-        row.advantage = torch.full((len(row.where),), float(one.weight))
+    rows = [as_row(number, trajectory) for number, trajectory in enumerate(trajectories)]
+    for row, trajectory in zip(rows, trajectories, strict=True):
+        row.advantage = torch.full((len(row.where),), float(trajectory.weight))
     return Experience(rows, list(trajectories), {"trajectories": float(len(rows))})
 
 
@@ -44,7 +44,7 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
     The unscored leave, then groups left with one member where the estimator compares within groups. Group statistics
     are of the scored. `references` gives log-probabilities under the reference model where the KL is wanted.
     """
-    scored = [one for one in trajectories if one.reward is not None]
+    scored = [trajectory for trajectory in trajectories if trajectory.reward is not None]
     kept = _comparable(scored) if config.advantage.kind in GROUPED else scored
     rows = [as_row(number, one) for number, one in enumerate(kept)]
     rewards = torch.tensor(
@@ -78,27 +78,31 @@ def zero_variance(scored: Sequence[Trajectory]) -> float:
 
 def telling(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
     """Return the trajectories of groups whose rewards differ (DAPO's dynamic sampling, arXiv 2503.14476, 3.2)."""
-    groups = _groups([one for one in trajectories if one.reward is not None])
-    return [one for one in trajectories if len(set(groups.get((one.role, one.group), ()))) > 1]
+    groups = _groups([trajectory for trajectory in trajectories if trajectory.reward is not None])
+    return [
+        trajectory for trajectory in trajectories if len(set(groups.get((trajectory.role, trajectory.group), ()))) > 1
+    ]
 
 
 def _comparable(scored: Sequence[Trajectory]) -> list[Trajectory]:
-    sizes = Counter((one.role, one.group) for one in scored)
-    return [one for one in scored if sizes[one.role, one.group] > 1]
+    sizes = Counter((trajectory.role, trajectory.group) for trajectory in scored)
+    return [trajectory for trajectory in scored if sizes[trajectory.role, trajectory.group] > 1]
 
 
 def _groups(scored: Sequence[Trajectory]) -> dict[tuple[str, Hashable], list[float]]:
     groups: dict[tuple[str, Hashable], list[float]] = {}
-    for one in scored:
-        assert one.reward is not None
-        groups.setdefault((one.role, one.group), []).append(one.reward)
+    for trajectory in scored:
+        assert trajectory.reward is not None
+        groups.setdefault((trajectory.role, trajectory.group), []).append(trajectory.reward)
     return groups
 
 
-def _reward(one: Trajectory, row: Row, config: Config) -> float:
-    assert one.reward is not None
+def _reward(trajectory: Trajectory, row: Row, config: Config) -> float:
+    assert trajectory.reward is not None
     limit = config.loss.soft_length
-    return one.reward + (losses.overlong_penalty(len(row.where), limit, config.loss.soft_margin) if limit else 0.0)
+    return trajectory.reward + (
+        losses.overlong_penalty(len(row.where), limit, config.loss.soft_margin) if limit else 0.0
+    )
 
 
 def _silence(row: Row) -> None:
@@ -118,16 +122,18 @@ def _figures(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -
     figures = {
         "trajectories": float(len(trajectories)),
         "unscored": float(len(trajectories) - len(scored)),
-        "length": fmean(sum(one.mask) for one in trajectories) if trajectories else 0.0,
-        "finished": fmean(one.finished for one in trajectories) if trajectories else 0.0,
+        "length": fmean(sum(trajectory.mask) for trajectory in trajectories) if trajectories else 0.0,
+        "finished": fmean(trajectory.finished for trajectory in trajectories) if trajectories else 0.0,
     }
     if not scored:
         return figures
-    rewards = [one.reward for one in scored if one.reward is not None]
+    rewards = [trajectory.reward for trajectory in scored if trajectory.reward is not None]
     figures |= {"reward": fmean(rewards), "passed": fmean(reward >= PASS_MARK for reward in rewards)}
-    roles = {one.role for one in scored}
+    roles = {trajectory.role for trajectory in scored}
     for role in sorted(roles) if len(roles) > 1 else ():
-        figures[f"reward/{role}"] = fmean(one.reward for one in scored if one.role == role and one.reward is not None)
-    for name in sorted({name for one in scored for name in one.parts}):
-        figures[f"part/{name}"] = fmean(one.parts[name] for one in scored if name in one.parts)
+        figures[f"reward/{role}"] = fmean(
+            trajectory.reward for trajectory in scored if trajectory.role == role and trajectory.reward is not None
+        )
+    for name in sorted({name for trajectory in scored for name in trajectory.parts}):
+        figures[f"part/{name}"] = fmean(trajectory.parts[name] for trajectory in scored if name in trajectory.parts)
     return figures

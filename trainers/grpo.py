@@ -169,7 +169,7 @@ class Trainer:
         tries = self.config.batch.dynamic
         if not tries:
             return trajectories
-        wanted = len({(one.role, one.group) for one in trajectories})
+        wanted = len({(trajectory.role, trajectory.group) for trajectory in trajectories})
         kept = telling(trajectories)
         for attempt in range(1, tries):
             if len({(one.role, one.group) for one in kept}) >= wanted:
@@ -193,8 +193,8 @@ class Trainer:
             TrainerError: it has been so for too long.
         """
         roles: dict[str, list[Trajectory]] = {}
-        for one in trajectories:
-            roles.setdefault(one.role, []).append(one)
+        for trajectory in trajectories:
+            roles.setdefault(trajectory.role, []).append(trajectory)
         lost = {role: [one for one in some if one.reward is None] for role, some in roles.items()}
         worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]), default=None)
         limit, steps = self.config.run.max_unscored_share, self.config.run.max_unscored_steps

@@ -101,9 +101,9 @@ def _charts(rows: Sequence[Row], phase: str) -> Iterator[Chart]:
             title, unit = SHOWN.get(key, (key.replace("_", " "), key))
             if phase and len({row["phase"] for row in rows}) > 1:
                 title = f"{title} ({phase.partition('-')[2] or phase})"
-            flat = all(abs(point[1] or 0) < NOISE for one in series for point in one.points)
+            flat = all(abs(point[1] or 0) < NOISE for sery in series for point in sery.points)
             more = key not in (LIKELIHOOD if warming else SHOWN) or flat
-            percent = key in SHARES and all(0 <= (point[1] or 0) <= 1 for one in series for point in one.points)
+            percent = key in SHARES and all(0 <= (point[1] or 0) <= 1 for sery in series for point in sery.points)
             yield Chart(f"{phase}/{key}", title, "step", unit, series, percent=percent, more=more)
 
 

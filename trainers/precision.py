@@ -102,7 +102,7 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
     """
     if options.kind not in OPTIMIZERS:
         raise ConfigError(f"optimizer.kind: {options.kind!r} is none of {', '.join(OPTIMIZERS)}")
-    parameters = [one for one in policy.parameters() if one.requires_grad]
+    parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
     shared: dict[str, Any] = {
         "lr": options.lr, "betas": options.betas, "eps": options.epsilon, "weight_decay": options.weight_decay
     }  # fmt: skip
@@ -144,4 +144,6 @@ def _with_lora(model: Any, config: Config) -> Any:
 
 def _layers(model: Any) -> Any:
     """The repeated blocks of a decoder, which compile once and alike."""
-    return next((one for one in model.modules() if isinstance(one, nn.ModuleList) and len(one) > 0), [model])
+    return next(
+        (module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module) > 0), [model]
+    )

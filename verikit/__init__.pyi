@@ -1,4 +1,7 @@
 # Written by `python -m tests.stubs` from the entry points: don't edit.
+from verikit.base import Verifier as Verifier
+from verikit.base import score_all as score_all
+from verikit.base import verifier as verifier
 from verikit.choose import by as by
 from verikit.choose import first_of as first_of
 from verikit.choose import gate as gate
@@ -23,7 +26,7 @@ from verikit.judges.pointwise import Reference as reference_judge
 from verikit.judges.rewards import RewardModel as rm
 from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
-from verikit.types import Answer as Answer
+from verikit.types import Gold as Gold
 from verikit.types import Group as Group
 from verikit.types import Message as Message
 from verikit.types import PASS_MARK as PASS_MARK
@@ -31,9 +34,6 @@ from verikit.types import Prompt as Prompt
 from verikit.types import Sample as Sample
 from verikit.types import Score as Score
 from verikit.types import Status as Status
-from verikit.verifier import Verifier as Verifier
-from verikit.verifier import score_all as score_all
-from verikit.verifier import verifier as verifier
 from verikit.verifiers.answer import Answer as answer
 from verikit.verifiers.answer import Math as math
 from verikit.verifiers.boxed import Boxed as boxed
@@ -54,7 +54,7 @@ from verikit.verifiers.tags import Tags as tags
 
 __version__: str
 __all__ = [
-    'Answer',
+    'Gold',
     'Group',
     'Message',
     'PASS_MARK',

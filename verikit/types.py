@@ -29,7 +29,7 @@ THOUGHT_KEYS = ("reasoning_content", "reasoning")
 """Where servers put a message's thoughts beside its content."""
 THOUGHT_PARTS = ("thinking", "reasoning")
 """Types of content parts that hold thoughts."""
-Answer = str | Sequence[str] | None
+Gold = str | Sequence[str] | None
 """A gold answer; a sequence lists accepted answers, any one of which is right."""
 
 Status = Literal["ok", "abstained", "timeout", "error"]
@@ -52,7 +52,7 @@ class Sample:
 
     prompt: Prompt = ""
     completion: str = ""
-    answer: Answer = None
+    answer: Gold = None
     id: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     thoughts: str = ""
@@ -65,7 +65,7 @@ class Group:
 
     prompt: Prompt = ""
     completions: Sequence[str] = ()
-    answer: Answer = None
+    answer: Gold = None
     id: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     candidate_meta: Sequence[Mapping[str, Any]] = ()

@@ -177,7 +177,7 @@ class HeldOut:
         self.each = each
         asked = [problems.one() for _ in range(count)]
         self.samples = sample(asked, engine, seed, each)
-        self.right = [truth(Problem.read(str(one.prompt)), one.completion) for one in self.samples]
+        self.right = [truth(Problem.read(str(sample.prompt)), sample.completion) for sample in self.samples]
         self.answers = [score.filled(0.0) for score in Answer().score(self.samples)]
 
     def figures(self, scores: Sequence[Score]) -> dict[str, Any]:
@@ -246,8 +246,8 @@ def refine(held: HeldOut, policy: Engine, critic: StepVerifier, seed: int) -> di
     found = loop.refine(held.samples)
     at = [[one.turns[min(turn, len(one.turns) - 1)] for one in found] for turn in range(TURNS + 1)]
     return {
-        "right": [statistics.fmean(float(one.truth.value or 0) for one in turns if one.truth) for turns in at],
-        "doubted": [statistics.fmean(one.doubtful >= 0 for one in turns) for turns in at],
+        "right": [statistics.fmean(float(turn.truth.value or 0) for turn in turns if turn.truth) for turns in at],
+        "doubted": [statistics.fmean(turn.doubtful >= 0 for turn in turns) for turns in at],
     }
 
 
@@ -261,7 +261,7 @@ def agreement(out: Path) -> dict[str, float]:
         same = [[bool(a) is b for a, b in zip(path["labels"], right, strict=True)]
                 for path, right in zip(some, true, strict=True)]  # fmt: skip
         found |= {
-            f"{name}: steps": statistics.fmean(one for steps in same for one in steps),
+            f"{name}: steps": statistics.fmean(step for steps in same for step in steps),
             f"{name}: whole solutions": statistics.fmean(all(steps) for steps in same),
         }
     return found

@@ -117,7 +117,7 @@ def index_vote(score: Score, count: int) -> int:
     said = []
     for number in range(count):
         rewards = [list(step.parts.values())[number].value for step in score.steps]
-        said.append(next((at for at, one in enumerate(rewards) if one is not None and one < 0.5), -1))
+        said.append(next((at for at, reward in enumerate(rewards) if reward is not None and reward < 0.5), -1))
     return statistics.mode(said)
 
 
@@ -173,7 +173,7 @@ def main() -> None:
         for count in PATHS:
             some = [over_paths(score, count) for score in votes]
             found[f"{count} paths"] = {
-                "AUC": case.figures(some)["AUC"], "index-vote F1": f1(case, [index_vote(one, count) for one in votes])
+                "AUC": case.figures(some)["AUC"], "index-vote F1": f1(case, [index_vote(vote, count) for vote in votes])
             }  # fmt: skip
             print(f"{count} paths", json.dumps(found[f"{count} paths"]), flush=True)
     found["best of 8"] = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
+from verikit.base import describe
 from verikit.engines import Engine
 from verikit.errors import ConfigError, EngineTimeout
 from verikit.judges.ask import added, connect
@@ -17,7 +18,6 @@ from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.judges.genprm.waves import Walker, advance_all
 from verikit.sandbox import ISOLATION, Limits, default_sandbox
 from verikit.types import PASS_MARK, Sample, Score
-from verikit.verifier import describe
 
 HOW: Mapping[How, str] = {
     "verified": "judged after code",
@@ -166,10 +166,10 @@ class GenPRM(StepVerifier):
 
     def _step(self, review: Review, index: int) -> Score:
         reviews = [path.steps[index] for path in review.paths]
-        parts = {f"path {number}": self._path(one) for number, one in enumerate(reviews, 1)}
+        parts = {f"path {number}": self._path(review) for number, review in enumerate(reviews, 1)}
         given = [float(part) for part in parts.values() if part.scored]
         text = review.solution.steps[index] if self.texts else ""
-        usage = added(*(one.usage for one in reviews))
+        usage = added(*(review.usage for review in reviews))
         if not given:
             return Score.error(f"{reviews[0].reason} on any path", parts=parts, text=text, usage=usage)
         value = sum(given) / len(given)

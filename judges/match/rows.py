@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from verikit.base import describe
 from verikit.errors import EngineError, JudgeError
 from verikit.judges.bias import Judged
 from verikit.judges.match.entrants import Bout
 from verikit.judges.pairwise import Asked, Comparison
 from verikit.judges.reply import Verdict
-from verikit.verifier import describe
 
 
 def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:
@@ -41,9 +41,9 @@ def from_row(row: Mapping[str, Any]) -> Judged:
     return Judged(comparison, *row["lengths"])
 
 
-def _asked(one: Asked) -> dict[str, Any]:
-    verdict = one.verdict
-    row: dict[str, Any] = {"first": "b" if one.swapped else "a", "preference": one.preference}
+def _asked(asked: Asked) -> dict[str, Any]:
+    verdict = asked.verdict
+    row: dict[str, Any] = {"first": "b" if asked.swapped else "a", "preference": asked.preference}
     if verdict.label:
         row["label"] = verdict.label
     if verdict.error is not None:

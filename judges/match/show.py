@@ -75,8 +75,13 @@ def _win_rates(pairs: list[Mapping[str, Any]]) -> Iterator[str]:
 def _ratings(ratings: list[Mapping[str, Any]]) -> Iterator[str]:
     header = ["model", "Bradley-Terry", "95 %", "games"]
     rows = [
-        [printable(one["name"]), f"{one['rating']:.0f}", f"{one['low']:.0f} to {one['high']:.0f}", f"{one['games']:,}"]
-        for one in ratings
+        [
+            printable(rating["name"]),
+            f"{rating['rating']:.0f}",
+            f"{rating['low']:.0f} to {rating['high']:.0f}",
+            f"{rating['games']:,}",
+        ]
+        for rating in ratings
     ]
     yield from ("  " + line for line in table(header, rows))
 

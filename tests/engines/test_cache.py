@@ -162,7 +162,7 @@ def _work(path, worker):
     engine = Cached(Counter(), Cache(path / "c.sqlite"))
     for start in range(0, 200, 20):
         results = engine.generate([Request(f"{i}") for i in range(start, start + 20)])
-        assert all(one.error is None for one in results)
+        assert all(result.error is None for result in results)
         engine.generate([Request(f"{worker} {start}")])
 
 

@@ -185,7 +185,7 @@ def test_a_seeded_request_gives_the_same_output_alone_and_in_a_batch():
     made = hf(rows=4)
     requests = [Request(f"the {i}", n=2, max_tokens=6, temperature=1.0, seed=i) for i in range(7)]
     together = made.generate(requests)
-    assert [made.generate([one])[0] for one in requests] == together
+    assert [made.generate([request])[0] for request in requests] == together
     unseeded = Request("the", max_tokens=9, temperature=1.0)
     a, b = made.generate([unseeded, unseeded])
     assert a.text != b.text
@@ -267,7 +267,7 @@ def test_a_wave_too_big_for_the_device_is_halved_and_only_what_is_too_big_alone_
 
     monkeypatch.setattr(Decoder, "stream", small)
     results = hf().generate([Request(f"the {n}", n=n, max_tokens=3, temperature=1.0) for n in (1, 2, 4, 3, 1)])
-    assert [len(one.outputs) for one in results] == [1, 2, 0, 3, 1]
+    assert [len(result.outputs) for result in results] == [1, 2, 0, 3, 1]
     assert "memory" in str(results[2].error)
 
 

@@ -51,8 +51,8 @@ def test_results_keep_their_order_under_faults_and_none_is_lost_or_doubled():
 
     with Server(answer) as server, engine(server, concurrency=16, timeout_s=30, deadline_s=90) as made:
         results = made.generate([Request([{"role": "user", "content": str(i)}], meta={"i": i}) for i in range(200)])
-    assert [one.text for one in results] == [f"re {i}" for i in range(200)]
-    assert sum(one.usage["calls"] for one in results) == 240 == len(server.bodies)
+    assert [result.text for result in results] == [f"re {i}" for i in range(200)]
+    assert sum(result.usage["calls"] for result in results) == 240 == len(server.bodies)
     assert server.most_at_once <= 16
 
 
@@ -160,7 +160,7 @@ def test_waiting_for_another_try_leaves_the_thread_to_other_requests():
     with Server(answer) as server, engine(server, concurrency=1) as made:
         requests = [Request([{"role": "user", "content": str(i)}]) for i in range(20)]
         results = made.generate(requests)
-    assert all(one.text == "A" for one in results)
+    assert all(result.text == "A" for result in results)
     assert [text_of(body) for body in server.bodies] == [*sorted(map(str, range(20))), "0"]
 
 
@@ -188,7 +188,7 @@ def test_conversations_go_to_chat_and_text_and_ids_to_completions():
 
     with Server(answer) as server, engine(server) as made:
         results = made.generate([Request(CHAT), Request("hi"), Request([5, 6])])
-    assert [one.text for one in results] == ["A", "B", "B"]
+    assert [result.text for result in results] == ["A", "B", "B"]
     assert results[2].prompt_ids == (5, 6)
     assert sorted(server.paths) == ["/v1/chat/completions", "/v1/completions", "/v1/completions", "/v1/models"]
     prompts = [body.get("messages") or body["prompt"] for body in server.bodies]

@@ -64,7 +64,7 @@ def ask(folder: Path, spec: str, options: dict, requests: list[Request]) -> list
     """Let a process of its own ask an engine; its recording is what comes back."""
     out, questions = folder / "out.jsonl", folder / "requests.json"
     out.unlink(missing_ok=True)
-    questions.write_text(json.dumps([request_to_json(one) for one in requests]))
+    questions.write_text(json.dumps([request_to_json(request) for request in requests]))
     command = [sys.executable, "-c", ASK, spec, json.dumps(options), str(questions), str(out)]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -122,8 +122,8 @@ def same_tops(ours, theirs):
     """The likeliest tokens agree; a server's completions know them by text, where equal texts fall together."""
     assert bool(ours) == bool(theirs)
     for top in theirs[: len(ours)]:
-        assert min(abs(top.logprob - one.logprob) for one in ours) <= 1e-4
-        assert top.id is None or top.id in {one.id for one in ours}
+        assert min(abs(top.logprob - our.logprob) for our in ours) <= 1e-4
+        assert top.id is None or top.id in {our.id for our in ours}
 
 
 @pytest.mark.parametrize("other", ["vllm", "openai"])
@@ -147,13 +147,13 @@ def test_tokens_and_log_probabilities_are_equal_to_hf_on_the_same_weights(answer
 @pytest.mark.parametrize("other", ["vllm", "openai"])
 def test_structured_outputs_are_held_and_failures_stay_with_their_request(answers, other):
     choice, regex, grammar, four, two, long, wide, broken = answers[other][len(SAME) :]
-    assert {one.text for one in choice.outputs} <= {"yes", "no"}
-    assert {one.text for one in answers["hf"][len(SAME)].outputs} <= {"yes", "no"}
+    assert {output.text for output in choice.outputs} <= {"yes", "no"}
+    assert {output.text for output in answers["hf"][len(SAME)].outputs} <= {"yes", "no"}
     assert len(regex.text) == 3
     assert set(regex.text) <= set("ABC")
     assert grammar.text in ("a", "bc")
     assert len(four.outputs) == 4
-    assert len({one.ids for one in four.outputs}) == 4
+    assert len({output.ids for output in four.outputs}) == 4
     assert len(two.outputs) == 2
     assert isinstance(long.error, ContextOverflow)
     assert isinstance(wide.error, BadRequest)

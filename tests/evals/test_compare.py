@@ -54,7 +54,7 @@ def test_rows_without_a_value_in_both_are_left_out_and_counted():
 def test_the_exact_p_value_is_the_share_of_signs_that_give_as_much(differences):
     live = [d for d in differences if d]
     signs = list(product((-1, 1), repeat=len(live)))
-    as_much = sum(abs(sum(s * d for s, d in zip(one, live, strict=True))) >= abs(sum(live)) - 1e-9 for one in signs)
+    as_much = sum(abs(sum(s * d for s, d in zip(sign, live, strict=True))) >= abs(sum(live)) - 1e-9 for sign in signs)
     assert sign_flip(np.array(differences)) == pytest.approx(as_much / len(signs))
 
 

@@ -42,6 +42,6 @@ def test_one_tiny_model_gives_identical_tables_in_process_and_behind_a_server(tm
     for name in tables["hf"]["tasks"]:
         assert tables["hf"]["tasks"][name]["metrics"] == tables["openai"]["tasks"][name]["metrics"]
         assert not tables["hf"]["tasks"][name]["unscored"]
-        files = [(tmp_path / f"run-{one}" / f"samples_{name}.jsonl").read_bytes() for one in engines]
+        files = [(tmp_path / f"run-{engine}" / f"samples_{name}.jsonl").read_bytes() for engine in engines]
         assert files[0] == files[1]
     assert (tmp_path / "run-hf/report.md").read_bytes() == (tmp_path / "run-openai/report.md").read_bytes()

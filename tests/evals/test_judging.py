@@ -50,7 +50,7 @@ def test_the_win_rate_at_equal_length_takes_the_length_back(tmp_path):
     (found,) = run_tasks(["verikit_alpaca"], "m", EngineLM(engine), settings, tmp_path / "run")["tasks"].values()
     raw, controlled = found["metrics"]["win_rate"], found["metrics"]["win_rate_lc"]
     ours = [5 * (15 + n % 20) for n in range(40)]
-    preferences = [LONGER()("w" * one, opponent="w" * 100).value for one in ours]
+    preferences = [LONGER()("w" * our, opponent="w" * 100).value for our in ours]
     assert raw["value"] == pytest.approx(sum(preferences) / 40)
     assert controlled["value"] == pytest.approx(length_controlled(preferences, [100] * 40, ours).value)
     assert abs(controlled["value"] - 0.5) < abs(raw["value"] - 0.5)

@@ -16,7 +16,7 @@ def measure(data, rows, tmp_path_factory):
 
     def figures(spec):
         found = load_index(f"{spec}:{home}").retrieve([row["question"] for row in asked], 20)
-        titles = [[one.title for one in passages] for passages in found]
+        titles = [[passage.title for passage in passages] for passages in found]
         return len(asked), report(titles, [row["gold_titles"] for row in asked], [2, 5, 10, 20])
 
     return figures

@@ -23,10 +23,10 @@ def test_an_article_becomes_passages_of_a_hundred_words_under_its_title(tmp_path
     path = tmp_path / "Long Article.txt"
     path.write_text(" ".join(map(str, range(250))) + "\n")
     passages = list(read_corpus(path))
-    assert [one.title for one in passages] == ["Long Article"] * 3
-    assert [len(one.text.split()) for one in passages] == [100, 100, 50]
-    assert [one.id for one in passages] == ["Long Article#0", "Long Article#1", "Long Article#2"]
-    assert "".join(one.text for one in passages) == path.read_text()
+    assert [passage.title for passage in passages] == ["Long Article"] * 3
+    assert [len(passage.text.split()) for passage in passages] == [100, 100, 50]
+    assert [passage.id for passage in passages] == ["Long Article#0", "Long Article#1", "Long Article#2"]
+    assert "".join(passage.text for passage in passages) == path.read_text()
 
 
 def test_rows_are_left_whole_unless_asked(tmp_path):

@@ -34,7 +34,7 @@ def built(corpus, tmp_path):
 def test_bm25_ranks_as_bm25s_does(built):
     ours = BM25(built)
     theirs = bm25s.BM25(method="lucene", k1=0.9, b=0.4)
-    theirs.index([words(one.content) for one in ours.passages], show_progress=False)
+    theirs.index([words(passage.content) for passage in ours.passages], show_progress=False)
     for query in QUERIES:
         scores = theirs.get_scores(words(query))
         (hits,) = ours.rank([query], 10)
@@ -162,10 +162,10 @@ def test_passages_are_read_back_by_row_from_several_threads(built, corpus):
         passages[400]
     seen = []
     threads = [threading.Thread(target=lambda: seen.append(BM25(built).retrieve(QUERIES, 5))) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert seen == [seen[0]] * 4
 
 

@@ -50,7 +50,7 @@ def test_a_query_that_finds_nothing_says_none(index):
 def test_recall_is_printed_for_questions_with_golds(index, tmp_path):
     questions = tmp_path / "questions.jsonl"
     texts = load_retriever(f"bm25:{index}").passages
-    rows = [{"question": one.text, "gold_titles": [one.title]} for one in texts]
+    rows = [{"question": text.text, "gold_titles": [text.title]} for text in texts]
     questions.write_text("".join(json.dumps(row) + "\n" for row in rows))
     figures = json.loads(run("index", "search", f"bm25:{index}", "--questions", questions, "--json").stdout)
     assert figures["recall@1"] == figures["mrr"] == 1.0

@@ -50,7 +50,7 @@ def row(i: int, *completions: str, **keys: Any) -> dict[str, Any]:
 
 
 def write(path: Path, rows: Iterable[dict[str, Any] | bytes]) -> Path:
-    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in rows]
+    lines = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
 

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
+from verikit.base import Verifier
 from verikit.errors import UsageError, VerikitError
 from verikit.scoring import input as reading
 from verikit.scoring import run as running
@@ -19,7 +20,6 @@ from verikit.scoring.plan import Plan
 from verikit.scoring.run import score_file
 from verikit.scoring.sums import Commit
 from verikit.types import Score
-from verikit.verifier import Verifier
 
 PLAN = Plan(verifier="exact", by="length(max=3)", select="majority", ks=(1, 2))
 ONE = {"prompt": "one?", "answer": "1"}
@@ -341,7 +341,7 @@ def test_an_interrupt_of_a_slow_verifier_keeps_all_but_the_row_it_was_at(score, 
     )
     file = write(tmp_path / "in.jsonl", [row(i, str(i)) for i in range(6)])
     assert score(file, "-v", "slow.py:slow", "-o", "out").code == 1
-    assert [one["id"] for one in lines(tmp_path / "out/scores.jsonl")] == ["r0", "r1", "r2"]
+    assert [line["id"] for line in lines(tmp_path / "out/scores.jsonl")] == ["r0", "r1", "r2"]
 
 
 def test_a_verifier_that_wants_many_samples_at_once_gets_them(tmp_path):

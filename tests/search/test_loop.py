@@ -49,7 +49,7 @@ def test_whole_batches_advance_together_and_ask_equal_queries_once():
     rollouts = search(engine, retriever, ["A", "B", "C"])
     assert [len(batch) for batch in engine.batches] == [3, 2]
     assert retriever.calls == [(["x"], EVALUATION.k)]
-    assert [one.answer for one in rollouts] == ["1", "1", "0"]
+    assert [rollout.answer for rollout in rollouts] == ["1", "1", "0"]
 
 
 @pytest.mark.parametrize("wrong", [{"k": 0}, {"searches": -1}, {"leg_tokens": 0}])

@@ -27,7 +27,7 @@ def check(tmp_path, monkeypatch):
     trainer.close()
     trainer.folder.close()
     problems = [{"prompt": f"{i}+1=", "answer": str(i + 1)} for i in range(4)]
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in problems))
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(problem) + "\n" for problem in problems))
 
     def never(*arguments, **options):
         raise AssertionError("a model was loaded")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from verikit.adapters.reward import Reward, prompt_of
+from verikit.base import Verifier
 from verikit.errors import MissingExtra
 from verikit.types import Sample
-from verikit.verifier import Verifier
 
 
 def to_inspect(verifier: str | Verifier, *, name: str | None = None) -> Any:

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
+from verikit.base import Verifier
 from verikit.types import Sample
-from verikit.verifier import Verifier
 
 PROMPT_KEYS = ("prompt", "question", "problem", "input")
 """Keys of a document that its question is looked for in, in this order."""

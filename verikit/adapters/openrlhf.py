@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from verikit.adapters.reward import Reward, gold_of
+from verikit.base import Verifier
 from verikit.errors import MissingExtra
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 _ENDS = ("</s>", "<eos>", "<pad>", "[PAD]", "[EOS]", "<end_of_turn>", "<s>", "<bos>")
 """Special tokens in plain brackets; all in the form `<|…|>` count too."""
@@ -48,7 +48,7 @@ class OpenRLHFReward(Reward):
             sample if isinstance(sample, Score) else self.gather.submit(sample)
             for sample in samples(queries, prompts, labels)
         ]
-        return self._noted([one if isinstance(one, Score) else one.result() for one in futures])
+        return self._noted([future if isinstance(future, Score) else future.result() for future in futures])
 
     def figures(self, scores: Sequence[Score]) -> dict[str, Any]:
         """The reply as plain numbers, as the HTTP protocol has it too."""

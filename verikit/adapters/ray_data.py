@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.adapters.reward import gold_of, prompt_of, text_of, thoughts_of
+from verikit.base import score_all
 from verikit.errors import UsageError
 from verikit.scoring.on_ray import connect, share
 from verikit.spec import load
 from verikit.types import Sample
-from verikit.verifier import score_all
 
 BATCH = 1024
 """Rows to a batch, where the verifier does not want more."""

@@ -10,11 +10,11 @@ from types import CodeType
 from typing import Any
 
 from verikit.adapters.gather import Gather, gathered
+from verikit.base import Verifier, score_all
 from verikit.echo import echo_guard
 from verikit.errors import UsageError
 from verikit.spec import load
 from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Prompt, Sample, Score, thoughts_in
-from verikit.verifier import Verifier, score_all
 
 GOLD_KEYS = ("answer", "ground_truth", "solution", "gold", "target", "label")
 """Columns a gold answer is looked for in, in this order."""

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of, text_of, thoughts_of
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 _NOT_COLUMNS = frozenset(("trainer_state", "log_extra", "log_metric", "environments"))
 
@@ -40,7 +40,7 @@ class TRLReward(Reward):
     def samples(self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> list[Sample]:
         """One sample a completion; all columns but the gold go to its meta."""
         rows = {key: value for key, value in columns.items() if key not in _NOT_COLUMNS}
-        key = self.answer or next((one for one in GOLD_KEYS if one in rows), None)
+        key = self.answer or next((key for key in GOLD_KEYS if key in rows), None)
         if self.answer is not None and self.answer not in rows:
             raise UsageError(f"the data set has no column {self.answer!r}", hint=f"it has {', '.join(rows) or 'none'}")
         golds = rows.pop(key) if key is not None else [None] * len(completions)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of, text_of, thoughts_of
+from verikit.base import Verifier
 from verikit.errors import Unscored
 from verikit.types import Sample
-from verikit.verifier import Verifier
 
 
 class VerifiersReward(Reward):
@@ -52,7 +52,7 @@ def _of_rollout(prompt: Any, completion: Any, answer: Any, info: Any) -> Sample:
 
 def _of_trace(task: Any, trace: Any) -> Sample:
     data = task.model_dump() if hasattr(task, "model_dump") else dict(vars(task))
-    key = next((one for one in GOLD_KEYS if data.get(one) is not None), None)
+    key = next((key for key in GOLD_KEYS if data.get(key) is not None), None)
     gold = gold_of(data.pop(key)) if key else None
     return Sample(prompt_of(data.pop("prompt", None)), str(trace.last_reply), gold, meta=data)
 

@@ -142,8 +142,8 @@ def serve(spec: str, host: str, port: int) -> int:
     return 0
 
 
-def _shown(number: int, one: Passage) -> str:
-    text = " ".join(one.content.split())
+def _shown(number: int, passage: Passage) -> str:
+    text = " ".join(passage.content.split())
     return printable(f"  {number}. {text[:SHOWN]}{'…' if len(text) > SHOWN else ''}")
 
 
@@ -159,15 +159,15 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
         raise UsageError(f"{path} holds no questions")
     asked, golds = [question for question, _ in rows], [titles for _, titles in rows]
     found = retriever.retrieve(asked, KS[-1])
-    if not any(one.title for passages in found for one in passages):
+    if not any(passage.title for passages in found for passage in passages):
         raise UsageError("these passages have no titles to compare", hint="a server's have none: ask its index")
-    return report([[one.title for one in passages] for passages in found], golds, KS)
+    return report([[passage.title for passage in passages] for passages in found], golds, KS)
 
 
 def _question(row: Row, line: int) -> tuple[str, list[str]]:
     question, titles = row.get("question"), row.get("gold_titles")
     if not isinstance(question, str):
         raise SchemaError("is not a text", field="question", hint=f"this row has {', '.join(row)}")
-    if not isinstance(titles, list) or not titles or not all(isinstance(one, str) for one in titles):
+    if not isinstance(titles, list) or not titles or not all(isinstance(title, str) for title in titles):
         raise SchemaError("is not a list of texts", field="gold_titles", hint=f"this row has {', '.join(row)}")
     return question, titles

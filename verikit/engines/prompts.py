@@ -116,5 +116,5 @@ def weights_identity(path: str) -> str:
         return path
     files = sorted(one for one in folder.iterdir() if one.suffix in (".safetensors", ".bin", ".json", ".jinja"))
     return f"{folder.resolve()} " + " ".join(
-        f"{one.name}:{one.stat().st_size}:{one.stat().st_mtime_ns}" for one in files
+        f"{file.name}:{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in files
     )

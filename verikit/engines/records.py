@@ -115,18 +115,18 @@ def _top_from_json(record: list[list[Any]]) -> TopLogprobs:
 def _changed(value: Any) -> dict[str, Any]:
     """Fields that differ from their defaults; those without a default always."""
     found = {}
-    for one in fields(value):
-        default = one.default_factory() if one.default_factory is not MISSING else one.default
-        current = getattr(value, one.name)
+    for field in fields(value):
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        current = getattr(value, field.name)
         if current != default:
-            found[one.name] = dict(current) if isinstance(current, Mapping) else current
+            found[field.name] = dict(current) if isinstance(current, Mapping) else current
     return found
 
 
 def _known(kind: type[Any], record: Any) -> dict[str, Any]:
     if not isinstance(record, Mapping):
         raise ValueError(f"{kind.__name__} is an object, not {type(record).__name__}")
-    names = [one.name for one in fields(kind)]
+    names = [field.name for field in fields(kind)]
     if unknown := set(record) - set(names):
         raise ValueError(f"{kind.__name__} has no field {', '.join(sorted(map(repr, unknown)))}")
     return dict(record)

@@ -112,8 +112,10 @@ class Recorder(Engine):
         """Ask the engine and append the records; each call's rows are written at once."""
         generations = self._engine.generate(requests)
         rows = [
-            json.dumps({"engine": self.name, "request": request_to_json(one), "generation": generation_to_json(result)})
-            for one, result in zip(requests, generations, strict=True)
+            json.dumps(
+                {"engine": self.name, "request": request_to_json(request), "generation": generation_to_json(result)}
+            )
+            for request, result in zip(requests, generations, strict=True)
         ]
         with self._lock, open(self._path, "a", encoding="utf-8") as file:
             file.write("".join(row + "\n" for row in rows))

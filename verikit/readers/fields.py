@@ -11,7 +11,7 @@ from typing import Any
 
 from verikit.errors import SchemaError
 from verikit.readers.parse import kind
-from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Answer, Prompt, thoughts_in
+from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Gold, Prompt, thoughts_in
 
 TEXT_KEYS = ("text", "completion", "content", "response", "output", "solution")
 """Where a candidate that is an object keeps its text; the first of these that it has."""
@@ -36,7 +36,7 @@ def prompt(value: Any) -> Prompt:
     return messages  # type: ignore[return-value]  # mypy sees dict, not the TypedDict
 
 
-def answer(value: Any) -> Answer:
+def answer(value: Any) -> Gold:
     """A gold answer is text, a number (its JSON text), a list of these, or null."""
     if value is None or type(value) is str:
         return value

@@ -57,9 +57,9 @@ def over_k(
         if rows:
             rows.sort(key=itemgetter(0))
             series.append(Series(f"{name}@k", [(k, row["value"], row["low"], row["high"]) for k, row in rows]))
-    if max((len(one.points) for one in series), default=0) < 2:
+    if max((len(sery.points) for sery in series), default=0) < 2:
         return None
-    percent = all(low is not None and low >= 0 and high <= 1 for one in series for _, _, low, high in one.points)  # type: ignore[operator]
+    percent = all(low is not None and low >= 0 and high <= 1 for sery in series for _, _, low, high in sery.points)  # type: ignore[operator]
     note = "; ".join(f"{name}@k: {text}" for name, text in meanings.items() if found[name])
     return Chart(key, title, "k", "score" if graded else "right", series, percent=percent, log=True, note=note)
 
@@ -99,7 +99,7 @@ def forest(
     key: str, title: str, x: str, figures: Iterable[Figure], reference: Number = None, note: str = ""
 ) -> Iterator[Chart]:
     """Figures with their intervals, a row each; nothing where none has a value."""
-    known = [one for one in figures if one.value is not None]
+    known = [figure for figure in figures if figure.value is not None]
     if not known:
         return
     series = [Series(one.label, [(one.value, one.low, one.high)]) for one in known]
@@ -132,7 +132,7 @@ class StepMeans:
             if found:
                 points = [(step, row["value"], row["low"], row["high"]) for step, row in found]
                 series.append(Series(verdict, points))
-        if max((len(one.points) for one in series), default=0) < 2:
+        if max((len(sery.points) for sery in series), default=0) < 2:
             return None
         note = f"later positions rest on fewer solutions; a step counts as good from {PASS_MARK}"
         return Chart(

@@ -73,8 +73,8 @@ def build_bm25(passages: Passages, tell: Callable[[str], None], *, k1: float = 0
     if not folder.is_dir():
         vocabulary: dict[str, int] = {}
         rows = []
-        for number, one in enumerate(passages, 1):
-            rows.append(array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in words(one.content)]))
+        for number, passage in enumerate(passages, 1):
+            rows.append(array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in words(passage.content)]))
             if number % TOLD == 0:
                 tell(f"bm25: words of {number:,} / {len(passages):,} passages")
         tell("bm25: scores")

@@ -41,7 +41,7 @@ class Hybrid(Index):
         Raises:
             ConfigError: they have not the same number of them, or there are none.
         """
-        if len({len(one.passages) for one in indexes}) != 1:
+        if len({len(index.passages) for index in indexes}) != 1:
             raise ConfigError("a hybrid needs indexes over the same passages")
         self._indexes = indexes
         self.passages = indexes[0].passages
@@ -50,7 +50,7 @@ class Hybrid(Index):
         """Fuse each query's rankings."""
         if not queries:
             return []
-        each = [one.rank(queries, max(k, DEPTH)) for one in self._indexes]
+        each = [index.rank(queries, max(k, DEPTH)) for index in self._indexes]
         return [fuse(rankings, k) for rankings in zip(*each, strict=True)]
 
 

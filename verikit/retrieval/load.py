@@ -42,7 +42,7 @@ def load_retriever(spec: str) -> Retriever:
     if kind in KINDS and rest:
         return load_index(spec)
     if not colon or not rest:
-        hint = f"{', '.join(f'{one}:DIR' for one in KINDS[:3])}, an http:// address, or package.module:name"
+        hint = f"{', '.join(f'{kind}:DIR' for kind in KINDS[:3])}, an http:// address, or package.module:name"
         raise SpecError(f"{spec!r} is no retriever", hint=hint)
     check_code(spec)
     try:
@@ -85,7 +85,7 @@ def load_index(spec: str) -> Index:
     kind, _, rest = spec.partition(":")
     folder, _, code = rest.partition("#")
     if kind not in KINDS or not rest:
-        raise SpecError(f"{spec!r} is no index", hint=", ".join(f"{one}:DIR" for one in KINDS[:3]))
+        raise SpecError(f"{spec!r} is no index", hint=", ".join(f"{kind}:DIR" for kind in KINDS[:3]))
     try:
         if kind == "two-step":
             from verikit.retrieval.hybrid import TwoStep

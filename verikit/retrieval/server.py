@@ -34,7 +34,7 @@ def app(retriever: Retriever) -> Starlette:
             found = await run_in_threadpool(retriever.retrieve, queries, k)
         except RetrievalError as error:
             return _problem(500, str(error))
-        return JSONResponse({"answers": [[one.content for one in passages] for passages in found]})
+        return JSONResponse({"answers": [[passage.content for passage in passages] for passages in found]})
 
     async def health(request: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})

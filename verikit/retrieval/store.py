@@ -86,8 +86,8 @@ def write_passages(
     folder.mkdir(parents=True, exist_ok=True)
     digest, offsets = hashlib.sha256(), array("q", [0])
     with open(folder / f"{TEXTS}.part", "wb") as file:
-        for number, one in enumerate(passages, 1):
-            row = {"id": one.id, "title": one.title, "text": one.text}
+        for number, passage in enumerate(passages, 1):
+            row = {"id": passage.id, "title": passage.title, "text": passage.text}
             line = json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
             file.write(line)
             digest.update(line)

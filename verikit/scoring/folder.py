@@ -172,7 +172,7 @@ class Folder:
         """The last commit whose files are as they were written; with damage, the last of a finished run."""
         self.damage = {}
         commits, torn = read_commits(self.path)
-        held = [one for one in commits if one.blocks or self._holds(one)]
+        held = [commit for commit in commits if commit.blocks or self._holds(commit)]
         found = {
             name: sums_at(self.path / name, [one.sizes.get(name, 0) for one in held])
             for name in self.files

@@ -60,10 +60,10 @@ def single_shot(
         shown = [] if isinstance(passages, RetrievalError) else passages
         prompts.append(ask(question, evidence(shown, legs.escape).strip()))
     rollouts = legs.begin(prompts)
-    for one, question, passages in zip(rollouts, questions, searches, strict=True):
+    for rollout, question, passages in zip(rollouts, questions, searches, strict=True):
         if isinstance(passages, RetrievalError):
-            one.error = passages
+            rollout.error = passages
         else:
-            one.searches.append(Search(question, tuple(passages)))
+            rollout.searches.append(Search(question, tuple(passages)))
     legs.run(list(enumerate(rollouts)), 0, queries=False)
     return rollouts

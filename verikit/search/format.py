@@ -47,7 +47,7 @@ def evidence(passages: Sequence[Passage], escape: Escape | None = None) -> str:
     Without passages the block holds the word None.
     """
     escape = escape or ESCAPE
-    lines = [f"({number}){escape(one.content).strip()}" for number, one in enumerate(passages, 1)]
+    lines = [f"({number}){escape(passage.content).strip()}" for number, passage in enumerate(passages, 1)]
     return f"\n\n{BEGIN_DOCUMENTS}\n" + ("\n".join(lines) or "None") + f"\n{END_DOCUMENTS}\n\n"
 
 

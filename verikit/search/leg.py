@@ -75,13 +75,15 @@ class Legs:
             ValueError: a prompt of token ids, and no tokenizer.
         """
         rollouts = [Rollout(prompt) for prompt in prompts]
-        for one in rollouts:
+        for rollout in rollouts:
             ids: list[int] = []
             try:
-                ids = self._encode(one.prompt)
+                ids = self._encode(rollout.prompt)
             except EngineError as error:
-                one.error = error.with_traceback(None)
-            one.pieces.append(Piece("prompt", one.prompt if isinstance(one.prompt, str) else "", tuple(ids)))
+                rollout.error = error.with_traceback(None)
+            rollout.pieces.append(
+                Piece("prompt", rollout.prompt if isinstance(rollout.prompt, str) else "", tuple(ids))
+            )
         return rollouts
 
     def run(self, live: Sequence[tuple[int, Rollout]], leg: int, *, queries: bool = True) -> None:
@@ -104,14 +106,14 @@ class Legs:
         for (_, one), generation in zip(live, self._engine.generate(requests) if requests else [], strict=True):
             self._hear(one, generation, stop)
 
-    def append(self, one: Rollout, evidence: str) -> None:
+    def append(self, rollout: Rollout, evidence: str) -> None:
         """Append evidence; line breaks that the last sampled token brought along are not written again."""
-        overshoot = one.pieces[-1].text.rpartition(END_QUERY)[2]
+        overshoot = rollout.pieces[-1].text.rpartition(END_QUERY)[2]
         text = evidence.removeprefix(overshoot) if overshoot in ("\n", "\n\n") else evidence
         ids: Sequence[int] = ()
         if self._tokenizer is not None:
             ids = self._tokenizer(text, add_special_tokens=False).input_ids
-        one.pieces.append(Piece("evidence", text, tuple(ids)))
+        rollout.pieces.append(Piece("evidence", text, tuple(ids)))
 
     def _encode(self, prompt: EnginePrompt) -> list[int]:
         request = Request(prompt)
@@ -124,40 +126,40 @@ class Legs:
             raise ContextOverflow(f"the prompt's {len(ids)} tokens leave no room: raise total_tokens")
         return ids
 
-    def _hear(self, one: Rollout, generation: Generation, stop: Sequence[str]) -> None:
-        if isinstance(generation.error, ContextOverflow) and one.own:
+    def _hear(self, rollout: Rollout, generation: Generation, stop: Sequence[str]) -> None:
+        if isinstance(generation.error, ContextOverflow) and rollout.own:
             return  # what was asked for filled the context: cut off, as by any other limit
         if generation.error is not None:
-            one.error = generation.error
+            rollout.error = generation.error
             return
         output = generation.outputs[0]
-        one.finished = output.finish_reason == "stop"
+        rollout.finished = output.finish_reason == "stop"
         if self._tokenizer is None:
-            text = output.text + (_cut_off(output.text, stop) if one.finished else "")
-            one.pieces.append(Piece("model", text))
+            text = output.text + (_cut_off(output.text, stop) if rollout.finished else "")
+            rollout.pieces.append(Piece("model", text))
         elif output.ids:
             text = self._tokenizer.decode(list(output.ids), skip_special_tokens=True)
-            one.pieces.append(Piece("model", text, output.ids, output.logprobs))
+            rollout.pieces.append(Piece("model", text, output.ids, output.logprobs))
         else:
-            one.error = EngineError("the engine gave no token ids", hint="take one that does, or search by text")
+            rollout.error = EngineError("the engine gave no token ids", hint="take one that does, or search by text")
 
-    def _prompt(self, one: Rollout) -> EnginePrompt:
+    def _prompt(self, rollout: Rollout) -> EnginePrompt:
         """Return what the next leg continues."""
         if self._tokenizer is not None:
-            return one.ids
-        if isinstance(one.prompt, str):
-            return one.prompt + one.text
-        messages = list(cast(Sequence[Message], one.prompt))
+            return rollout.ids
+        if isinstance(rollout.prompt, str):
+            return rollout.prompt + rollout.text
+        messages = list(cast(Sequence[Message], rollout.prompt))
         if self._turns:
             roles = {"model": "assistant", "evidence": "user"}
             return messages + [
-                Message(role=roles[piece.author], content=piece.text.strip()) for piece in one.pieces[1:]
+                Message(role=roles[piece.author], content=piece.text.strip()) for piece in rollout.pieces[1:]
             ]
-        return [*messages, Message(role="assistant", content=one.text)] if one.text else messages
+        return [*messages, Message(role="assistant", content=rollout.text)] if rollout.text else messages
 
-    def _room(self, one: Rollout) -> int:
+    def _room(self, rollout: Rollout) -> int:
         """Return how many tokens the rollout may still have; without a tokenizer none is counted."""
-        return self._limits.total_tokens - sum(len(piece.ids) for piece in one.pieces)
+        return self._limits.total_tokens - sum(len(piece.ids) for piece in rollout.pieces)
 
 
 def _cut_off(text: str, stop: Sequence[str]) -> str:

@@ -93,10 +93,10 @@ def retrieve(
     return answers
 
 
-def _asked(one: Rollout) -> str:
+def _asked(rollout: Rollout) -> str:
     """Return the query that the rollout's last piece closed; "" where it is over."""
-    last = one.pieces[-1]
-    stopped = one.error is None and one.finished and last.author == "model"
+    last = rollout.pieces[-1]
+    stopped = rollout.error is None and rollout.finished and last.author == "model"
     return query_of(last.text) if stopped and END_QUERY in last.text else ""
 
 

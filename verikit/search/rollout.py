@@ -119,15 +119,15 @@ def figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
     The share of evidence is of tokens where there are ids, else of characters, prompts left out.
     """
     sizes = {"model": 0, "evidence": 0, "prompt": 0}
-    by_ids = any(piece.ids for one in rollouts for piece in one.pieces)
-    for one in rollouts:
-        for piece in one.pieces:
+    by_ids = any(piece.ids for rollout in rollouts for piece in rollout.pieces)
+    for rollout in rollouts:
+        for piece in rollout.pieces:
             sizes[piece.author] += len(piece.ids) if by_ids else len(piece.text)
     count = len(rollouts) or 1
     return {
-        "searches": sum(len(one.searches) for one in rollouts) / count,
-        "searched": sum(bool(one.searches) for one in rollouts) / count,
+        "searches": sum(len(rollout.searches) for rollout in rollouts) / count,
+        "searched": sum(bool(rollout.searches) for rollout in rollouts) / count,
         "evidence_share": sizes["evidence"] / ((sizes["model"] + sizes["evidence"]) or 1),
-        "finished": sum(one.finished for one in rollouts) / count,
-        "failed": sum(one.error is not None for one in rollouts) / count,
+        "finished": sum(rollout.finished for rollout in rollouts) / count,
+        "failed": sum(rollout.error is not None for rollout in rollouts) / count,
     }

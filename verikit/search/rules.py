@@ -26,18 +26,18 @@ MOST_ANSWER_WORDS = 10
 
 
 def faults(
-    one: Rollout, preset: Preset = "paper", *, must_search: bool = False, thinks: bool = True
+    rollout: Rollout, preset: Preset = "paper", *, must_search: bool = False, thinks: bool = True
 ) -> tuple[str, ...]:
     """Name everything that is wrong with a rollout's format; () is right.
 
     Args:
-        one: The rollout.
+        rollout: The rollout.
         preset: Whose rules. `paper` adds to the repository's that the model writes no documents tag, that the answer
             follows the thinking and ends the text, and that all of the Qwen server's rules on the answer hold.
         must_search: Whether at least one query is asked for.
         thinks: Whether the prompt opened the thinking (base prompt); False: the completion must open it, once.
     """
-    text, own = one.text, one.own
+    text, own = rollout.text, rollout.own
     found = [] if balanced(text, must_search) else ["query and documents tags don't match"]
     if text.count(END_THINK) != 1 or text.count(BEGIN_THINK) != (0 if thinks else 1):
         found.append("thinking is not closed once")
@@ -50,11 +50,11 @@ def faults(
     if preset == "repo-qwen" and "assistant" in text.replace("Assistant", "assistant"):
         found.append("another turn")
     if preset == "paper":
-        if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != len(one.evidence_spans):
+        if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != len(rollout.evidence_spans):
             found.append("invented documents")
         if not 0 <= text.find(END_THINK) < text.find(BEGIN_ANSWER) or own.partition(END_ANSWER)[2].strip():
             found.append("the answer does not follow the thinking and end the text")
-        if not one.finished:
+        if not rollout.finished:
             found.append("cut off")
     return tuple(found)
 

@@ -49,7 +49,7 @@ class Ticket:
         self.done: asyncio.Future[None] = loop.create_future()
         """Set when every row is there."""
         self.deadline = monotonic() + deadline_s
-        self.rows: list[bytes | None] = [row_of(one) if isinstance(one, Score) else None for one in samples]
+        self.rows: list[bytes | None] = [row_of(sample) if isinstance(sample, Score) else None for sample in samples]
         self._missing = self.rows.count(None)
         self._seconds = deadline_s
         self._timer = loop.call_later(deadline_s, self._expire)

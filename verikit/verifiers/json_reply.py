@@ -46,7 +46,7 @@ def document(reply: str, *, bare: bool = False, array: bool = False) -> Document
         return _parsed(marked[-1])
     found = _among_prose(body)
     for opening in "[{" if array else "{[":
-        if kind := [one for one in found if one.text[0] == opening]:
+        if kind := [document for document in found if document.text[0] == opening]:
             return kind[-1]
     return whole
 

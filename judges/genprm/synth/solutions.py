@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from verikit.base import Verifier, score_all
 from verikit.engines.errors import raise_if_gone
 from verikit.engines.types import Engine
 from verikit.judges.genprm.steps import split_steps
 from verikit.judges.genprm.synth.sampling import Asking
 from verikit.types import Group, Sample
-from verikit.verifier import Verifier, score_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,38 +63,46 @@ def sample_solutions(
 
 def _draw(live: Sequence[_Drawn], engine: Engine, verifier: Verifier, asking: Asking, balance: Balance) -> None:
     requests = []
-    for one in live:
-        spent = one.tried + one.unscored + one.errors
+    for drawn in live:
+        spent = drawn.tried + drawn.unscored + drawn.errors
         count = min(balance.draws, balance.attempts - spent)
-        requests.append(asking.request(str(one.problem.prompt), asking.lead, count, "solution", one.problem.id, spent))
+        requests.append(
+            asking.request(str(drawn.problem.prompt), asking.lead, count, "solution", drawn.problem.id, spent)
+        )
     samples: list[Sample] = []
     of: list[_Drawn] = []
     generations = engine.generate(requests)
     raise_if_gone([generation.error for generation in generations])
-    for one, request, generation in zip(live, requests, generations, strict=True):
+    for drawn, request, generation in zip(live, requests, generations, strict=True):
         if generation.error is not None:
-            one.errors += request.n
+            drawn.errors += request.n
         for output in generation.outputs:
             text = asking.lead + output.text
-            samples.append(Sample(one.problem.prompt, text, one.problem.answer, one.problem.id, one.problem.meta))
-            of.append(one)
-    for one, sample, score in zip(of, samples, score_all(verifier, samples), strict=True):
+            samples.append(
+                Sample(drawn.problem.prompt, text, drawn.problem.answer, drawn.problem.id, drawn.problem.meta)
+            )
+            of.append(drawn)
+    for drawn, sample, score in zip(of, samples, score_all(verifier, samples), strict=True):
         if score.value is None:
-            one.unscored += 1
+            drawn.unscored += 1
             continue
         right = score.value >= 0.5
-        one.tried += 1
-        one.right += right
-        texts = one.found[right]
+        drawn.tried += 1
+        drawn.right += right
+        texts = drawn.found[right]
         if sample.completion not in texts and len(texts) < balance.paths:
             texts.append(str(sample.completion))
 
 
-def _row(one: _Drawn, balance: Balance) -> dict[str, Any]:
+def _row(drawn: _Drawn, balance: Balance) -> dict[str, Any]:
     counts: Mapping[str, Any] = {
-        "id": one.problem.id, "tried": one.tried, "right": one.right, "unscored": one.unscored, "errors": one.errors
-    }  # fmt: skip
-    right, wrong = one.found[True], one.found[False]
+        "id": drawn.problem.id,
+        "tried": drawn.tried,
+        "right": drawn.right,
+        "unscored": drawn.unscored,
+        "errors": drawn.errors,
+    }
+    right, wrong = drawn.found[True], drawn.found[False]
     if not right or not wrong:
         return {**counts, "paths": []}
     half = balance.paths // 2
@@ -102,4 +110,4 @@ def _row(one: _Drawn, balance: Balance) -> dict[str, Any]:
     kept = [(text, True) for text in right[:many_right]]
     kept += [(text, False) for text in wrong[: balance.paths - len(kept)]]
     paths = [{"steps": list(split_steps(text)), "right": good} for text, good in kept]
-    return {**counts, "prompt": one.problem.prompt, "answer": one.problem.answer, "paths": paths}
+    return {**counts, "prompt": drawn.problem.prompt, "answer": drawn.problem.answer, "paths": paths}

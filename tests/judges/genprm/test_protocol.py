@@ -42,10 +42,14 @@ def test_G5_analysis_code_output_and_judgement_follow_the_protocol_to_the_letter
         turns[0].partition("So.\n")[0],
     ]
     assert [request.stop for request in engine.requests[:3]] == [("</analyze>\n",)] + [("\n```\n", "</output>\n")] * 2
-    assert {(one.temperature, one.top_p, one.top_k) for one in engine.requests} == {(0.6, 0.95, 20)}
+    assert {(request.temperature, request.top_p, request.top_k) for request in engine.requests} == {(0.6, 0.95, 20)}
     plan = GenPRM(engine, temperature=1.0, top_p=0.5).plan
     assert (plan.temperature, plan.top_p, plan.top_k) == (1.0, 0.5, 20)
-    assert [one.logprobs for one in engine.requests] == [None, None, 20] * 2  # where a verdict is to be expected
+    assert [request.logprobs for request in engine.requests] == [
+        None,
+        None,
+        20,
+    ] * 2  # where a verdict is to be expected
     assert len({request.seed for request in engine.requests}) == 6
 
 

@@ -138,7 +138,7 @@ def test_G13_only_solutions_whose_labels_the_reviewer_shares_are_kept(made):
     assert report["rationales"]["kept"] + report["rationales"]["disagreed"] == report["rationales"]["written"]
     assert report["rationales"]["kept"] > 10
     blind = synthesise(PROBLEMS, out.parent / "blind", parts(reviewer=Checker(blind=True)), {})
-    assert blind["rationales"]["kept"] == sum(0 not in one for one in labels.values())
+    assert blind["rationales"]["kept"] == sum(0 not in label for label in labels.values())
 
 
 def test_G15_kept_rationales_are_conversations_of_one_turn_a_step_with_what_code_printed(made):

@@ -73,7 +73,9 @@ def test_without_log_probabilities_there_is_a_label_and_no_reward():
 def test_log_probabilities_that_are_no_numbers_are_no_reward(place):
     said = output(JUDGED)
     top = tuple(TopLogprob(token, logprob) for token, logprob in place.items())
-    tops = tuple(top if token == "Yes" else one for token, one in zip(said.tokens, said.top_logprobs, strict=True))
+    tops = tuple(
+        top if token == "Yes" else logprob for token, logprob in zip(said.tokens, said.top_logprobs, strict=True)
+    )
     found = read_verdict(OURS, "", replace(said, top_logprobs=tops))
     assert (found.label, found.reward) == (True, None)
 

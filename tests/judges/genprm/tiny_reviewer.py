@@ -29,18 +29,21 @@ def solution(rng: random.Random, steps: int = 2) -> Solution:
     return Solution("sums", tuple(lines))
 
 
-def dialogue(one: Solution) -> list[dict[str, Any]]:
+def dialogue(solution: Solution) -> list[dict[str, Any]]:
     """A review of a solution as it should be."""
     protocol = load_protocol(PROTOCOL)
     messages = [dict(protocol.opening("full"))]
-    for index, step in enumerate(one.steps):
+    for index, step in enumerate(solution.steps):
         total, claim = eval(step.partition("=")[0]), step.partition("=")[2]
         text = (
             f"{protocol.analysis_of(index)}{step}\n{protocol.analysis_end}{protocol.code}print({step.partition('=')[0]})"
             f"{protocol.code_end}{protocol.output_of(str(total))}{claim}\n{protocol.judgement}"
             f"{{{'Yes' if str(total) == claim else 'No'}}}\n{protocol.judgement_end}"
         )
-        messages += [dict(protocol.asking(one.problem, one.steps, index)), {"role": "assistant", "content": text}]
+        messages += [
+            dict(protocol.asking(solution.problem, solution.steps, index)),
+            {"role": "assistant", "content": text},
+        ]
     return messages
 
 

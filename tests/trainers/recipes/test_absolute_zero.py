@@ -45,7 +45,9 @@ def environment(**options):
 
 
 def faults(problem, *payloads, **options):
-    return [one.fault for one in environment(**options).solutions(problem, [answer(text) for text in payloads])]
+    return [
+        solution.fault for solution in environment(**options).solutions(problem, [answer(text) for text in payloads])
+    ]
 
 
 def made(**options):
@@ -149,7 +151,7 @@ def test_A7_composite_rewards_in_both_presets():
 def test_A8_the_format_is_kept_exactly(text):
     problem = Problem("deduction", ADD, "1", "2")
     good = "thought</think> <answer>```output\n2\n```</answer>"
-    assert [one.fault for one in environment().solutions(problem, [text, good])] == ["format", ""]
+    assert [solution.fault for solution in environment().solutions(problem, [text, good])] == ["format", ""]
     assert environment().proposal("deduction", text).fault == "format"
 
 
@@ -203,7 +205,7 @@ def test_A13_answers_are_never_code(tmp_path):
         "*[4]",
         "(lambda: 4)()",
     ]
-    assert faults(problem, *(f"```input\n{one}\n```" for one in attacks)) == ["wrong"] * 4
+    assert faults(problem, *(f"```input\n{attack}\n```" for attack in attacks)) == ["wrong"] * 4
     assert faults(Problem("deduction", ADD, "1", "2"), f"```output\nopen({str(mark)!r}, 'w')\n```") == ["wrong"]
     assert not mark.exists()
 
@@ -244,7 +246,7 @@ def test_A15_references_are_uniform_and_capped_by_the_buffer():
 def test_A16_a_full_buffer_evicts_as_told(keep, left):
     buffer = Buffer(2, keep)
     buffer.add([Problem("deduction", ADD, str(number), "1") for number in range(4)], random.Random(0))
-    assert [one.input for one in buffer.problems] == left
+    assert [problem.input for problem in buffer.problems] == left
 
 
 def test_A16_new_problems_are_solved_first_and_the_buffer_tops_up():
@@ -265,7 +267,7 @@ def test_A16_every_valid_problem_is_kept_whatever_it_earns():
     trained(recipe)
     before = len(recipe.buffers["deduction"].problems)
     rows = trained(recipe, step=2)
-    assert {one.reward for one in rows if one.role == "propose"} <= {0.0}  # all solved alike: nothing to learn
+    assert {row.reward for row in rows if row.role == "propose"} <= {0.0}  # all solved alike: nothing to learn
     assert len(recipe.buffers["deduction"].problems) == before + 4
 
 
@@ -275,10 +277,10 @@ def test_A17_six_baselines_that_do_not_touch():
 
     recipe = made(batch=4)
     rows = trained(recipe)
-    kinds = sorted({(one.role, one.task) for one in rows})
+    kinds = sorted({(row.role, row.task) for row in rows})
     assert len(kinds) == 6
-    numbers = torch.tensor([kinds.index((one.role, one.task)) for one in rows])
-    lengths = torch.tensor([sum(one.mask) for one in rows])
+    numbers = torch.tensor([kinds.index((row.role, row.task)) for row in rows])
+    lengths = torch.tensor([sum(row.mask) for row in rows])
     rewards = torch.tensor([random.Random(place).random() for place in range(len(rows))], dtype=torch.float64)
     first = trr_pp(rewards, numbers, lengths)
     other = trr_pp(torch.where(numbers == 0, rewards**2, rewards), numbers, lengths)
@@ -352,8 +354,8 @@ def test_A19_ablations_by_option(change, roles, tasks):
     assert {key: config.options[key] for key in change} == change
     sampler = Scripted(Honest())
     rows = trained(made(**change), sampler)
-    assert {one.role for one in rows} == roles
-    assert {one.task for one in rows} == tasks
+    assert {row.role for row in rows} == roles
+    assert {row.task for row in rows} == tasks
     shown = any(b"Example 1" in bytes(request.prompt) for request in sampler.requests)
     assert shown == (change.get("references") != 0)
 
@@ -403,7 +405,7 @@ def test_a_policy_that_cheats_is_never_rewarded(solution):
     ]
     hostile = [answer(solution), solution, "</think>" * 50 + answer(solution)]
     for problem in problems:
-        rewards = [solver_reward(one.fault) for one in environment(wall_s=1.0).solutions(problem, hostile)]
+        rewards = [solver_reward(solution.fault) for solution in environment(wall_s=1.0).solutions(problem, hostile)]
         assert all(reward is not None and reward < 0 for reward in rewards)
 
 
@@ -422,8 +424,8 @@ def test_what_an_engine_loses_is_unscored_and_the_rest_goes_on():
     assert rows
     whole = trained(made(batch=4))
     expected = {(one.role, one.task, one.completion): one.reward for one in whole if one.role == "solve"}
-    assert all(expected.get((one.role, one.task, one.completion), one.reward) == one.reward for one in rows)
-    assert all(one.reward is None or one.reward in (-1.0, -0.5, 0.0, 0.5, 1.0) for one in rows)
+    assert all(expected.get((row.role, row.task, row.completion), row.reward) == row.reward for row in rows)
+    assert all(row.reward is None or row.reward in (-1.0, -0.5, 0.0, 0.5, 1.0) for row in rows)
 
 
 def test_killed_sandbox_servers_are_never_the_policy_s_fault():
@@ -434,7 +436,7 @@ def test_killed_sandbox_servers_are_never_the_policy_s_fault():
         if attempt:
             for server in [one for idle in judge.box._pool._idle.values() for one in idle]:
                 os.kill(server._process.pid, signal.SIGKILL)
-        found = [one.fault for one in judge.solutions(problem, said)]
+        found = [solution.fault for solution in judge.solutions(problem, said)]
         assert all(
             fault in (right, "error") for fault, right in zip(found, ["wrong", "", "wrong", "wrong"], strict=True)
         )

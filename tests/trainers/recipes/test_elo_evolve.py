@@ -213,7 +213,7 @@ def test_length_creep_loses_to_the_guard_even_where_the_judge_likes_it():
 
 def test_evaluation_meets_strangers_on_prompts_not_trained_on():
     recipe = world(strangers={"s20": 0.2, "s95": 0.95})
-    assert not {one.prompt for one in recipe.held_out} & {one.prompt for one in recipe.problems}
+    assert not {one.prompt for one in recipe.held_out} & {problem.prompt for problem in recipe.problems}
     figures = recipe.evaluate(writer(recipe, 0), 0)
     assert figures["win_rate"] == pytest.approx((figures["win_rate/s20"] + figures["win_rate/s95"]) / 2)
     assert figures["win_rate"] > 0.6

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.judges.scripted import Scripted, better, shown
+from verikit.base import FunctionVerifier
 from verikit.errors import EngineError, VerikitError
 from verikit.judges import Pairwise
 from verikit.judges.opponents import Opponents
@@ -21,7 +22,6 @@ from verikit.trainers.recipes.elo_evolve.games import (
 )
 from verikit.trainers.recipes.elo_evolve.pool import Pool
 from verikit.types import Group, Score
-from verikit.verifier import FunctionVerifier
 
 PAPER = {"14b": 1400.0, "32b": 1700.0, "8b": 2000.0}
 
@@ -116,7 +116,7 @@ def test_E6_an_answer_300_words_longer_is_kept_and_one_of_301_loses_unasked():
     assert (kept.outcome, kept.guarded, cut.outcome, cut.guarded) == (1.0, False, 0.0, True)
     assert len(engine.requests) == 2
     assert "301" not in cut.score.reason
-    assert [one.outcome for one in bouts(judge, Group("p"), texts, [("14b", "some text")] * 2, 0)] == [1.0, 1.0]
+    assert [bout.outcome for bout in bouts(judge, Group("p"), texts, [("14b", "some text")] * 2, 0)] == [1.0, 1.0]
 
 
 def test_E7_a_judge_that_prefers_a_place_gives_half_under_both_orders_and_rewards_no_one():

@@ -166,8 +166,8 @@ def test_R12_questions_are_asked_until_the_first_success_and_no_longer():
     asked = []
 
     def attempt(questions, rollout):
-        asked.extend(str(one.prompt) for one in questions)
-        return [firsts[str(one.prompt)] == rollout for one in questions]
+        asked.extend(str(question.prompt) for question in questions)
+        return [firsts[str(question.prompt)] == rollout for question in questions]
 
     made = graded([Group(name, answer="x") for name in firsts], attempt)
     assert [one.meta["difficulty"] for one in made] == ["easy", "easy", "medium", "medium", "hard", "hard"]

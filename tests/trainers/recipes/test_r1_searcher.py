@@ -126,12 +126,17 @@ def test_R3_the_mask_is_recorded_while_appending_and_evidence_gets_no_gradient()
     grads = []
     model.model.norm.register_forward_hook(lambda module, inputs, out: keep(out, grads))
     config = tiny(loss__kind="cispo")  # its gradient is never zero by clipping
-    rewarded = [replace(one, reward=reward) for one, reward in zip(trajectories, (1.0, 0.0, 0.0, 1.0), strict=True)]
+    rewarded = [
+        replace(trajectory, reward=reward)
+        for trajectory, reward in zip(trajectories, (1.0, 0.0, 0.0, 1.0), strict=True)
+    ]
     made = experience(rewarded, config, None)
     Learner(Policy(model), World(), config, config.optimizer, config.loss, 1).learn(made.rows, 1)
     (grad,) = grads
     learnt = {(row, place + 1) for row, place in grad.abs().sum(-1).nonzero().tolist()}
-    assert learnt == {(row, place) for row, one in enumerate(trajectories) for place, own in enumerate(one.mask) if own}
+    assert learnt == {
+        (row, place) for row, trajectory in enumerate(trajectories) for place, own in enumerate(trajectory.mask) if own
+    }
 
 
 def test_the_unmasked_ablation_learns_evidence_with_the_probabilities_the_policy_gives_it():

@@ -43,7 +43,7 @@ def absolute_zero(task, solution=None, program=ADD, wall_s=1.0):
     )
     recipe = AbsoluteZero(options, Setting(None, 0, Path()))
     for buffer in recipe.buffers.values():
-        buffer.problems = [replace(one, program=ADD, input="1", output="2") for one in buffer.problems]
+        buffer.problems = [replace(problem, program=ADD, input="1", output="2") for problem in buffer.problems]
     recipe.seeded = True
 
     def policy(prompt, number):
@@ -55,7 +55,7 @@ def absolute_zero(task, solution=None, program=ADD, wall_s=1.0):
         return answer(RIGHT[task]) if solution is None and number % 2 == 0 else solution or answer("no")
 
     rows = recipe.collect(Scripted(policy), 1)
-    return tuple([one.reward for one in rows if one.role == role] for role in ("propose", "solve"))
+    return tuple([row.reward for row in rows if row.role == role] for role in ("propose", "solve"))
 
 
 @pytest.mark.parametrize("task", RIGHT)
@@ -126,7 +126,7 @@ def spice_rewards(tmp_path, question=None, said=r"so \boxed{12}", formats="free_
         return said if number % 2 else r"\boxed{nothing}"
 
     rows = spice(tmp_path, documents=1, formats=formats).collect(Scripted(policy), 1)
-    return {role: [one.reward for one in rows if one.role == role] for role in ("challenger", "reasoner")}
+    return {role: [row.reward for row in rows if row.role == role] for role in ("challenger", "reasoner")}
 
 
 def test_honest_spice_is_paid(tmp_path):
@@ -178,7 +178,7 @@ def test_roles_can_agree_on_a_letter_only_where_options_keep_their_order(tmp_pat
 
     recipe = spice(tmp_path, documents=32, formats="mcq", shuffle=shuffle)
     rows = [one for one in recipe.collect(Scripted(policy), 1) if one.role == "reasoner"]
-    paid = sum(one.reward for one in rows) / len(rows)
+    paid = sum(row.reward for row in rows) / len(rows)
     assert 0.1 < paid < 0.45 if shuffle else paid == 1.0
 
 

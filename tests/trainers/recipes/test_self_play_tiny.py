@@ -61,9 +61,9 @@ def test_every_demonstration_is_made_of_known_tokens(name):
     for options in ({}, {"formats": "alternate"}) if name == "spice-tiny" else ({},):
         recipe = made(name, **options)
         for step in (1, 900):
-            for one in recipe.demonstrations(step):
-                assert 0 not in one.ids[:-1]
-                assert recipe.setting.tokenizer.decode(one.ids[:-1]).endswith(one.completion)
+            for demonstration in recipe.demonstrations(step):
+                assert 0 not in demonstration.ids[:-1]
+                assert recipe.setting.tokenizer.decode(demonstration.ids[:-1]).endswith(demonstration.completion)
 
 
 def test_absolute_zero_s_demonstrations_are_right_unless_spoilt():
@@ -87,8 +87,13 @@ def test_absolute_zero_keeps_held_out_programs_out_of_everything():
     draw = random.Random(1)
     assert all(recipe.admit(one, draw) is None for one in recipe.held_out)
     # An induction's answer is the one form every function of this world has, so functions are not held out there.
-    rows = [one for step in range(20) for one in recipe.demonstrations(step) if not one.prompt.startswith("induce")]
-    shown = "".join(one.prompt + one.completion for one in rows)
+    rows = [
+        demonstration
+        for step in range(20)
+        for demonstration in recipe.demonstrations(step)
+        if not demonstration.prompt.startswith("induce")
+    ]
+    shown = "".join(row.prompt + row.completion for row in rows)
     assert not any(program in shown for program in apart)
 
 
@@ -105,7 +110,7 @@ def test_absolute_zero_s_random_rival_keeps_the_length():
 def test_spice_s_demonstrations_are_valid_and_right(formats):
     recipe, draw = made("spice-tiny", formats=formats), random.Random(0)
     for places, document in zip(recipe._documents, recipe.corpus, strict=True):
-        facts = [(spice.ENTITIES[one], recipe.values[one]) for one in places]
+        facts = [(spice.ENTITIES[place], recipe.values[place]) for place in places]
         kind = recipe._kind(draw)
         question = recipe.parse(kind, spice.challenge(facts[:3], kind.answer_type, draw), document)
         assert recipe.score(question, spice.solution(facts[:3], question)).value == 1.0

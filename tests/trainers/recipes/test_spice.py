@@ -87,7 +87,7 @@ def test_S2_an_invalid_question_earns_the_penalty(tmp_path):
     for penalty in (-0.1, -0.7):
         recipe = made(tmp_path, penalty=penalty)
         rows = recipe.collect(Scripted(lambda prompt, number: '{"question": "What"'), 1)
-        assert {(one.role, one.reward) for one in rows} == {("challenger", penalty)}
+        assert {(row.role, row.reward) for row in rows} == {("challenger", penalty)}
     assert SpiceOptions().penalty == -0.1
 
 
@@ -255,8 +255,8 @@ def test_S8_no_document_reaches_the_reasoner(tmp_path):
 
     sampler = Scripted(Copying())
     rows = made(tmp_path).collect(sampler, 1)
-    reasoner = [one.prompt for one in rows if one.role == "reasoner"]
-    asked = [sampler.decode(one.prompt) for one in sampler.requests]
+    reasoner = [row.prompt for row in rows if row.role == "reasoner"]
+    asked = [sampler.decode(request.prompt) for request in sampler.requests]
     asked = [text for text in asked if "BEGINNING OF THE DOCUMENT" not in text]
     words = DOCUMENT.split()
     runs = {" ".join(words[at : at + 6]) for at in range(len(words) - 5)}
@@ -285,19 +285,19 @@ def test_S10_attempts_stop_at_a_valid_one_and_answers_are_reused(tmp_path):
     sampler = Scripted(Half(valid=0))
     rows = recipe.collect(sampler, 1)
     assert sum(request.n for request in sampler.requests) == 20
-    assert {(one.role, one.reward) for one in rows} == {("challenger", -0.1)}
+    assert {(row.role, row.reward) for row in rows} == {("challenger", -0.1)}
     assert len(rows) == 4
     sampler = Scripted(Half())
     rows = recipe.collect(sampler, 1)
     # One round of four attempts, two of them valid, and four answers to each: none sampled twice.
     assert [request.n for request in sampler.requests] == [4, 4, 4]
-    assert Counter(one.role for one in rows) == {"challenger": 4, "reasoner": 4}
+    assert Counter(row.role for row in rows) == {"challenger": 4, "reasoner": 4}
 
 
 def test_S11_one_question_a_document_so_that_roles_count_alike(tmp_path):
     rows = made(tmp_path, documents=5, group=4).collect(Scripted(Half()), 1)
-    assert Counter(one.role for one in rows) == {"challenger": 20, "reasoner": 20}
-    assert Counter((one.role, one.group) for one in rows) == {
+    assert Counter(row.role for row in rows) == {"challenger": 20, "reasoner": 20}
+    assert Counter((row.role, row.group) for row in rows) == {
         (r, n): 4 for r in ("challenger", "reasoner") for n in range(5)
     }
 
@@ -307,7 +307,7 @@ def test_S11_the_question_is_drawn_among_the_valid(tmp_path):
         return reply(question=f"How many arches, on day {number}?") if "BEGINNING OF" in prompt else r"\boxed{12}"
 
     rows = made(tmp_path, documents=30, group=4).collect(Scripted(policy), 1)
-    asked = Counter(one.prompt for one in rows if one.role == "reasoner")
+    asked = Counter(row.prompt for row in rows if row.role == "reasoner")
     assert len(asked) == 4
     assert sum(asked.values()) == 120
 
@@ -320,8 +320,8 @@ def test_S12_advantages_are_centred_in_each_role_alone(tmp_path):
     rows = made(tmp_path, documents=1).collect(Scripted(Half()), 1)
     result = experience(rows, config, None)
     means = {role: [] for role in ("challenger", "reasoner")}
-    for row, one in zip(result.rows, result.trajectories, strict=True):
-        means[one.role].append((one.reward, row.advantage[0].item()))
+    for row, trajectory in zip(result.rows, result.trajectories, strict=True):
+        means[trajectory.role].append((trajectory.reward, row.advantage[0].item()))
     # Two valid at p = 1/2 earn 1, two invalid -0.1: mean 0.45. Two right answers of four: mean 0.5.
     assert sorted(means["challenger"]) == [*[(-0.1, pytest.approx(-0.55))] * 2, *[(1.0, pytest.approx(0.55))] * 2]
     assert sorted(means["reasoner"]) == [(0.0, -0.5)] * 2 + [(1.0, 0.5)] * 2
@@ -356,10 +356,10 @@ def test_S13_answers_are_compared_by_their_type(gold, said, right, letter_only):
 
 def test_S14_ablations_by_option(tmp_path):
     rows = made(tmp_path, train_challenger=False).collect(Scripted(Half()), 1)
-    assert {one.role for one in rows} == {"reasoner"}
+    assert {row.role for row in rows} == {"reasoner"}
     sampler = Scripted(lambda prompt, number: reply() if "Write one hard" in prompt else r"\boxed{12}")
     rows = made(tmp_path, use_documents=False).collect(sampler, 1)
-    assert {one.role for one in rows} == {"challenger", "reasoner"}
+    assert {row.role for row in rows} == {"challenger", "reasoner"}
     assert not any("Orle was built" in sampler.decode(request.prompt) for request in sampler.requests)
 
 
@@ -374,7 +374,7 @@ def test_the_challenger_decides_the_format_where_it_may(tmp_path):
     recipe = made(tmp_path, formats="model")
     rows = recipe.collect(Scripted(policy), 1)
     assert recipe.metrics()["format/mcq"] == 1
-    assert {one.reward for one in rows if one.role == "reasoner"} == {1.0}
+    assert {row.reward for row in rows if row.role == "reasoner"} == {1.0}
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_the_challenger_decides_the_format_where_it_may(tmp_path):
 )
 def test_a_challenger_that_cheats_earns_the_penalty(tmp_path, text):
     rows = made(tmp_path, documents=1).collect(Scripted(lambda prompt, number: text), 1)
-    assert {(one.role, one.reward) for one in rows} == {("challenger", -0.1)}
+    assert {(row.role, row.reward) for row in rows} == {("challenger", -0.1)}
 
 
 @pytest.mark.parametrize(
@@ -434,10 +434,10 @@ def test_a_corpus_may_be_a_plain_sequence():
 def test_what_an_engine_loses_is_left_out_and_never_a_zero(tmp_path):
     policy = Half()
     rows = made(tmp_path, documents=6).collect(Scripted(policy, failing=4), 1)
-    assert Counter(one.role for one in rows)["challenger"] > 4
-    for one in rows:
-        if one.role == "reasoner":
-            assert one.reward == float("12" in one.completion)
+    assert Counter(row.role for row in rows)["challenger"] > 4
+    for row in rows:
+        if row.role == "reasoner":
+            assert row.reward == float("12" in row.completion)
         else:
-            assert one.reward in (None, -0.1, 1.0)
-            assert (one.reward == -0.1) == ("no question" in one.completion)
+            assert row.reward in (None, -0.1, 1.0)
+            assert (row.reward == -0.1) == ("no question" in row.completion)

@@ -35,10 +35,10 @@ class Writer(Sampler):
         return [self._one(request) for request in requests]
 
     def generate_then(self, requests, then):
-        return [(one, then(place, one)) for place, one in enumerate(self.generate(requests))]
+        return [(generation, then(place, generation)) for place, generation in enumerate(self.generate(requests))]
 
     def map(self, function, items):
-        return [function(one) for one in items]
+        return [function(item) for item in items]
 
     def _one(self, request: Request) -> Generation:
         ids = tuple(self.encode(request.prompt))

@@ -36,7 +36,7 @@ def distinct(problems: Sequence[Problem], count: int, draw: random.Random, weigh
     if weights == "uniform":
         return draw.sample(list(problems), min(count, len(problems)))
     # The largest of u ** (1 / weight): weighted draws without replacement (Efraimidis and Spirakis, 2006).
-    keys = [draw.random() ** (1 / (one.step + 1)) for one in problems]
+    keys = [draw.random() ** (1 / (problem.step + 1)) for problem in problems]
     order = sorted(range(len(problems)), key=lambda place: -keys[place])
     return [problems[place] for place in order[:count]]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
+from verikit.base import score_all
 from verikit.errors import SandboxError
 from verikit.guards import cached
 from verikit.sandbox import ISOLATION, Call, Limits, LocalSandbox, default_sandbox
@@ -20,7 +21,6 @@ from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, 
 from verikit.trainers.recipes.absolute_zero.problem import Problem
 from verikit.trainers.recipes.absolute_zero.rewards import Fault
 from verikit.types import Sample
-from verikit.verifier import score_all
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.program import Program
 from verikit.verifiers.proposal import Invalid, OurFault, as_literal, validate
@@ -137,7 +137,9 @@ class Environment:
             raise Invalid(f"composite: defines {made[0]}, which is given")
         if missing := sorted(set(names) - set(facts["called"])):
             raise Invalid(f"composite: does not call {missing[0]}")
-        return "".join(wrapped(name, one.program) for name, one in zip(names, functions, strict=True)) + program
+        return (
+            "".join(wrapped(name, function.program) for name, function in zip(names, functions, strict=True)) + program
+        )
 
     def _inputs(self, answer: str, program: str) -> Problem:
         """Read and check the inputs and the message of an induction proposal.

@@ -47,6 +47,6 @@ def _measure(
         same = sum((one.output, one.pairs) == (problem.output, problem.pairs) for one in seen)
         return 1 - same / len(seen) if seen else 1.0
     if kind == "edit_distance":
-        programs = [one.program for one in references]
+        programs = [reference.program for reference in references]
         return float(environment.measure("edit_distance", [problem.program, programs]))
     return float(environment.measure(kind, [problem.program]))

@@ -27,10 +27,19 @@ class Prompts(PromptSet):
     def proposal(self, task: Task, references: Sequence[Problem], functions: Sequence[Problem] = ()) -> str:
         """Ask for a program and an input, beside references and, for a composite one, functions to build on."""
         shown = [
-            fill(self.reference, number=str(number), program=one.program, input=one.input, output=one.output)
-            for number, one in enumerate(references, 1)
+            fill(
+                self.reference,
+                number=str(number),
+                program=reference.program,
+                input=reference.input,
+                output=reference.output,
+            )
+            for number, reference in enumerate(references, 1)
         ]
-        given = [fill(self.function, number=str(number), program=one.program) for number, one in enumerate(functions)]
+        given = [
+            fill(self.function, number=str(number), program=function.program)
+            for number, function in enumerate(functions)
+        ]
         demand = fill(self.composite, functions="".join(given)) if given else ""
         banned = ", ".join(BANNED)
         return fill(self.propose[task], references="".join(shown), composite=demand, banned=banned)

@@ -83,7 +83,7 @@ class AbsoluteZero(Recipe):
             chosen += solve_batch(fresh, old, self.options.batch, self.options.mix, draw)
             self.buffers[task].add(fresh, draw)
         estimates, trained = self._solve_all(sampler, [one for task in new.values() for one in task], chosen)
-        rates = [one.rate for one in estimates]
+        rates = [estimate.rate for estimate in estimates]
         self._figures = figures(proposed, rates, self.buffers) | {"seconds_sandbox": sum(self._judging)}
         return self._proposals(sampler, proposed, rates) + self._solutions(trained)
 
@@ -175,7 +175,7 @@ class AbsoluteZero(Recipe):
 
     def state(self) -> dict[str, Any]:
         """Return the buffers."""
-        rows = {task: [one.as_dict() for one in buffer.problems] for task, buffer in self.buffers.items()}
+        rows = {task: [problem.as_dict() for problem in buffer.problems] for task, buffer in self.buffers.items()}
         return {"seeded": self.seeded, "buffers": rows}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -207,7 +207,7 @@ class AbsoluteZero(Recipe):
         """Draw what a proposal of a task starts from, and write its prompt, with fewer references if it is too long."""
         options = self.options
         if task == "induction":
-            source = [one for base in BASES for one in self.buffers[base].problems]
+            source = [problem for base in BASES for problem in self.buffers[base].problems]
             program = distinct(source, 1, draw, options.weights)[0].program
             return Asked(task, self.encode(sampler, self.prompts.inputs(program, options.inputs)), program=program)
         shown = distinct(self.buffers[task].problems, options.references, draw, options.weights)
@@ -270,11 +270,11 @@ class AbsoluteZero(Recipe):
         options = self.options
         estimated = list(new) if options.train_proposer or options.reuse else []
         places = {id(one): place for place, one in enumerate(estimated)} if options.reuse else {}
-        sampled = [one for one in chosen if id(one) not in places]
+        sampled = [problem for problem in chosen if id(problem) not in places]
         wanted = [(one, options.estimates) for one in estimated] + [(one, options.rollouts) for one in sampled]
         done = self.solve(sampler, wanted, "solve", options.temperature)
         estimates, others = done[: len(estimated)], done[len(estimated) :]
-        reused = dict.fromkeys(places[id(one)] for one in chosen if id(one) in places)
+        reused = dict.fromkeys(places[id(problem)] for problem in chosen if id(problem) in places)
         return estimates, [estimates[place] for place in reused] + others
 
     def _proposals(
@@ -307,19 +307,19 @@ class AbsoluteZero(Recipe):
     def _solutions(self, trained: Sequence[Solved]) -> list[Trajectory]:
         """Make the solver's trajectories."""
         result = []
-        for number, one in enumerate(trained):
-            for output, verdict in zip(one.generation.outputs, one.verdicts, strict=True):
-                transcript = Transcript(one.generation.prompt_ids)
+        for number, solved in enumerate(trained):
+            for output, verdict in zip(solved.generation.outputs, solved.verdicts, strict=True):
+                transcript = Transcript(solved.generation.prompt_ids)
                 transcript.sampled(output)
                 result.append(
                     transcript.trajectory(
                         solver_reward(verdict.fault),
                         f"solve {number}",
                         role="solve",
-                        task=one.problem.task,
+                        task=solved.problem.task,
                         finished=output.finish_reason != "length",
                         temperature=self.options.temperature,
-                        prompt=self.prompts.solution(one.problem),
+                        prompt=self.prompts.solution(solved.problem),
                         completion=output.text,
                         answer=verdict.reason or verdict.fault,
                     )

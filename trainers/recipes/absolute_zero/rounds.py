@@ -47,7 +47,7 @@ class Solved:
     @property
     def rate(self) -> float | None:
         """The share that is right, of those that are scored."""
-        scored = [one.fault == "" for one in self.verdicts if one.fault != "error"]
+        scored = [verdict.fault == "" for verdict in self.verdicts if verdict.fault != "error"]
         return fmean(scored) if scored else None
 
 

@@ -48,7 +48,7 @@ def opponents(
     """
     problems = read_problems(prompts, mapping)[:limit]
     name, answers = name or engine, Opponents(out, max_tokens=max_tokens)
-    missing = [one.prompt for one in problems if not answers.has(name, one.prompt)]
+    missing = [problem.prompt for problem in problems if not answers.has(name, problem.prompt)]
     failed: dict[str, Exception] = {}
     done = 0
     with load_engine(engine) as model, Watch(quiet=quiet) as watch:

@@ -12,10 +12,10 @@ from math import sqrt
 from statistics import fmean
 from typing import Literal
 
+from verikit.base import Verifier, score_all
 from verikit.judges.pairwise import within_words
 from verikit.reply import split
 from verikit.types import Group, Sample, Score
-from verikit.verifier import Verifier, score_all
 
 Objective = Literal["binary", "graded", "point-wise", "dno"]
 OUTCOMES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
@@ -76,9 +76,9 @@ def bouts(
 def results(played: Sequence[Bout]) -> list[tuple[str, float]]:
     """Return one game for each opponent of a prompt: (name, the policy's mean outcome over its scored outputs)."""
     scored: dict[str, list[float]] = {}
-    for one in played:
-        if one.outcome is not None:
-            scored.setdefault(one.opponent, []).append(one.outcome)
+    for bout in played:
+        if bout.outcome is not None:
+            scored.setdefault(bout.opponent, []).append(bout.outcome)
     return [(name, fmean(outcomes)) for name, outcomes in scored.items()]
 
 

@@ -39,8 +39,8 @@ class Pool:
     def farthest(self, prompt: Prompt, name: str) -> str | None:
         """Return the opponent whose rating is farthest from that of `name`; None where there is no other."""
         ratings = self.eligible(prompt)
-        others = [one for one in ratings if one != name and self.answers.has(one, prompt)]
-        return max(others, key=lambda one: abs(ratings[one] - ratings[name])) if others else None
+        others = [rating for rating in ratings if rating != name and self.answers.has(rating, prompt)]
+        return max(others, key=lambda other: abs(ratings[other] - ratings[name])) if others else None
 
     def play(self, games: Sequence[tuple[str, float]], k: float, reduction: Reduction) -> None:
         """Move the policy's rating by (opponent, the policy's score in it) of a batch."""

@@ -130,9 +130,9 @@ class EloEvolve(SingleTurn):
         self.pool.play(games, self.options.k, self.options.reduction)
         self._note(done, before)
         return [
-            one
+            trajectory
             for (number, problem, _), (generation, found) in zip(chosen, done, strict=True)
-            for one in self._trajectories(number, problem, generation, found.played)
+            for trajectory in self._trajectories(number, problem, generation, found.played)
         ]
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
@@ -148,15 +148,15 @@ class EloEvolve(SingleTurn):
         temperature = self.options.temperature if n else 0.0
         requests = self.held_out_requests(sampler, temperature, max(1, n))
 
-        def compare(place: int, one: Generation) -> list[Bout]:
-            return self._meet(self.held_out[place], [met[place]] * len(one.outputs), one)
+        def compare(place: int, generation: Generation) -> list[Bout]:
+            return self._meet(self.held_out[place], [met[place]] * len(generation.outputs), generation)
 
         played = [bout for _, found in sampler.generate_then(requests, compare) for bout in found]
         wins = {name: [b.outcome for b in played if b.opponent == name and b.outcome is not None] for name in names}
         means = {f"win_rate/{name}": fmean(outcomes) for name, outcomes in wins.items() if outcomes}
         games = [(opponents[name], outcome) for name, outcomes in wins.items() for outcome in outcomes]
         figures = {"win_rate": fmean(means.values()), "performance": performance(games)} if games else {}
-        unjudged = float(sum(one.outcome is None for one in played))
+        unjudged = float(sum(bout.outcome is None for bout in played))
         return figures | {"rating": self.pool.rating, "unjudged": unjudged} | means
 
     def state(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class EloEvolve(SingleTurn):
             return Match(played, None, seconds)
         again = self._meet(problem, [second] * len(generation.outputs), generation)
         objective = self.options.objective
-        same = same_lesson([one.reward(objective) for one in played], [one.reward(objective) for one in again])
+        same = same_lesson([bout.reward(objective) for bout in played], [one.reward(objective) for one in again])
         return Match(played, same, seconds)
 
     def _meet(self, problem: Group, names: Sequence[str], generation: Generation) -> list[Bout]:
@@ -247,7 +247,9 @@ class EloEvolve(SingleTurn):
 
         def fill(name: str) -> dict[str, str] | str:
             problems = missing[name]
-            failed = self.pool.answers.fill(name, [one.prompt for one in problems.values()], self._engines[name])
+            failed = self.pool.answers.fill(
+                name, [problem.prompt for problem in problems.values()], self._engines[name]
+            )
             if failed:
                 return str(next(iter(failed.values())))
             return {key: self.pool.answers.answer(name, one.prompt) for key, one in problems.items()}
@@ -264,7 +266,7 @@ class EloEvolve(SingleTurn):
             return
         ahead = min(self.options.snapshot_prompts, len(self.problems))
         problems = [self.problems[self._order(self.position + place)] for place in range(ahead)]
-        requests = [Request(self._encode(sampler, one), max_tokens=self.options.max_tokens) for one in problems]
+        requests = [Request(self._encode(sampler, problem), max_tokens=self.options.max_tokens) for problem in problems]
         done = zip(problems, sampler.generate(requests), strict=True)
         self.pool.join(name, {prompt_key(one.prompt): made.text for one, made in done if made.error is None})
 

@@ -58,9 +58,9 @@ def report(asked: Sequence[Asked], engine: Engine | None = None) -> dict[str, fl
     if engine is None:
         return figures
     verdicts = judged(engine, asked)
-    known = [one for one in verdicts if one is not None]
+    known = [verdict for verdict in verdicts if verdict is not None]
     return figures | ({"judged": fmean(known)} if known else {}) | {"unjudged": float(len(verdicts) - len(known))}
 
 
-def _mark(one: Asked) -> str:
-    return "=" * 4 + hashlib.sha256(repr((one.question, one.answer)).encode()).hexdigest()[:12]
+def _mark(asked: Asked) -> str:
+    return "=" * 4 + hashlib.sha256(repr((asked.question, asked.answer)).encode()).hexdigest()[:12]

@@ -48,8 +48,11 @@ def graded(questions: Sequence[Group], attempt: Attempt) -> list[Group]:
         right = attempt([questions[place] for place in waiting], rollout)
         first |= {place: rollout for place, good in zip(waiting, right, strict=True) if good}
     return [
-        replace(one, meta={**one.meta, "difficulty": difficulty(first.get(place)), "rollouts": first.get(place, 0)})
-        for place, one in enumerate(questions)
+        replace(
+            question,
+            meta={**question.meta, "difficulty": difficulty(first.get(place)), "rollouts": first.get(place, 0)},
+        )
+        for place, question in enumerate(questions)
     ]
 
 
@@ -74,7 +77,7 @@ def by_searching(
         done = search(
             engine,
             retriever,
-            [ask(str(one.prompt)) for one in questions],
+            [ask(str(question.prompt)) for question in questions],
             replace(limits, temperature=1.0),
             seeds=lambda place, leg: _seed(seed, str(questions[place].prompt), rollout, leg),
         )
@@ -98,7 +101,11 @@ def mixed(questions: Sequence[Group], counts: Mapping[str, int], seed: int) -> l
     chosen: list[Group] = []
     for name, count in counts.items():
         source, _, level = name.partition("/")
-        fitting = [one for one in questions if one.meta.get("source") == source and one.meta.get("difficulty") == level]
+        fitting = [
+            question
+            for question in questions
+            if question.meta.get("source") == source and question.meta.get("difficulty") == level
+        ]
         if len(fitting) < count:
             raise ConfigError(f"options.mix asks for {count} questions of {name}, and there are {len(fitting)}")
         chosen += draw.sample(fitting, count)

@@ -144,8 +144,8 @@ class R1Searcher(Recipe):
         chosen = [pair for pair in self._next(0 if first else 1) for _ in range(self.options.samples)]
         rollouts = self._search(sampler, [question for _, question in chosen], self.limits())
         rewards = [
-            self.reward(one, accepted(question.answer), first)
-            for one, (_, question) in zip(rollouts, chosen, strict=True)
+            self.reward(rollout, accepted(question.answer), first)
+            for rollout, (_, question) in zip(rollouts, chosen, strict=True)
         ]
         scored = [reward for reward in rewards if reward is not None]
         self._figures = figures(rollouts) | {
@@ -154,19 +154,19 @@ class R1Searcher(Recipe):
             "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
         }
         made = [
-            self._trajectory(number, question, one, reward)
-            for (number, question), one, reward in zip(chosen, rollouts, rewards, strict=True)
+            self._trajectory(number, question, rollout, reward)
+            for (number, question), rollout, reward in zip(chosen, rollouts, rewards, strict=True)
         ]
         return made if self.options.mask_evidence else unmasked(sampler, made)
 
-    def reward(self, one: Rollout, golds: Sequence[str], first: bool) -> Reward | None:
+    def reward(self, rollout: Rollout, golds: Sequence[str], first: bool) -> Reward | None:
         """Reward a rollout; None where a failure of ours left it unfinished."""
-        if one.error is not None:
+        if rollout.error is not None:
             return None
         thinks = self.options.prompt == "base"
         if first:
-            return stage_one(one, golds, self.options.preset, thinks=thinks)
-        return stage_two(one, golds, self.options.preset, self.options.measure, thinks=thinks)
+            return stage_one(rollout, golds, self.options.preset, thinks=thinks)
+        return stage_two(rollout, golds, self.options.preset, self.options.measure, thinks=thinks)
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return greedy figures of the held-out questions; what the retriever failed on is left out."""
@@ -183,9 +183,9 @@ class R1Searcher(Recipe):
         )
         rollouts = self._search(sampler, self.held_out, limits)
         asked = [
-            Asked(str(question.prompt), accepted(question.answer), one.answer or UNKNOWN)
-            for question, one in zip(self.held_out, rollouts, strict=True)
-            if one.error is None
+            Asked(str(question.prompt), accepted(question.answer), rollout.answer or UNKNOWN)
+            for question, rollout in zip(self.held_out, rollouts, strict=True)
+            if rollout.error is None
         ]
         (found,) = sampler.map(lambda some: report(some, self._judge), [asked])
         return found | figures(rollouts)
@@ -231,7 +231,7 @@ class R1Searcher(Recipe):
         return search(
             sampler,
             self.retriever,
-            [self.ask(one) for one in questions],
+            [self.ask(question) for question in questions],
             limits,
             seeds=lambda place, leg: sampler.seed(place, leg),
             logprobs=limits.temperature > 0,
@@ -248,34 +248,34 @@ class R1Searcher(Recipe):
             drawn.append((self.positions[stage], questions[order[place]]))
         return drawn
 
-    def _trajectory(self, number: int, question: Group, one: Rollout, reward: Reward | None) -> Trajectory:
+    def _trajectory(self, number: int, question: Group, rollout: Rollout, reward: Reward | None) -> Trajectory:
         value, parts, answer = (
-            (None, {}, str(one.error)) if reward is None else (reward.value, reward.parts, reward.answer)
+            (None, {}, str(rollout.error)) if reward is None else (reward.value, reward.parts, reward.answer)
         )
         return Trajectory(
-            one.ids,
-            one.mask,
-            one.logprobs,
+            rollout.ids,
+            rollout.mask,
+            rollout.logprobs,
             value,
             number,
-            finished=one.finished,
+            finished=rollout.finished,
             temperature=self.options.temperature,
             parts=parts,
             prompt=str(question.prompt),
-            completion=one.text,
+            completion=rollout.text,
             answer=answer,
         )
 
     def _read(self, name: str) -> list[Group]:
         questions = read_problems(self.setting.folder / name, self.options.map)
-        if bad := next((one.id for one in questions if not accepted(one.answer)), None):
+        if bad := next((question.id for question in questions if not accepted(question.answer)), None):
             raise ConfigError(f"question {bad} of {name} has no answer")
         return questions
 
 
 def unmasked(sampler: Sampler, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
     """Learn evidence as if the policy had written it, with the probabilities it gives it (the paper's ablation)."""
-    scored = [one for one in trajectories if one.reward is not None]
+    scored = [trajectory for trajectory in trajectories if trajectory.reward is not None]
     asked = [Request(one.ids, max_tokens=0, temperature=one.temperature, prompt_logprobs=0) for one in scored]
     made = []
     for one, known in zip(scored, sampler.generate(asked) if asked else [], strict=True):
@@ -286,4 +286,4 @@ def unmasked(sampler: Sampler, trajectories: Sequence[Trajectory]) -> list[Traje
             for place, (own, given, found) in enumerate(zip(one.mask, one.logprobs, known.prompt_logprobs, strict=True))
         ]
         made.append(replace(one, mask=mask, logprobs=logprobs))
-    return [*made, *(one for one in trajectories if one.reward is None)]
+    return [*made, *(trajectory for trajectory in trajectories if trajectory.reward is None)]

@@ -32,34 +32,34 @@ class Reward:
     parts: dict[str, float] = field(default_factory=dict)
 
 
-def stage_one(one: Rollout, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True) -> Reward:
+def stage_one(rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True) -> Reward:
     """Reward searching and the format (paper), the answer too (repository, Llama).
 
     `repo-qwen` has no first stage: its single run is the second.
     """
     if preset == "repo-qwen":
-        return stage_two(one, golds, preset, thinks=thinks)
-    wrong = faults(one, preset, thinks=thinks)
-    answer = answer_of(one.text)
+        return stage_two(rollout, golds, preset, thinks=thinks)
+    wrong = faults(rollout, preset, thinks=thinks)
+    answer = answer_of(rollout.text)
     if preset == "paper":
-        parts = {"searched": 0.5 * (len(one.searches) >= 1), "format": 0.5 * (not wrong)}
+        parts = {"searched": 0.5 * (len(rollout.searches) >= 1), "format": 0.5 * (not wrong)}
     else:
-        written = answer is not None and one.text.count(END_THINK) == 1 and BEGIN_THINK not in one.text
+        written = answer is not None and rollout.text.count(END_THINK) == 1 and BEGIN_THINK not in rollout.text
         covered = answer is not None and measure(answer, golds, "cover-em") == 1
         parts = {
             "answer": 1.0 if covered else -1.0,
-            "searched": 0.5 * balanced(one.text, must_search=True),
+            "searched": 0.5 * balanced(rollout.text, must_search=True),
             "format": 0.5 * written,
         }
     return Reward(sum(parts.values()), answer or "", wrong, parts)
 
 
 def stage_two(
-    one: Rollout, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
+    rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
 ) -> Reward:
     """Reward the answer (0 without one), and take 2 (repository's Llama: 1) off for a wrong format."""
-    wrong = faults(one, preset, thinks=thinks)
-    answer = answer_of(one.text)
+    wrong = faults(rollout, preset, thinks=thinks)
+    answer = answer_of(rollout.text)
     penalty = 0.0 if not wrong else -1.0 if preset == "repo-llama" else -2.0
     parts = {"answer": 0.0 if answer is None else measure(answer, golds, how), "format": penalty}
     return Reward(sum(parts.values()), answer or "", wrong, parts)

@@ -42,7 +42,7 @@ class Facts:
     """Passages by title, looked up by the words of the query: what a generated world needs of a retriever."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        self._by_title = {frozenset(one.title.split()): one for one in passages}
+        self._by_title = {frozenset(passage.title.split()): passage for passage in passages}
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         """Return the passage whose title has the query's words, if there is one."""

@@ -93,7 +93,7 @@ class Spice(Recipe):
             for document, kind in zip(documents, self.kinds(sampler, documents, draw), strict=True)
         ]
         self.challenge(sampler, challenges)
-        groups = [subsample(one.attempts, self.options.group, draw) for one in challenges]
+        groups = [subsample(challenge.attempts, self.options.group, draw) for challenge in challenges]
         asked = self.ask(sampler, [attempt for group in groups for attempt in group if attempt.question is not None])
         chosen = [self._choose(group, asked, draw) for group in groups]
         self._figures = figures(challenges, list(asked.values())) | {"seconds_judging": sum(self._judging)}
@@ -126,11 +126,11 @@ class Spice(Recipe):
         """Sample attempts, a group at a time, until a document has a valid one or `attempts` are used up."""
         shown = self.options.use_documents
         prompts = [
-            self.encode(sampler, self.prompts.challenge(one.kind, one.document if shown else None))
-            for one in challenges
+            self.encode(sampler, self.prompts.challenge(challenge.kind, challenge.document if shown else None))
+            for challenge in challenges
         ]
         for first in range(0, self.options.attempts, self.options.group):
-            open_ones = [number for number, one in enumerate(challenges) if not one.valid]
+            open_ones = [number for number, challenge in enumerate(challenges) if not challenge.valid]
             count = min(self.options.group, self.options.attempts - first)
             requests = [
                 self._request(sampler, prompts[number], count, "challenge", number, first) for number in open_ones
@@ -149,12 +149,12 @@ class Spice(Recipe):
 
             for number, (_, found) in zip(open_ones, sampler.generate_then(requests, judge), strict=True):
                 challenges[number].attempts.extend(found)
-            if all(one.valid for one in challenges):
+            if all(challenge.valid for challenge in challenges):
                 break
 
     def ask(self, sampler: Sampler, attempts: Sequence[Attempt]) -> dict[int, Asked]:
         """Put each valid question to the Reasoner `group` times; by the attempt's identity."""
-        questions = [one.question for one in attempts if one.question is not None]
+        questions = [attempt.question for attempt in attempts if attempt.question is not None]
         requests = [
             self._request(
                 sampler, self.encode(sampler, self.prompts.reason(question)), self.options.group, "reason", number
@@ -223,9 +223,9 @@ class Spice(Recipe):
             logprobs=0,
         )
 
-    def _attempt(self, one: Challenge, generation: Generation, number: int, seed: int) -> Attempt:
+    def _attempt(self, challenge: Challenge, generation: Generation, number: int, seed: int) -> Attempt:
         try:
-            question = self.parse(one.kind, generation.outputs[number].text, one.document)
+            question = self.parse(challenge.kind, generation.outputs[number].text, challenge.document)
         except Invalid as problem:
             return Attempt(generation, number, None, str(problem)[:500])
         if self.options.shuffle and question.format == "mcq":
@@ -234,7 +234,7 @@ class Spice(Recipe):
 
     def _choose(self, group: Sequence[Attempt], asked: Mapping[int, Asked], draw: random.Random) -> Asked | None:
         """Draw the question of a document that trains the Reasoner."""
-        valid = [one for one in group if one.question is not None]
+        valid = [attempt for attempt in group if attempt.question is not None]
         return asked[id(draw.choice(valid))] if valid else None
 
     def _trajectories(
@@ -248,15 +248,15 @@ class Spice(Recipe):
         result = []
         for number, group in enumerate(groups if self.options.train_challenger else ()):
             prompt = sampler.decode(group[0].generation.prompt_ids) if group else ""
-            for one in group:
-                rate = asked[id(one)].rate if one.question is not None else None
+            for attempt in group:
+                rate = asked[id(attempt)].rate if attempt.question is not None else None
                 reward = None if rate is None else challenger_reward(rate, self.options.reward)
-                if one.question is None:
+                if attempt.question is None:
                     reward = self.options.penalty
-                shown = one.reason if one.question is None else f"{one.question.answer}; {rate} right"
+                shown = attempt.reason if attempt.question is None else f"{attempt.question.answer}; {rate} right"
                 weight = self.options.challenger_weight
                 others = {"role": "challenger", "weight": weight, "prompt": prompt, "answer": shown}
-                result.append(self._trajectory(one.generation, one.number, reward, number, **others))
+                result.append(self._trajectory(attempt.generation, attempt.number, reward, number, **others))
         for number, question in enumerate(chosen):
             for place, score in enumerate(question.scores if question else ()):
                 assert question is not None

@@ -34,7 +34,7 @@ class Challenge:
     @property
     def valid(self) -> bool:
         """Whether one attempt is valid."""
-        return any(one.question is not None for one in self.attempts)
+        return any(attempt.question is not None for attempt in self.attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Asked:
 
 def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> list[Attempt]:
     """Draw a group that keeps the share of valid attempts, and at least one valid if there is any."""
-    valid = [one for one in attempts if one.question is not None]
-    invalid = [one for one in attempts if one.question is None]
+    valid = [attempt for attempt in attempts if attempt.question is not None]
+    invalid = [attempt for attempt in attempts if attempt.question is None]
     size = min(size, len(attempts))
     if not size:
         return []
@@ -66,12 +66,12 @@ def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> li
 
 def figures(challenges: Sequence[Challenge], asked: Sequence[Asked]) -> dict[str, float]:
     """Return the Challenger's valid rate, the formats it works in, and the Reasoner's solve rate."""
-    attempts = [attempt for one in challenges for attempt in one.attempts]
+    attempts = [attempt for challenge in challenges for attempt in challenge.attempts]
     result = {
         "attempts": len(attempts) / len(challenges),
-        "challenger/valid": fmean(one.question is not None for one in attempts) if attempts else 0.0,
-        "challenger/without": fmean(not one.valid for one in challenges),
-        "format/mcq": fmean(one.kind.format == "mcq" for one in challenges),
+        "challenger/valid": fmean(attempt.question is not None for attempt in attempts) if attempts else 0.0,
+        "challenger/without": fmean(not challenge.valid for challenge in challenges),
+        "format/mcq": fmean(challenge.kind.format == "mcq" for challenge in challenges),
     }
     rates = [one.rate for one in asked if one.rate is not None]
     if rates:

@@ -50,7 +50,7 @@ def one_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list[d
     kinds = recipe.kinds(sampler, documents, draw)
     challenges = [Challenge(document, kind, []) for document, kind in zip(documents, kinds, strict=True)]
     recipe.challenge(sampler, challenges)
-    valid = [attempt for one in challenges for attempt in one.attempts if attempt.question is not None]
+    valid = [attempt for challenge in challenges for attempt in challenge.attempts if attempt.question is not None]
     rows: list[dict[str, Any]] = []
     for one in recipe.ask(sampler, valid).values():
         question = one.question

@@ -75,9 +75,9 @@ class SpiceTiny(Spice):
         places = [
             [*range(start, len(ENTITIES), 4)] * -(-options.world_documents * 4 // len(ENTITIES)) for start in range(4)
         ]
-        for one in places:
-            draw.shuffle(one)
-        self._documents = [tuple(one[number] for one in places) for number in range(options.world_documents)]
+        for place in places:
+            draw.shuffle(place)
+        self._documents = [tuple(place[number] for place in places) for number in range(options.world_documents)]
         super().__init__(options, setting)
 
     @classmethod
@@ -88,7 +88,7 @@ class SpiceTiny(Spice):
 
     def load_corpus(self) -> Sequence[str]:
         """Write the documents."""
-        return [document([(ENTITIES[one], self.values[one]) for one in places]) for places in self._documents]
+        return [document([(ENTITIES[place], self.values[place]) for place in places]) for places in self._documents]
 
     def load_held_out(self) -> list[Question]:
         """Draw pairs and triples of which no two share a document."""
@@ -144,8 +144,8 @@ class SpiceTiny(Spice):
         draw = random.Random(f"{self.setting.seed} gate")
         challenges = [Challenge(self.corpus[place], self._kind(draw), []) for place in range(len(self.corpus))]
         self.challenge(sampler, challenges)
-        attempts = [attempt for one in challenges for attempt in one.attempts]
-        return sum(one.question is not None for one in attempts) / len(attempts)
+        attempts = [attempt for challenge in challenges for attempt in challenge.attempts]
+        return sum(attempt.question is not None for attempt in attempts) / len(attempts)
 
     def _kind(self, draw: random.Random) -> Kind:
         both = (Kind("mcq", "Choice"), Kind("free_form", "Integer"))
@@ -156,12 +156,12 @@ class SpiceTiny(Spice):
         count = draw.choices((1, 2, 3), self.options.facts)[0] if challenger else draw.randint(1, 3)
         places = [draw.choice(range(start, len(ENTITIES), 4)) for start in draw.sample(range(4), 4)]
         if challenger:
-            told = [(ENTITIES[one], draw.randrange(MODULUS)) for one in sorted(places, key=lambda one: one % 4)]
+            told = [(ENTITIES[place], draw.randrange(MODULUS)) for place in sorted(places, key=lambda place: place % 4)]
             facts = draw.sample(told, count)
             asked = self.prompts.challenge(kind, document(told) if self.options.use_documents else None)
             said = challenge(facts, kind.answer_type, draw)
         else:
-            facts = [(ENTITIES[one], self._believed(one, draw)) for one in places[:count]]
+            facts = [(ENTITIES[place], self._believed(place, draw)) for place in places[:count]]
             made = question(facts, kind.answer_type, draw)
             asked, said = self.prompts.reason(made), solution(facts, made)
         tokenizer = self.setting.tokenizer

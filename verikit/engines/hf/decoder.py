@@ -203,7 +203,7 @@ class _State:
         hidden = self._body.embed_tokens(ids)
         cos, sin = (one[places][:, :, None] for one in (self._cos, self._sin))
         for layer, (keys, values) in zip(self._layers, held, strict=True):
-            query, key, value = (one.transpose(1, 2) for one in self._project(layer, hidden, cos, sin))
+            query, key, value = (tensor.transpose(1, 2) for tensor in self._project(layer, hidden, cos, sin))
             if seen is None:  # all from their first token on, where no real token sees the padding
                 keys[:, :, : key.shape[2]], values[:, :, : key.shape[2]] = key, value
             else:
