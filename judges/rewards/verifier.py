@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, get_args
 
+from verikit.base import TextVerifier, describe
 from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineError, MissingExtra, SpecError
 from verikit.folders import check_code
@@ -17,7 +18,6 @@ from verikit.judges.rewards.local import CLASS, numbers_of
 from verikit.judges.rewards.remote import EndPoint, RewardServer
 from verikit.judges.rewards.reward import Activation, Numbers, Output, Reader
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier, describe
 
 PARTS = 64
 """Most of a head's numbers that are kept as parts."""
