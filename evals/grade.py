@@ -18,12 +18,13 @@ from verikit.errors import UsageError
 from verikit.evals.docs import Doc
 from verikit.evals.judging import judge_spec
 from verikit.evals.replies import Failed, Noted, Turns
+from verikit.messages import thoughts_in
 from verikit.reply import split
 from verikit.scoring.rows import from_row, to_row
 from verikit.select import clusters
 from verikit.spec import load
 from verikit.stats import Summary
-from verikit.types import Message, Prompt, Sample, Score, thoughts_in
+from verikit.types import Message, Prompt, Sample, Score
 
 Grade = dict[str, Any]
 """One reply's scores by metric, as rows; its length; of several replies its cluster of equal answers and its rank."""

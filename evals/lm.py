@@ -20,8 +20,9 @@ from verikit.engines import Engine, Generation, Request
 from verikit.errors import UsageError
 from verikit.evals.replies import Failed, Noted
 from verikit.evals.rollouts import ROLLOUTS, Ask
+from verikit.messages import THOUGHT_KEYS
 from verikit.retrieval import Retriever
-from verikit.types import THOUGHT_KEYS, Message
+from verikit.types import Message
 
 MAX_TOKENS = 2048
 """Tokens of a reply where the task names no number."""
