@@ -23,7 +23,6 @@ from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
-from verikit.judges.rewards import RewardModel as rm
 from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
 from verikit.types import Gold as Gold
@@ -98,7 +97,6 @@ __all__ = [
     'reference_judge',
     'regex',
     'rescue',
-    'rm',
     'score_all',
     'search_format',
     'searched',
