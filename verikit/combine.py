@@ -7,6 +7,8 @@ the whole without a value, the parts kept: an error is never a zero. "Passes" me
 
 from __future__ import annotations
 
+from verikit.reply import Reads
+from typing import ClassVar
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +38,7 @@ class Combined(Verifier):
     """The rule: sum, mean, minimum, maximum, all_of or majority."""
     parts: tuple[Verifier, ...]
     weights: tuple[float, ...]
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score every part on every sample, then apply the rule."""
@@ -192,7 +194,7 @@ class Constant(Verifier):
 
     value: float
     name = "constant"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return the value for each sample."""
@@ -231,7 +233,7 @@ class Mapped(Verifier):
     name: str
     part: Verifier
     fn: Callable[[float], float]
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Apply the function to the values; what has no value stays as it is."""

@@ -9,6 +9,8 @@ may well be the answer.
 
 from __future__ import annotations
 
+from verikit.reply import Reads
+from typing import ClassVar
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -78,8 +80,8 @@ class EchoGuard(Verifier):
 
     part: Verifier
     name = "echo_guard"
-    reads = None
-    tallied = ("echoes",)
+    reads: ClassVar[Reads | None] = None
+    tallied: ClassVar[tuple[str, ...]] = ("echoes",)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score, then take the value of echoes; rows with `options` are left alone."""

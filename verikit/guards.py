@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from verikit.reply import Reads
 import hashlib
 import json
 import pickle
@@ -10,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
@@ -26,7 +27,7 @@ class LengthGuard(Verifier):
     part: Verifier
     max_chars: int
     name = "length_guard"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is within the cap; the rest gets 0.0 unread."""
@@ -69,7 +70,7 @@ class Cached(Verifier):
     name = "cached"
     _memory: OrderedDict[str, Score] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is not remembered, each distinct sample once."""
@@ -139,7 +140,7 @@ class WithTimeout(Verifier):
     workers: int
     name = "with_timeout"
     _helper: Helper = field(init=False, repr=False, compare=False)
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))

@@ -51,7 +51,7 @@ class Helper:
         """
         self.workers = workers
         self.memory_mb = memory_mb
-        self.preload = tuple(preload)
+        self.preload: tuple[str, ...] = tuple(preload)
         self._reset()
         _helpers.add(self)
 

@@ -8,6 +8,8 @@ rests on proof (`Verifier.doubts`).
 
 from __future__ import annotations
 
+from verikit.reply import Reads
+from typing import ClassVar
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,8 +28,8 @@ class Rescue(Verifier):
     judge: Verifier
     max_chars: int = 300
     name = "rescue"
-    reads = None
-    tallied = ("judge_calls", "rescued")
+    reads: ClassVar[Reads | None] = None
+    tallied: ClassVar[tuple[str, ...]] = ("judge_calls", "rescued")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score by the rule, then ask the judge about what it doubts, equal questions once, in one batch."""

@@ -32,9 +32,9 @@ class Reward:
         self, verifier: str | Verifier, name: str | None, unscored: float | None, *, echoes: bool = True
     ) -> None:
         loaded = load(verifier)
-        self.verifier = loaded if echoes else echo_guard(loaded)
+        self.verifier: Verifier = loaded if echoes else echo_guard(loaded)
         self.unscored = unscored
-        self.__name__ = name or loaded.name
+        self.__name__: str = name or loaded.name
         self._told = False
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:

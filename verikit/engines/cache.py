@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from verikit.engines.records import generation_from_json, generation_to_json, request_key
 from verikit.engines.types import Engine, Generation, Request, StreamingEngine, Wrapper
@@ -186,7 +187,7 @@ class CachedEngine(Wrapper, StreamingEngine):
     def __init__(self, engine: Engine, cache: Cache) -> None:
         super().__init__(engine)
         self._cache = cache
-        self.tokenizer = engine.tokenizer
+        self.tokenizer: Any = engine.tokenizer
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Yield the hits, then the engine's results as they come, each stored before.

@@ -39,7 +39,7 @@ class Replay(Engine):
             UsageError: it can't be read.
             SchemaError: a row is not a record.
         """
-        self.name = f"replay:{path}"
+        self.name: str = f"replay:{path}"
         self._records: dict[str, list[Generation]] = {}
         self._asked: dict[str, int] = {}
         self._by_prompt: dict[str, Request] = {}

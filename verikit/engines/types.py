@@ -239,7 +239,7 @@ class Wrapper(Engine):
     """An engine in front of another, which it passes for and closes; `generate` or `stream` is left to implement."""
 
     def __init__(self, engine: Engine) -> None:
-        self.name = engine.name
+        self.name: str = engine.name
         self._engine = engine
 
     @property

@@ -49,13 +49,13 @@ class VLLM(Engine):
             library = import_module("vllm")
         except ImportError:
             raise MissingExtra(f"vllm:{path}", "vllm") from None
-        self.name = f"vllm:{path}"
+        self.name: str = f"vllm:{path}"
         self._identity = f"{self.name} {weights_identity(path)} {json.dumps(options, sort_keys=True, default=repr)}"
         try:
             self.llm: Any = library.LLM(model=path, **options)
         except (OSError, ValueError, TypeError) as error:
             raise SpecError(f"can't load vllm:{path}: {' '.join(str(error).split())[:300]}") from None
-        self.tokenizer = self.llm.get_tokenizer()
+        self.tokenizer: Any = self.llm.get_tokenizer()
         self._context: int = self.llm.llm_engine.model_config.max_model_len
         self._lock = threading.Lock()
 

@@ -18,7 +18,7 @@ from verikit.readers.parse import Row, kind
 from verikit.types import Group
 
 FIELDS = ("prompt", "completions", "completion", "answer", "id")
-LIKELY = {
+LIKELY: dict[str, tuple[str, ...]] = {
     "prompt": ("problem", "question", "instruction", "input", "query", "prompts", "messages", "original_question"),
     "completions": (
         *("candidates", "responses", "outputs", "samples", "generations", "predictions", "solutions", "response"),
@@ -59,7 +59,7 @@ class Layout:
     """Reads the rows of one file as a format, with `mapping` from our fields to the row's keys."""
 
     def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str]) -> None:
-        self.name = form.name
+        self.name: str = form.name
         self._prepare = form.prepare(notes) if form.prepare else None
         self._needs_prompt = form.needs_prompt and "prompt" not in mapping
         self._mapping = {field: path for field, path in mapping.items() if path}

@@ -92,7 +92,7 @@ class Reader(Iterator[Group | SchemaError]):
             raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join(FORMATS)}")
         check_mapping(mapping)
         self.path = path
-        self.name = "<stdin>" if path == "-" else path
+        self.name: str = "<stdin>" if path == "-" else path
         self.format = format
         """The format's name; None until a row has told it."""
         self.notes: list[str] = []

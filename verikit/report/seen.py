@@ -29,9 +29,9 @@ class Seen:
     """Counts over all rows of a run, a prompt at a time."""
 
     def __init__(self) -> None:
-        self.values = array("d")
-        self.by = {"right": array("d"), "wrong": array("d")}
-        self.prompts = {"prompts": array("d")}
+        self.values: array[float] = array("d")
+        self.by: dict[str, array[float]] = {"right": array("d"), "wrong": array("d")}
+        self.prompts: dict[str, array[float]] = {"prompts": array("d")}
         self.steps: dict[str, StepMeans] = {}
         """By verifier."""
         self._parts: dict[str, tuple[Mean, Mean, Counter[str]]] = {}

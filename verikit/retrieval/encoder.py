@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, ClassVar
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
@@ -30,7 +30,7 @@ class Encoder(Protocol):
 class EncoderSettings(BaseModel):
     """Everything that decides a vector; saved in the index, so that queries are encoded as its passages were."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     """A folder or hub name of transformers, or `package.module:name` of what makes an `Encoder`."""

@@ -44,7 +44,7 @@ class Hybrid(Index):
         if len({len(index.passages) for index in indexes}) != 1:
             raise ConfigError("a hybrid needs indexes over the same passages")
         self._indexes = indexes
-        self.passages = indexes[0].passages
+        self.passages: Sequence[Passage] = indexes[0].passages
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Fuse each query's rankings."""
@@ -59,7 +59,7 @@ class TwoStep(Index):
 
     def __init__(self, index: Index, feedback: int = 3) -> None:
         self._index, self._feedback = index, feedback
-        self.passages = index.passages
+        self.passages: Sequence[Passage] = index.passages
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Interleave both steps' rankings: fused ranks would bury what only one of the second steps finds."""

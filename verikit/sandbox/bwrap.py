@@ -39,8 +39,8 @@ class BwrapSandbox(OneShot):
         limits: Limits | None = None,
         workers: int | None = None,
     ) -> None:
-        self.limits = limits or Limits()
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.limits: Limits = limits or Limits()
+        self.workers: int = workers or len(os.sched_getaffinity(0))
         found = shutil.which("bwrap")
         if found is None:
             raise SandboxUnavailable(

@@ -73,7 +73,7 @@ class ForkServer:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.runs = 0
+        self.runs: int = 0
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._control = ours
@@ -89,7 +89,7 @@ class ForkServer:
         try:
             order = {"namespaces": options.namespaces, "preload": options.preload, "paranoid": options.paranoid}
             self._control.send(json.dumps(order).encode())
-            self.facts = self._receive(START_S)
+            self.facts: dict[str, Any] = self._receive(START_S)
         except (OSError, Broken) as error:
             self.close()
             raise Broken(f"the fork server did not start: {error}") from None
@@ -160,8 +160,8 @@ class Flight:
         self._control = control
         self._open = dict(zip(reads, ("stdout", "stderr", "record"), strict=True))
         self._caps = {"stdout": cap, "stderr": cap, "record": RECORD_CAP}
-        self.data = {name: bytearray() for name in self._caps}
-        self.overflow = ""
+        self.data: dict[str, bytearray] = {name: bytearray() for name in self._caps}
+        self.overflow: str = ""
         """The stream that exceeded its cap."""
         self.ended: dict[str, Any] | None = None
         self._stopping = False

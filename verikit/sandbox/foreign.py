@@ -20,7 +20,8 @@ class Opaque:
     def __eq__(self, other: object) -> bool:
         return False
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
 
 @dataclass(frozen=True, slots=True)

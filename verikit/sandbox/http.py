@@ -42,7 +42,9 @@ class HttpSandbox:
     ) -> None:
         import httpx
 
-        self.limits, self.workers, self._url = limits or Limits(), workers, url.rstrip("/")
+        self.limits: Limits = limits or Limits()
+        self.workers: int = workers
+        self._url = url.rstrip("/")
         self._pauses = _PAUSES[:retries]
         self.report.require(frozenset(require))
         self._client = httpx.Client(limits=httpx.Limits(max_connections=workers))

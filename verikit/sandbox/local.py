@@ -68,8 +68,8 @@ class LocalSandbox:
                 f"the local sandbox needs Linux on x86-64, not {sys.platform} on {platform.machine()}",
                 hint="verikit.sandbox.process.ProcessSandbox runs trusted programs anywhere, without isolation",
             )
-        self.limits = limits or Limits()
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.limits: Limits = limits or Limits()
+        self.workers: int = workers or len(os.sched_getaffinity(0))
         self._pool = Pool(self.workers, paranoid=paranoid, namespaces=namespaces)
         self._finalizer = weakref.finalize(self, self._pool.close)
         try:

@@ -30,8 +30,8 @@ class ProcessSandbox(OneShot):
     def __init__(
         self, *, require: Iterable[Property] = (), limits: Limits | None = None, workers: int | None = None
     ) -> None:
-        self.limits = limits or Limits()
-        self.workers = workers or os.cpu_count() or 1
+        self.limits: Limits = limits or Limits()
+        self.workers: int = workers or os.cpu_count() or 1
         self.report.require(frozenset(require))
 
     @property

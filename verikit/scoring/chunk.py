@@ -58,7 +58,10 @@ class Scorer:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.verifier, self.by, self.selector = plan.load()
+        verifier, by, selector = plan.load()
+        self.verifier: Verifier = verifier
+        self.by: Verifier | None = by
+        self.selector: Selector | None = selector
 
     def parts(self) -> Iterator[Verifier]:
         """Every verifier in use, and all they are made of."""

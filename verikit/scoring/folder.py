@@ -34,7 +34,8 @@ class Folder:
     """
 
     def __init__(self, path: Path, files: tuple[str, ...]) -> None:
-        self.path, self.files = path, files
+        self.path: Path = path
+        self.files: tuple[str, ...] = files
         self.damage: dict[str, set[int]] = {}
         """Blocks of finished files that `recover` found damaged and left for its caller to mend."""
         self._open: dict[str, BinaryIO] = {}
@@ -244,7 +245,7 @@ class _Writing:
     """Turns a failed write into an error that names the file and says what to do."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path: Path = path
 
     def __enter__(self) -> None:
         pass

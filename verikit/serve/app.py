@@ -45,7 +45,8 @@ class Refused(UsageError):
 
     def __init__(self, status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> None:
         super().__init__(problem, hint=hint)
-        self.status, self.retry_s = status, retry_s
+        self.status: int = status
+        self.retry_s: int = retry_s
 
     def response(self) -> Response:
         """The refusal as a reply; a body that was not read ends the connection."""
@@ -59,7 +60,8 @@ class Guard:
     """Lets only requests with the token through, but for `OPEN_PATHS`; takes it as bearer or as basic password."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
-        self.app, self.token = app, token.encode()
+        self.app: ASGIApp = app
+        self.token: bytes = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or answer 401."""

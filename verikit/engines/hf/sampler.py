@@ -73,7 +73,7 @@ class TokenSampler:
             top_k: Keep the likeliest so many at each step.
             tempered: Give log-probabilities of softmax(logits / temperature) instead of the model's own.
         """
-        self.rows = [SampledRow(group) for group in groups for _ in range(group.n)]
+        self.rows: list[SampledRow] = [SampledRow(group) for group in groups for _ in range(group.n)]
         self._eos, self._top_k, self._tempered = frozenset(eos_ids), top_k, tempered
         self._step = 0
         keys = [row_key(group.key, row) for group in groups for row in range(group.n)]

@@ -29,12 +29,12 @@ class Call:
 
     def __init__(self, engine: OpenAI, request: Request) -> None:
         self.request = request
-        self.result = Generation()
+        self.result: Generation = Generation()
         self._engine = engine
         self._tries = 0
         self._started = 0.0
         self._reserved = 0.0
-        self.order = json.dumps(request.prompt)
+        self.order: str = json.dumps(request.prompt)
         length = len(request.prompt) if request.kind == "ids" else len(self.order) / CHARS_PER_TOKEN
         self._tokens = length + request.n * request.max_tokens
 

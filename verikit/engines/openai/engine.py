@@ -86,12 +86,17 @@ class OpenAI(StreamingEngine):
         check_address(url)
         check_options(options)
         self._made_by = partial(OpenAI, url, model, **options)
-        self.url, self.model = url.rstrip("/"), model
-        self.name = f"openai:{self.url}#{model}"
+        self.url: str = url.rstrip("/")
+        self.model: str = model
+        self.name: str = f"openai:{self.url}#{model}"
         self._key = header_key(os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key)
-        self.timeout_s, self.deadline_s, self.retries = timeout_s, deadline_s, retries
-        self.requests, self.tokens = Pace(requests_per_minute), Pace(tokens_per_minute)
-        self.prices, self.body = prices, dict(body or {})
+        self.timeout_s: float = timeout_s
+        self.deadline_s: float = deadline_s
+        self.retries: int = retries
+        self.requests: Pace = Pace(requests_per_minute)
+        self.tokens: Pace = Pace(tokens_per_minute)
+        self.prices: tuple[float, float] | None = prices
+        self.body: dict[str, Any] = dict(body or {})
         self.limit_key = "max_tokens"
         self._is_vllm = None if server == "auto" else server == "vllm"
         self._asking = threading.Lock()

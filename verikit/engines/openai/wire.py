@@ -45,7 +45,8 @@ class Failed(Exception):
 
     def __init__(self, error: EngineError, wait: float = 0.0) -> None:
         super().__init__(str(error))
-        self.error, self.wait = error, wait
+        self.error: EngineError = error
+        self.wait: float = wait
 
 
 def exchange(client: httpx.Client, method: str, path: str, body: Any, *, timeout_s: float, secret: SecretStr) -> Any:
