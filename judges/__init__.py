@@ -18,7 +18,7 @@ from verikit.judges.jury import Jury, jury
 from verikit.judges.pairwise import ByScore, Comparer, Comparison, Pair, Pairwise
 from verikit.judges.pointwise import Pointwise, Reference
 from verikit.judges.prompt import JudgePrompt, load_prompt, prompt_names
-from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.tournament import Knockout, RoundRobin
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Comparer",
     "Comparison",
     "JudgePrompt",
+    "JudgeVerdict",
     "Jury",
     "Knockout",
     "Pair",
@@ -34,7 +35,6 @@ __all__ = [
     "Reference",
     "ReplyFormat",
     "RoundRobin",
-    "Verdict",
     "jury",
     "load_prompt",
     "prompt_names",

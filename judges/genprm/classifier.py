@@ -74,7 +74,7 @@ class Classifier(StepVerifier):
             if None in found:
                 scored.append(Score.error(f"the solution does not fit into the model's {context} tokens"))
             else:
-                scored.append([Score(reward, reason=self.kind) for one in found for reward in one or ()])
+                scored.append([Score(reward, reason=self.kind) for rewards in found for reward in rewards or ()])
         return scored
 
     def _rows(self, tokenizer: Any, solution: Solution) -> list[tuple[list[int], list[int]]]:
@@ -82,12 +82,12 @@ class Classifier(StepVerifier):
         asked: str | list[Message] = solution.problem + self.separator
         if self.chat:
             asked = [Message(role="user", content=solution.problem)]
-        ids, places, rows = prompt_ids(tokenizer, Request(asked)), [], []
+        ids, positions, rows = prompt_ids(tokenizer, Request(asked)), [], []
         for step in solution.steps:
             ids = ids + list(tokenizer(step + self.separator, add_special_tokens=False).input_ids)
-            places.append(len(ids) - 1)
+            positions.append(len(ids) - 1)
             rows.append((ids, [len(ids) - 1]))
-        return rows if self.kind == "sequence" else [(ids, places)]
+        return rows if self.kind == "sequence" else [(ids, positions)]
 
     def _picker(self, tokenizer: Any) -> list[int] | int:
         """The class that is right, or the two tokens compared: wrong, right."""
