@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from verikit import Sample, load
+from verikit.base import score_all
 from verikit.errors import VerikitError
 from verikit.sandbox import Limits, LocalSandbox
-from verikit.verifier import score_all
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = (ROOT / "benchmarks/forge_peers.py").read_text("utf-8")

@@ -32,6 +32,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from verikit.base import Verifier
 from verikit.engines.types import Generation, Request
 from verikit.retrieval import Client, Passage, build_index, load_retriever
 from verikit.trainers.config import load_config
@@ -41,7 +42,6 @@ from verikit.trainers.recipes.absolute_zero.environment import Environment
 from verikit.trainers.rollout import WORKERS
 from verikit.trainers.run import RunFolder
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 REPEATS = 3
 """How often each batch is run in each way."""

@@ -22,7 +22,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from verikit import Sample, load
-from verikit.verifier import score_all
+from verikit.base import score_all
 
 DATA = Path(os.environ.get("VERIKIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")

@@ -13,17 +13,18 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
+from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
 from verikit.evals.docs import Doc
 from verikit.evals.judging import judge_spec
 from verikit.evals.replies import Failed, Noted, Turns
+from verikit.messages import thoughts_in
 from verikit.reply import split
 from verikit.scoring.rows import from_row, to_row
 from verikit.select import clusters
 from verikit.spec import load
 from verikit.stats import Summary
-from verikit.types import Message, Prompt, Sample, Score, thoughts_in
-from verikit.verifier import Verifier, score_all
+from verikit.types import Message, Prompt, Sample, Score
 
 Grade = dict[str, Any]
 """One reply's scores by metric, as rows; its length; of several replies its cluster of equal answers and its rank."""

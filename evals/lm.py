@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 
+from verikit.base import describe
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import UsageError
 from verikit.evals.replies import Failed, Noted
 from verikit.evals.rollouts import ROLLOUTS, Ask
+from verikit.messages import THOUGHT_KEYS
 from verikit.retrieval import Retriever
-from verikit.types import THOUGHT_KEYS, Message
-from verikit.verifier import describe
+from verikit.types import Message
 
 MAX_TOKENS = 2048
 """Tokens of a reply where the task names no number."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from verikit.base import describe
 from verikit.engines import Engine, Request
 from verikit.engines.types import EnginePrompt
 from verikit.evals.docs import Doc
@@ -19,7 +20,6 @@ from verikit.retrieval import Retriever
 from verikit.search import EVALUATION, Limits, Rollout, search, search_messages, search_prompt, single_shot
 from verikit.search.prompts import rag_prompt
 from verikit.types import Message
-from verikit.verifier import describe
 
 USER, ASSISTANT = "User: ", "\nAssistant:"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from verikit.base import Verifier
 from verikit.cli.score import UNSCORED, parse_mapping, parse_share
 from verikit.errors import UsageError
 from verikit.judges.judge import Judge
@@ -24,7 +25,6 @@ from verikit.scoring.folder import Folder
 from verikit.scoring.rows import read_rows
 from verikit.spec import load
 from verikit.terminal import Watch
-from verikit.verifier import Verifier
 
 EXAMPLES = """\b
 Examples:

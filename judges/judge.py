@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, ClassVar
 
+from verikit.base import TextVerifier, describe
 from verikit.engines import Engine, Request
 from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineTimeout
@@ -15,7 +16,6 @@ from verikit.judges.reply import Verdict
 from verikit.judges.shown import MAX_CHARS
 from verikit.text import accepted
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import TextVerifier, describe
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,11 +13,11 @@ from statistics import fmean
 from typing import Literal, get_args
 
 from verikit import combine
+from verikit.base import Verifier, score_all
 from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.pairwise import TIE, ByScore, Comparer, Comparison, Pair
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier, score_all
 
 Rule = Literal["majority", "mean", "minimum"]
 

@@ -14,6 +14,7 @@ from statistics import fmean
 from types import NoneType
 from typing import Literal, get_args
 
+from verikit.base import Verifier, describe, score_all
 from verikit.errors import ConfigError, JudgeError, VerikitError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
@@ -21,7 +22,6 @@ from verikit.judges.prompt import as_text
 from verikit.judges.reply import Verdict
 from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import Verifier, describe, score_all
 
 Order = Literal["both", "fixed", "random"]
 TIE = 0.5

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal, get_args
 
+from verikit.base import describe
 from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
@@ -14,7 +15,6 @@ from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.reply import Verdict
 from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import describe
 
 Turns = Literal["last", "each"]
 

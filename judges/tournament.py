@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from verikit.base import Verifier
 from verikit.errors import JudgeError
 from verikit.judges.pairwise import ByScore, Comparer, Pair
 from verikit.select import Selector
 from verikit.spec import load
 from verikit.types import Group, Score
-from verikit.verifier import Verifier
 
 
 @dataclass(frozen=True)

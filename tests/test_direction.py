@@ -32,7 +32,7 @@ HEAVY = (
     "jsonschema",
 )
 BROAD = {
-    "verikit/verifier.py": 1,  # the scoring boundary, where an exception becomes data
+    "verikit/base.py": 1,  # the scoring boundary, where an exception becomes data
     "verikit/helper.py": 1,  # a helper process's main: whatever a function raises is its reply
     "verikit/sandbox/runner.py": 3,  # the program under test raises whatever it likes, also while it is reported
     "verikit/sandbox/server.py": 1,  # a forked child that can't be restricted reports and dies

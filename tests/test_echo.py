@@ -9,8 +9,8 @@ import pytest
 
 from verikit import Sample, load
 from verikit.adapters import to_openrlhf, to_trl, to_verifiers, to_verl
+from verikit.base import walk
 from verikit.echo import EchoGuard, echo_guard, echo_rate, is_echo
-from verikit.verifier import walk
 
 DATA = Path(os.environ.get("VERIKIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 GUARDED = load("echo_guard(answer)")

@@ -19,12 +19,12 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.golds import FORGERIES, JOINTS, LETTERS, MATHS, NUMBERS, TEXTS, VALUES
+from verikit.base import Verifier
 from verikit.registry import registered
 from verikit.sandbox import records, values
 from verikit.sandbox.guest import reading
 from verikit.spec import load
 from verikit.types import Sample
-from verikit.verifier import Verifier
 from verikit.verifiers.code import Code
 from verikit.verifiers.code_compare import holds
 from verikit.verifiers.code_tests import Called

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verikit import Sample, Score, score_all, verifier
+from verikit.base import FunctionVerifier, Verifier
 from verikit.errors import UsageError
 from verikit.guards import cached, length_guard, with_timeout
 from verikit.spec import load
-from verikit.verifier import FunctionVerifier, Verifier
 from verikit.verifiers.exact import Exact
 from verikit.verifiers.numeric import Numeric
 

@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from tests.test_folders import verikit  # noqa: F401 - a fixture
+from verikit.base import describe
 from verikit.errors import VerikitError
 from verikit.secrets import strike, strike_all
-from verikit.verifier import describe
 
 KEY = "PLANTED1234567secretvalue"
 

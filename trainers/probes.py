@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from verikit.base import Verifier, walk
 from verikit.engines.types import Engine, Request
 from verikit.judges.judge import Judge
 from verikit.trainers.recipe import Probe
-from verikit.verifier import Verifier, walk
 
 
 def engine_probe(engine: Engine) -> str:

@@ -8,17 +8,17 @@ options. Selectors go by theirs in `verikit.selectors`.
 
 from typing import Any
 
+from verikit.base import Verifier, score_all, verifier
 from verikit.choose import by, first_of, gate
 from verikit.combine import all_of, clip, majority, maximum, mean, minimum
 from verikit.errors import VerikitError
 from verikit.guards import cached, length_guard, with_timeout
 from verikit.spec import load
-from verikit.types import PASS_MARK, Answer, Group, Message, Prompt, Sample, Score, Status
-from verikit.verifier import Verifier, score_all, verifier
+from verikit.types import PASS_MARK, Gold, Group, Message, Prompt, Sample, Score, Status
 
 __all__ = [
     "PASS_MARK",
-    "Answer",
+    "Gold",
     "Group",
     "Message",
     "Prompt",

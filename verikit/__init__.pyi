@@ -1,4 +1,7 @@
 # Written by `python -m tests.stubs` from the entry points: don't edit.
+from verikit.base import Verifier as Verifier
+from verikit.base import score_all as score_all
+from verikit.base import verifier as verifier
 from verikit.choose import by as by
 from verikit.choose import first_of as first_of
 from verikit.choose import gate as gate
@@ -22,7 +25,7 @@ from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
 from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
-from verikit.types import Answer as Answer
+from verikit.types import Gold as Gold
 from verikit.types import Group as Group
 from verikit.types import Message as Message
 from verikit.types import PASS_MARK as PASS_MARK
@@ -30,9 +33,6 @@ from verikit.types import Prompt as Prompt
 from verikit.types import Sample as Sample
 from verikit.types import Score as Score
 from verikit.types import Status as Status
-from verikit.verifier import Verifier as Verifier
-from verikit.verifier import score_all as score_all
-from verikit.verifier import verifier as verifier
 from verikit.verifiers.answer import Answer as answer
 from verikit.verifiers.answer import Math as math
 from verikit.verifiers.boxed import Boxed as boxed
@@ -50,11 +50,12 @@ from verikit.verifiers.program import Program as program
 from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
+from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.tags import Tags as tags
 
 __version__: str
 __all__ = [
-    'Answer',
+    'Gold',
     'Group',
     'Message',
     'PASS_MARK',
@@ -102,6 +103,7 @@ __all__ = [
     'score_all',
     'search_format',
     'searched',
+    'sql',
     'step_column',
     'tags',
     'verifier',

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from verikit.base import Verifier, score_all, unique_names
 from verikit.combine import Part, as_verifier, equal_for_any, keys_of_all, whole
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier, score_all, unique_names
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from verikit.base import Verifier, describe_function, score_all, unique_names
 from verikit.errors import UsageError
 from verikit.types import PASS_MARK, Sample, Score, Status
-from verikit.verifier import Verifier, describe_function, score_all, unique_names
 
 Part = Verifier | float
 """Where a verifier is expected a plain number stands for that score."""

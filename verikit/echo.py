@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from verikit.answers.gold import NUMERAL, read, read_gold
+from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.spec import load
 from verikit.stats import Estimate, mean_interval
 from verikit.text import accepted
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import Verifier, score_all
 
 MAX_CHARS = 300
 """Characters of an answer that is looked for in the prompt."""

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.errors import HelperError, HelperTimeout, UsageError
 from verikit.helper import Helper
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier, score_all
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
+from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.errors import UsageError
 from verikit.text import accepted
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier, score_all
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
+from verikit.base import Scorer, Verifier, verifier
 from verikit.errors import SpecError
 from verikit.folders import check_code
 from verikit.registry import Kind, find, misfit
-from verikit.verifier import Scorer, Verifier, verifier
 
 if TYPE_CHECKING:
     from verikit.select import Selector

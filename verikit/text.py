@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Literal
 
-from verikit.types import Answer
+from verikit.types import Gold
 
 Normalizer = Literal["none", "squad", "hotpotqa", "r1-searcher"]
 Extract = Literal["whole", "boxed", "answer_tag", "last_line"]
@@ -119,7 +119,7 @@ def extract(text: str, how: Extract) -> str | None:
     return lines[-1].strip() or None
 
 
-def accepted(answer: Answer) -> list[str]:
+def accepted(answer: Gold) -> list[str]:
     """The accepted answers of a gold as a list; empty where there is no gold."""
     if answer is None:
         return []

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Required, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, get_args
 
 from verikit.errors import Unscored
+from verikit.messages import CompletionMessage, messages_of, rebuilt, text_of, thoughts_in, thoughts_of
 
 
 class Message(TypedDict, total=False):
@@ -25,11 +26,7 @@ class Message(TypedDict, total=False):
 
 Prompt = str | Sequence[Message]
 """What was asked: a text, or the turns of a conversation."""
-THOUGHT_KEYS = ("reasoning_content", "reasoning")
-"""Where servers put a message's thoughts beside its content."""
-THOUGHT_PARTS = ("thinking", "reasoning")
-"""Types of content parts that hold thoughts."""
-Answer = str | Sequence[str] | None
+Gold = str | Sequence[str] | None
 """A gold answer; a sequence lists accepted answers, any one of which is right."""
 
 Status = Literal["ok", "abstained", "timeout", "error"]
@@ -41,22 +38,46 @@ PASS_MARK = 0.5
 """A score of at least this counts as right wherever a yes or no is wanted (gates, juries, pass@k)."""
 
 
-def thoughts_in(message: Mapping[str, Any]) -> str:
-    """The thoughts that stand beside a message's content; "" where there are none."""
-    return next((text for key in THOUGHT_KEYS if isinstance(text := message.get(key), str) and text), "")
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One candidate answer to one prompt: what a verifier scores."""
+    """One candidate answer to one prompt: what a verifier scores.
+
+    A completion may be given as a list of messages: `messages` are these then, `completion` is the last text that the
+    assistant says in them, `thoughts` are all that stand beside.
+
+    Raises:
+        UsageError: the completion is neither text nor messages.
+    """
 
     prompt: Prompt = ""
     completion: str = ""
-    answer: Answer = None
+    answer: Gold = None
     id: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     thoughts: str = ""
     """What the model thought, where that came apart from the completion (`reasoning_content`)."""
+    messages: Sequence[CompletionMessage] = ()
+    """The completion's messages with their tool calls and the tools' results; none where it came as a text."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            prompt: Prompt = "",
+            completion: str | Sequence[CompletionMessage] = "",
+            answer: Gold = None,
+            id: str = "",
+            meta: Mapping[str, Any] = ...,
+            thoughts: str = "",
+            messages: Sequence[CompletionMessage] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if type(self.completion) is not str and not isinstance(self.completion, str):
+            turns = messages_of(self.completion)
+            object.__setattr__(self, "messages", turns)
+            object.__setattr__(self, "thoughts", self.thoughts or thoughts_of(turns))
+            object.__setattr__(self, "completion", text_of(turns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +86,7 @@ class Group:
 
     prompt: Prompt = ""
     completions: Sequence[str] = ()
-    answer: Answer = None
+    answer: Gold = None
     id: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     candidate_meta: Sequence[Mapping[str, Any]] = ()
@@ -73,12 +94,14 @@ class Group:
 
     def samples(self) -> list[Sample]:
         """One sample for each completion; a candidate's own keys win over the group's."""
-        own = self.candidate_meta or [{}] * len(self.completions)
+        if not self.candidate_meta:
+            return [Sample(self.prompt, text, self.answer, self.id, self.meta) for text in self.completions]
         return [
             Sample(
-                self.prompt, text, self.answer, self.id, {**self.meta, **keys} if keys else self.meta, thoughts_in(keys)
+                *(self.prompt, text, self.answer, self.id, {**self.meta, **keys} if keys else self.meta),
+                *((thoughts_in(keys), rebuilt(text, keys)) if keys else ()),
             )
-            for text, keys in zip(self.completions, own, strict=True)
+            for text, keys in zip(self.completions, self.candidate_meta, strict=True)
         ]
 
 

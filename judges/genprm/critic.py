@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
+from verikit.base import Verifier, score_all
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import ConfigError, EngineError
 from verikit.judges.ask import connect
@@ -18,7 +19,6 @@ from verikit.judges.genprm.column import StepColumn
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.reply import seen
 from verikit.types import Message, Prompt, Sample, Score
-from verikit.verifier import Verifier, score_all
 
 DOUBT = "There might be some problem in this paragraph of your reasoning, please rethink and refine your answer:\n"
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 from verikit.answers.extract import final_part, last_line, marked
+from verikit.base import TextVerifier
 from verikit.judges.genprm.aggregate import Aggregation, check_aggregation, scored_steps
 from verikit.judges.genprm.review import Solution
 from verikit.judges.genprm.steps import Splitting, split_steps
 from verikit.judges.prompt import as_text
 from verikit.judges.shown import visible
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 from verikit.verifiers.answer import Answer
 
 

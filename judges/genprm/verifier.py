@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
+from verikit.base import describe
 from verikit.engines import Engine
 from verikit.errors import ConfigError, EngineTimeout
 from verikit.judges.ask import added, connect
@@ -17,7 +18,6 @@ from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.judges.genprm.waves import Walker, advance_all
 from verikit.sandbox import ISOLATION, Limits, default_sandbox
 from verikit.types import PASS_MARK, Sample, Score
-from verikit.verifier import describe
 
 HOW: Mapping[How, str] = {
     "verified": "judged after code",

@@ -14,6 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from verikit.base import unique_names
 from verikit.errors import SchemaError, UsageError
 from verikit.judges.pairwise import Pair
 from verikit.judges.prompt import as_text
@@ -21,7 +22,6 @@ from verikit.readers import read, source
 from verikit.readers.parse import Row, parse
 from verikit.text import accepted
 from verikit.types import Group
-from verikit.verifier import unique_names
 
 SIDES = (("output_1", "output_2"), ("response1", "response2"), ("answer_1", "answer_2"), ("response_A", "response_B"))
 LABELS: Mapping[Any, float] = {1: 1.0, 2: 0.0, 0: 0.5, 1.5: 0.5, "1": 1.0, "2": 0.0, "A>B": 1.0, "B>A": 0.0, "A=B": 0.5}

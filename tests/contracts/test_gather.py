@@ -12,8 +12,8 @@ import pytest
 from verikit import Sample, Score, load
 from verikit.adapters import Gather, to_verl
 from verikit.adapters.gather import gathered
+from verikit.base import Verifier
 from verikit.errors import UsageError, VerikitError
-from verikit.verifier import Verifier
 
 
 class Slow(Verifier):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verikit.adapters.reward import text_of
+from verikit.messages import text_of
 from verikit.readers.fields import candidate
 
 SAID = {"role": "assistant", "content": "5"}
@@ -19,5 +19,5 @@ SAID = {"role": "assistant", "content": "5"}
         [{"role": "assistant", "content": ""}],
     ],
 )
-def test_adapters_and_readers_join_turns_and_parts_alike(messages):
+def test_adapters_and_readers_take_the_same_text(messages):
     assert text_of(messages) == candidate(messages, "completion")[0]

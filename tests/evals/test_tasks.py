@@ -82,8 +82,8 @@ def test_a_task_is_graded_in_one_call_over_all_documents_and_repeats(tmp_path):
     class Counting(Scripted):
         pass
 
+    from verikit.base import score_all
     from verikit.evals import grade
-    from verikit.verifier import score_all
 
     def counted(verifier, samples):
         seen.append(len(samples))

@@ -32,8 +32,7 @@ def test_a_judge_selects_among_candidates_in_a_score_run(tmp_path):
         json.dumps({"id": "q", "prompt": "p", "completions": ["short", "the longest of all", "longer"], "answer": "x"})
     )
     (tmp_path / "longest.py").write_text(
-        "from verikit.verifier import verifier\n"
-        "@verifier\ndef judge(sample):\n    return float(len(sample.completion))\n"
+        "from verikit.base import verifier\n@verifier\ndef judge(sample):\n    return float(len(sample.completion))\n"
     )
     for selector in ("knockout", "round_robin"):
         select = f'{selector}("{tmp_path / "longest.py"}:judge")'

@@ -4,12 +4,12 @@ import pytest
 
 from tests.judges.scripted import Scripted, asked, better, shown, token
 from verikit import score_all
+from verikit.base import Verifier
 from verikit.errors import ConfigError, EngineError, EngineTimeout, JudgeError, SpecError
 from verikit.judges import ByScore, Knockout, Pair, Pairwise, Pointwise, Reference, RoundRobin, jury
 from verikit.judges.match.canaries import CANARIES
 from verikit.spec import load, load_selector
 from verikit.types import Group, Sample, Score
-from verikit.verifier import Verifier
 
 PAIRS = [Pair(f"good {i}", f"bad {i}", f"question {i}") for i in range(20)]
 

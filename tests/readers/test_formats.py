@@ -66,7 +66,7 @@ def test_the_first_text_key_in_the_documented_order_is_the_text(read_rows):
     assert group.candidate_meta == [{"solution": "s", "response": "r"}]
 
 
-def test_a_conversation_is_what_its_assistant_turns_say(read_rows):
+def test_a_conversations_text_is_the_last_its_assistant_says(read_rows):
     turns = [
         {"role": "assistant", "content": "let me look"},
         {"role": "tool", "content": "42"},
@@ -74,7 +74,7 @@ def test_a_conversation_is_what_its_assistant_turns_say(read_rows):
         {"role": "assistant", "content": [{"type": "text", "text": "it is 42"}]},
     ]
     [group], _ = read_rows({"prompt": CHAT, "completions": [turns, "x"]})
-    assert group.completions == ["let me look\n\nit is 42", "x"]
+    assert group.completions == ["it is 42", "x"]
     assert group.candidate_meta == [{"messages": turns}, {}]
 
 

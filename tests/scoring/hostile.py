@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from verikit import Sample, Score, verifier
-from verikit.verifier import Verifier
+from verikit.base import Verifier
 
 
 def right(sample: Sample) -> float:

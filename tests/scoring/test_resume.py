@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
+from verikit.base import Verifier
 from verikit.errors import UsageError, VerikitError
 from verikit.scoring import input as reading
 from verikit.scoring import run as running
@@ -19,7 +20,6 @@ from verikit.scoring.plan import Plan
 from verikit.scoring.run import score_file
 from verikit.scoring.sums import Commit
 from verikit.types import Score
-from verikit.verifier import Verifier
 
 PLAN = Plan(verifier="exact", by="length(max=3)", select="majority", ks=(1, 2))
 ONE = {"prompt": "one?", "answer": "1"}

@@ -10,13 +10,13 @@ import time
 import pytest
 
 from tests.trainers.conftest import make, same, settings, train
+from verikit.base import verifier
 from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import changed, differences, load_config, read_config
 from verikit.trainers.experience import experience, telling
 from verikit.trainers.recipe import Trajectory
 from verikit.trainers.run import read_log
 from verikit.types import Score
-from verikit.verifier import verifier
 
 torch = pytest.importorskip("torch")
 

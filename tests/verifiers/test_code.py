@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from verikit.base import score_all
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifier import score_all
 from verikit.verifiers.code import Code
 from verikit.verifiers.code_compare import close
 from verikit.verifiers.code_tests import Called, Driven, Piped, read

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from verikit.base import score_all
 from verikit.sandbox import Limits, default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifier import score_all
 from verikit.verifiers.program import Program
 from verikit.verifiers.proposal import BANNED, Invalid, as_literal, validate
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from verikit.base import score_all
 from verikit.spec import load
 from verikit.types import Sample
-from verikit.verifier import score_all
 
 WRAPPED = {
     "plain": ("", ""),

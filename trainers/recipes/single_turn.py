@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 import verikit
+from verikit.base import FunctionVerifier, Verifier, score_all, walk
 from verikit.echo import echo_guard
 from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ConfigError, EngineError, TrainerError
@@ -20,7 +21,6 @@ from verikit.text import accepted
 from verikit.trainers.probes import judge_probes
 from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory, Transcript
 from verikit.types import Group, Message, Prompt, Sample, Score
-from verikit.verifier import FunctionVerifier, Verifier, score_all, walk
 
 
 class SingleTurnOptions(BaseModel):

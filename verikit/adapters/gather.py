@@ -13,9 +13,9 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 
+from verikit.base import Verifier, score_all
 from verikit.errors import VerikitError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier, score_all
 
 MAX_BATCH = 256
 """Samples to a batch, where the verifier does not want more."""

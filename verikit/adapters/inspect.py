@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from verikit.adapters.reward import Reward, prompt_of
+from verikit.base import Verifier
 from verikit.errors import MissingExtra
+from verikit.messages import continuation
 from verikit.types import Sample
-from verikit.verifier import Verifier
 
 
 def to_inspect(verifier: str | Verifier, *, name: str | None = None) -> Any:
@@ -34,12 +35,14 @@ def to_inspect(verifier: str | Verifier, *, name: str | None = None) -> Any:
     def made() -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:
             golds = list(target)
+            prompt = prompt_of(state.input)
             sample = Sample(
-                prompt_of(state.input),
+                prompt,
                 state.output.completion,
                 golds[0] if len(golds) == 1 else golds or None,
                 str(state.sample_id),
                 dict(state.metadata or {}),
+                messages=continuation(state.messages, prompt),
             )
             found = await reward.score_one(sample)
             if found.value is None:

@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
+from verikit.base import Verifier
+from verikit.messages import CompletionMessage
 from verikit.types import Sample
-from verikit.verifier import Verifier
 
 PROMPT_KEYS = ("prompt", "question", "problem", "input")
 """Keys of a document that its question is looked for in, in this order."""
+Reply = str | Sequence[CompletionMessage]
 Gold = str | Callable[[Mapping[str, Any]], Any] | None
 
 
@@ -34,21 +36,21 @@ class LmEvalFilter(Reward):
         super().__init__(verifier, name, unscored)
         self.prompt, self.answer = prompt, answer
 
-    def __call__(self, resps: Iterable[Sequence[str]], docs: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
+    def __call__(self, resps: Iterable[Sequence[Reply]], docs: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
         """Return each reply's score, in the replies' shape."""
         replies = [list(group) for group in resps]
-        samples = [self.sample(doc, text) for doc, group in zip(docs, replies, strict=True) for text in group]
+        samples = [self.sample(doc, reply) for doc, group in zip(docs, replies, strict=True) for reply in group]
         scores = iter(self.score(samples))
         return [[self.value(next(scores)) for _ in group] for group in replies]
 
-    def sample(self, doc: Mapping[str, Any], text: str) -> Sample:
+    def sample(self, doc: Mapping[str, Any], reply: Reply) -> Sample:
         """A reply with its document's question and gold; the document is the sample's meta."""
         asked = self.prompt or next((key for key in PROMPT_KEYS if key in doc), "")
         if callable(self.answer):
             gold = self.answer(doc)
         else:
             gold = doc.get(self.answer or next((key for key in GOLD_KEYS if key in doc), ""))
-        return Sample(prompt_of(doc.get(asked)), text, gold_of(gold), meta=dict(doc))
+        return Sample(prompt_of(doc.get(asked)), reply, gold_of(gold), meta=dict(doc))
 
 
 def process_results(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, float | None]:

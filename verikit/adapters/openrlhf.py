@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from verikit.adapters.reward import Reward, gold_of
+from verikit.base import Verifier
 from verikit.errors import MissingExtra
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 _ENDS = ("</s>", "<eos>", "<pad>", "[PAD]", "[EOS]", "<end_of_turn>", "<s>", "<bos>")
 """Special tokens in plain brackets; all in the form `<|…|>` count too."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verikit.adapters.reward import gold_of, prompt_of, text_of, thoughts_of
+from verikit.adapters.reward import gold_of, prompt_of
+from verikit.base import score_all
 from verikit.errors import UsageError
 from verikit.scoring.on_ray import connect, share
 from verikit.spec import load
 from verikit.types import Sample
-from verikit.verifier import score_all
 
 BATCH = 1024
 """Rows to a batch, where the verifier does not want more."""
@@ -53,10 +53,9 @@ class ScoreBatch:
         samples = [
             Sample(
                 prompt_of(prompts[i]),
-                text_of(batch[completion][i]),
+                batch[completion][i],
                 gold_of(golds[i]),
                 meta={key: batch[key][i] for key in rest},
-                thoughts=thoughts_of(batch[completion][i]),
             )
             for i in range(count)
         ]

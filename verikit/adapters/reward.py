@@ -10,11 +10,12 @@ from types import CodeType
 from typing import Any
 
 from verikit.adapters.gather import Gather, gathered
+from verikit.base import Verifier, score_all
 from verikit.echo import echo_guard
 from verikit.errors import UsageError
+from verikit.messages import as_mapping, content_text
 from verikit.spec import load
-from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Prompt, Sample, Score, thoughts_in
-from verikit.verifier import Verifier, score_all
+from verikit.types import Prompt, Sample, Score
 
 GOLD_KEYS = ("answer", "ground_truth", "solution", "gold", "target", "label")
 """Columns a gold answer is looked for in, in this order."""
@@ -88,64 +89,6 @@ class Awaited:
         return inspect.signature(self.__call__)  # type: ignore[operator]
 
 
-def text_of(completion: Any) -> str:
-    """A completion's text: as it is, or what the assistant says in a list of messages, joined as the readers join it.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if isinstance(completion, str):
-        return completion
-    if isinstance(completion, Mapping):
-        completion = [completion]
-    if not isinstance(completion, Iterable):
-        raise UsageError(f"a completion is a text or a list of messages, not a {type(completion).__name__}")
-    texts = []
-    for message in completion:
-        turn = message if isinstance(message, dict) else as_mapping(message)
-        if turn.get("role", "assistant") == "assistant" and (text := _content(turn.get("content"))):
-            texts.append(text)
-    return "\n\n".join(texts)
-
-
-def thoughts_of(completion: Any) -> str:
-    """The thoughts that stand beside what the assistant says in messages; "" where there are none."""
-    if isinstance(completion, str):
-        return ""
-    turns = [completion] if isinstance(completion, Mapping) else completion
-    found = [thoughts_in(turn if isinstance(turn, dict) else as_mapping(turn)) for turn in turns]
-    return "\n\n".join(filter(None, found))
-
-
-def as_mapping(message: Any) -> Mapping[str, Any]:
-    """A message as a mapping; objects with `role` and `content` become one.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if isinstance(message, Mapping):
-        return message
-    if not hasattr(message, "content"):
-        raise UsageError(f"a message has a role and a content, which a {type(message).__name__} has not")
-    thoughts = {key: getattr(message, key, None) for key in THOUGHT_KEYS}
-    return {"role": getattr(message, "role", "assistant"), "content": message.content, **thoughts}
-
-
-def _content(content: Any) -> str:
-    """The text of a message's content: itself, or that of its parts."""
-    if isinstance(content, str) or content is None:
-        return content or ""
-    if not isinstance(content, Iterable):
-        raise UsageError(f"a message's content is a text or a list of parts, not a {type(content).__name__}")
-    return "\n\n".join(text for part in content if isinstance(text := _text_of_part(part), str))
-
-
-def _text_of_part(part: Any) -> Any:
-    if isinstance(part, Mapping):
-        return None if part.get("type") in THOUGHT_PARTS else part.get("text")
-    return part if isinstance(part, str) else getattr(part, "text", None)
-
-
 def prompt_of(prompt: Any) -> Prompt:
     """A prompt as a text or plain messages.
 
@@ -163,7 +106,7 @@ def prompt_of(prompt: Any) -> Prompt:
     else:
         return turns  # as nearly all come
     return [
-        {"role": str(message.get("role", "user")), "content": _content(message.get("content"))}
+        {"role": str(message.get("role", "user")), "content": content_text(message.get("content"))}
         for message in map(as_mapping, turns)
     ]
 

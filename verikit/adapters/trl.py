@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of, text_of, thoughts_of
+from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 _NOT_COLUMNS = frozenset(("trainer_state", "log_extra", "log_metric", "environments"))
 
@@ -47,10 +47,9 @@ class TRLReward(Reward):
         return [
             Sample(
                 prompt_of(prompt),
-                text_of(completion),
+                completion,
                 gold_of(gold),
                 meta={name: rows[name][i] for name in rows},
-                thoughts=thoughts_of(completion),
             )
             for i, (prompt, completion, gold) in enumerate(zip(prompts, completions, golds, strict=True))
         ]

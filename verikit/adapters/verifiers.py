@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of, text_of, thoughts_of
+from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
+from verikit.base import Verifier
 from verikit.errors import Unscored
+from verikit.messages import continuation, thoughts_of
 from verikit.types import Sample
-from verikit.verifier import Verifier
 
 
 class VerifiersReward(Reward):
@@ -46,15 +47,16 @@ class VerifiersReward(Reward):
 
 def _of_rollout(prompt: Any, completion: Any, answer: Any, info: Any) -> Sample:
     meta = dict(info) if isinstance(info, Mapping) else {}
-    said = "" if completion is None else completion
-    return Sample(prompt_of(prompt), text_of(said), gold_of(answer), meta=meta, thoughts=thoughts_of(said))
+    return Sample(prompt_of(prompt), "" if completion is None else completion, gold_of(answer), meta=meta)
 
 
 def _of_trace(task: Any, trace: Any) -> Sample:
     data = task.model_dump() if hasattr(task, "model_dump") else dict(vars(task))
     key = next((key for key in GOLD_KEYS if data.get(key) is not None), None)
     gold = gold_of(data.pop(key)) if key else None
-    return Sample(prompt_of(data.pop("prompt", None)), str(trace.last_reply), gold, meta=data)
+    prompt = prompt_of(data.pop("prompt", None))
+    turns = continuation(getattr(trace, "messages", None) or (), prompt)
+    return Sample(prompt, str(trace.last_reply), gold, meta=data, thoughts=thoughts_of(turns), messages=turns)
 
 
 def to_verifiers(

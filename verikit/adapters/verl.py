@@ -12,13 +12,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verikit.adapters.reward import Awaited, Reward, gold_of, prompt_of
+from verikit.base import Verifier
 from verikit.errors import UsageError
+from verikit.messages import continuation
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 
 class VerlReward(Reward):
     """Called by verl for one sample or for a batch."""
+
+    def __init__(
+        self,
+        verifier: str | Verifier,
+        name: str | None,
+        unscored: float | None,
+        messages: str | None = None,
+        *,
+        echoes: bool = True,
+    ) -> None:
+        super().__init__(verifier, name, unscored, echoes=echoes)
+        self.messages = messages
 
     def __call__(
         self,
@@ -44,14 +57,16 @@ class VerlReward(Reward):
         ]
         return [self.result(score) for score in self.score(samples)]
 
-    @staticmethod
-    def sample(source: Any, text: str | None, gold: Any, info: Mapping[str, Any] | None) -> Sample:
+    def sample(self, source: Any, text: Any, gold: Any, info: Mapping[str, Any] | None) -> Sample:
         """A sample; `data_source` and `extra_info` are its meta, the question among them its prompt."""
         if text is None:
             raise UsageError("verl passed no solution_str")
         info = dict(info or {})
-        prompt = info.get("prompt", info.get("question", info.get("problem", "")))
-        return Sample(prompt_of(prompt), text, gold_of(gold), meta={**info, "data_source": source})
+        prompt = prompt_of(info.get("prompt", info.get("question", info.get("problem", ""))))
+        if self.messages is not None and (told := info.pop(self.messages, None)) is not None:
+            told = told.get("messages", told) if isinstance(told, Mapping) else told
+            text = continuation(told, prompt) or text
+        return Sample(prompt, text, gold_of(gold), meta={**info, "data_source": source})
 
     def result(self, score: Score) -> dict[str, float | str]:
         """The same keys for every sample: verl collects them as columns."""
@@ -80,6 +95,7 @@ def to_verl(
     *,
     unscored: float = 0.0,
     name: str | None = None,
+    messages: str | None = None,
     asynchronous: bool = False,
     echoes: bool = False,
 ) -> VerlReward:
@@ -89,6 +105,8 @@ def to_verl(
         verifier: A verifier or its spec.
         unscored: The `score` of a sample without one; its `scored` is then 0.0.
         name: Its `__name__`; None: the verifier's.
+        messages: The key of `extra_info` under which an agent loop leaves the rollout's messages (its `extra_fields`);
+            None: the decoded text is scored, with tool calls as the model writes them.
         asynchronous: A coroutine, for the reward loop: calls that wait together are scored as a batch. The `batch` and
             `remote` managers take none.
         echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
@@ -96,4 +114,4 @@ def to_verl(
     Raises:
         SpecError: the spec can't be read.
     """
-    return (AsyncVerlReward if asynchronous else VerlReward)(verifier, name, unscored, echoes=echoes)
+    return (AsyncVerlReward if asynchronous else VerlReward)(verifier, name, unscored, messages, echoes=echoes)

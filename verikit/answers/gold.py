@@ -27,7 +27,7 @@ NUMERAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 """A number in digits: it can be read in one way only."""
 
 
-class Gold(NamedTuple):
+class ReadGold(NamedTuple):
     """A gold read once: its kind (letter, math, text), tree, and what is wrong with it."""
 
     text: str
@@ -75,37 +75,37 @@ def _read_spelling(text: str) -> Node | None:
 _read_short = lru_cache(maxsize=4096)(_read)
 
 
-def read_gold(gold: str) -> Gold:
+def read_gold(gold: str) -> ReadGold:
     """A gold with its kind, cached if it is short; a problem if it can't be compared with at all."""
     return _gold_short(gold) if len(gold) <= MAX_CACHED else _gold(gold)
 
 
-def _gold(gold: str) -> Gold:
+def _gold(gold: str) -> ReadGold:
     text = gold.strip()
     if not text:
-        return Gold(gold, "text", problem="the gold is empty")
+        return ReadGold(gold, "text", problem="the gold is empty")
     if NUMERAL.fullmatch(text):
-        return Gold(text, "math", read(text).tree, numeral=True, meanings=meanings(text, NUMERIC))
+        return ReadGold(text, "math", read(text).tree, numeral=True, meanings=meanings(text, NUMERIC))
     if len(text) > MAX_CHARS:
-        return Gold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
+        return ReadGold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):
         text = found[-1].text.strip()
         if found[-1].form == "open box":
-            return Gold(gold, "text", problem="the gold's box is not closed")
+            return ReadGold(gold, "text", problem="the gold's box is not closed")
     elif read(text).tree is None and (marked := extract.marked(text)):
         text = marked[-1].text.strip()
     text = trimmed(text)
     if text.casefold() in _NO_GOLD or not text.strip("?"):
-        return Gold(text, "text", problem="the gold says that there is none")
+        return ReadGold(text, "text", problem="the gold says that there is none")
     letter, _ = choices.gold_letter(text)
     if letter:
-        return Gold(text, "letter", read(text).tree, frozenset(letter))
+        return ReadGold(text, "letter", read(text).tree, frozenset(letter))
     reading, families, several = read(text), meanings(text), choices.several_letters(text)
     if reading.tree is None:
         essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
         problem = reading.problem if reading.too_big else essay or _unreadable(text)
-        return Gold(text, "text", None, several, problem, meanings=families)
-    return Gold(text, "math", reading.tree, several, _undefined(reading.tree), meanings=families)
+        return ReadGold(text, "text", None, several, problem, meanings=families)
+    return ReadGold(text, "math", reading.tree, several, _undefined(reading.tree), meanings=families)
 
 
 _gold_short = lru_cache(maxsize=4096)(_gold)

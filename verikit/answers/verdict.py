@@ -13,7 +13,7 @@ from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
 from verikit.answers.families import compare_meanings
 from verikit.answers.families.base import Context
-from verikit.answers.gold import NUMERAL, Gold, read, read_gold
+from verikit.answers.gold import NUMERAL, ReadGold, read, read_gold
 from verikit.answers.percent import wrong_sense
 from verikit.answers.policy import Match, Outcome, Policy, different, equal
 from verikit.answers.statements import Found
@@ -124,7 +124,7 @@ def _verify(
     return _judge(candidate, gold, question, options, policy, tail)
 
 
-def _several(found: list[Found], gold: Gold, policy: Policy) -> Verdict | None:
+def _several(found: list[Found], gold: ReadGold, policy: Policy) -> Verdict | None:
     """Refuse a text that marks several answers that are not the same."""
     last = found[-1]
     for other in found[:-1]:
@@ -152,7 +152,7 @@ def _shown_equal(a: Node, b: Node, policy: Policy) -> bool:
         return False
 
 
-def _letters(part: str, found: list[Found], gold: Gold, options: Sequence[str], policy: Policy) -> Verdict | None:
+def _letters(part: str, found: list[Found], gold: ReadGold, options: Sequence[str], policy: Policy) -> Verdict | None:
     """Option letters against what the text settles on; None where a gold of several may be something else."""
     candidate = found[-1] if found else extract.last_line(part)
     settled = choices.settled(part)
@@ -176,7 +176,7 @@ def _letters(part: str, found: list[Found], gold: Gold, options: Sequence[str], 
 
 
 def _judge(
-    found: Found, gold: Gold, question: str, options: Sequence[str], policy: Policy, tail: Tail | None
+    found: Found, gold: ReadGold, question: str, options: Sequence[str], policy: Policy, tail: Tail | None
 ) -> Verdict:
     """Compare one extracted answer with the gold."""
     form = found.form
@@ -269,7 +269,7 @@ def _quoted(text: str, question: str) -> bool:
     return len(text) > 8 and text.strip() in question
 
 
-def _against_text(text: str, gold: Gold, question: str, options: Sequence[str], policy: Policy) -> Match:
+def _against_text(text: str, gold: ReadGold, question: str, options: Sequence[str], policy: Policy) -> Match:
     letter = "".join(choices.named(text)) if options else ""
     if len(letter) == 1 and ord(letter) - ord("A") < len(options):
         match = compare_texts(gold.text, str(options[ord(letter) - ord("A")]), policy)
@@ -306,7 +306,7 @@ def other_readings(text: str) -> list[Node]:
     return [tree for t in texts if t != text and (tree := read(t).tree) is not None]
 
 
-def _trees(gold: Gold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> Match:
+def _trees(gold: ReadGold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> Match:
     """Compare trees; where they differ, the other readings of both texts; where undecided, the tail."""
     assert gold.tree is not None
     try:

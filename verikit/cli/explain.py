@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 import click
 
+from verikit.base import score_all, walk
 from verikit.cli.marks import marked
 from verikit.cli.score import parse_mapping
 from verikit.errors import UsageError
@@ -17,7 +18,6 @@ from verikit.readers import read
 from verikit.spec import load
 from verikit.terminal import printable
 from verikit.types import Group, Sample, Score
-from verikit.verifier import score_all, walk
 
 
 @click.command()

@@ -1,6 +1,6 @@
 """Values to text: prompts, candidates and gold answers as the formats write them. Each raises a `SchemaError`.
 
-A conversation's text is what its assistant turns say, joined by blank lines; the messages are kept beside it.
+A conversation's text is the last that its assistant says; the messages are kept beside it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.errors import SchemaError
+from verikit.messages import THOUGHT_KEYS, THOUGHT_PARTS, thoughts_in
 from verikit.readers.parse import kind
-from verikit.types import THOUGHT_KEYS, THOUGHT_PARTS, Answer, Prompt, thoughts_in
+from verikit.types import Gold, Prompt
 
 TEXT_KEYS = ("text", "completion", "content", "response", "output", "solution")
 """Where a candidate that is an object keeps its text; the first of these that it has."""
@@ -36,7 +37,7 @@ def prompt(value: Any) -> Prompt:
     return messages  # type: ignore[return-value]  # mypy sees dict, not the TypedDict
 
 
-def answer(value: Any) -> Answer:
+def answer(value: Any) -> Gold:
     """A gold answer is text, a number (its JSON text), a list of these, or null."""
     if value is None or type(value) is str:
         return value
@@ -85,7 +86,7 @@ def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:
 
 
 def conversation(messages: list[Any], field: str) -> str:
-    """What the assistant turns of a conversation say, joined by blank lines."""
+    """The last text that the assistant says in a conversation; "" where it only calls tools."""
     turns = []
     for number, message in enumerate(messages):
         if type(message) is not dict:
@@ -94,7 +95,7 @@ def conversation(messages: list[Any], field: str) -> str:
             turns.append(content(message.get("content"), f"{field}[{number}].content"))
     if not turns:
         raise SchemaError("no assistant turn among the messages", field=field)
-    return "\n\n".join(turn for turn in turns if turn)
+    return next((turn for turn in reversed(turns) if turn), "")
 
 
 def content(value: Any, field: str) -> str:

@@ -3,7 +3,8 @@
 A key may be a dotted path into the row (`reward_model.ground_truth`); the first one that leads to a value is taken.
 What can't be said in keys is done by a format's `prepare`, which sees each row first. Sources: lm-eval 0.4.13
 (`evaluator.py`, `evaluation_tracker.py`), TRL 1.16.0 (`grpo_trainer.py`), verl 0.9.1 (`ray_trainer.py`,
-`main_generation_server.py`), alpaca_eval 0.6.6 (`main.py`) and the OpenAI client's `ChatCompletion`.
+`main_generation_server.py`), verifiers 0.1.9 (`save_utils.py`), alpaca_eval 0.6.6 (`main.py`) and
+the OpenAI client's `ChatCompletion`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _lm_eval(notes: list[str]) -> Prepare:
         replies = row.pop("resps")
         if not isinstance(replies, list) or not replies or not isinstance(replies[0], list):
             raise SchemaError("a list of lists of replies is expected", field="resps")
-        if replies[0] and isinstance(replies[0][0], list):
+        if replies[0] and isinstance(replies[0][0], list) and not isinstance(next(iter(replies[0][0]), 0), dict):
             raise SchemaError("log-likelihoods, not text", field="resps", hint="only generated samples can be scored")
         arguments = row.pop("arguments", None)
         request = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
@@ -77,12 +78,12 @@ def _openai(notes: list[str]) -> Prepare:
             raise SchemaError(f"the request failed: {told}", field="error", hint="send this request again")
         messages = row.get("messages")
         if isinstance(messages, list) and not response and "choices" not in row:
+            roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
             turns = len(messages)
-            while turns and isinstance(messages[turns - 1], dict) and messages[turns - 1].get("role") == "assistant":
+            while turns and roles[turns - 1] in ("assistant", "tool"):
                 turns -= 1
-            row["messages"] = messages[:turns] or None
-            if turns < len(messages):
-                row["completion"] = messages[turns:]
+            if "assistant" in roles[turns:]:
+                row["messages"], row["completion"] = messages[:turns] or None, messages[turns:]
         return row
 
     return prepare
@@ -119,7 +120,7 @@ _ALL = (
         "verl",
         lambda row: "reward_model" in row or _has(row, "data_source", "prompt"),
         completions=("responses",),
-        completion=("response", "output"),
+        completion=("response", "output", "messages.messages", "messages"),
         answer=("reward_model.ground_truth",),
         id=(),
     ),
@@ -128,6 +129,7 @@ _ALL = (
         lambda row: _ours(row) and "answer" not in row and bool({"ground_truth", "solution"} & row.keys()),
         answer=("ground_truth", "answer", "solution"),
     ),
+    Format("verifiers", lambda row: _ours(row) and "example_id" in row, id=("example_id",)),
     Format("verikit", _ours),
     Format(
         "openai",

@@ -7,13 +7,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from verikit.base import unique_names
 from verikit.errors import UsageError
 from verikit.report.items import fit, mark_differences
 from verikit.report.kinds import Unfinished, collect, runs_in
 from verikit.report.model import Cell, Chart, Figure, Options, Run, Series, Table
 from verikit.report.page import render
 from verikit.stats import mean_interval
-from verikit.verifier import unique_names
 
 PAIRED = "score"
 """The kind whose runs are compared prompt by prompt here; `verikit compare` does it for eval runs, task by task."""

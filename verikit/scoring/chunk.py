@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import SchemaError, VerikitError
 from verikit.readers import RawRow, RowParser
 from verikit.scoring.plan import Plan
@@ -12,7 +13,6 @@ from verikit.scoring.rows import to_line, to_row
 from verikit.scoring.tally import LOST, Tally
 from verikit.stats.intervals import LARGEST
 from verikit.types import Group, Sample, Score
-from verikit.verifier import Verifier, describe, score_all, walk
 
 SCORES, SELECTED, ERRORS = "scores.jsonl", "selected.jsonl", "errors.jsonl"
 

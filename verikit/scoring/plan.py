@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.secrets import strike_all
 from verikit.select import Random, Selector
 from verikit.spec import load, load_selector
-from verikit.verifier import Verifier
 
 DEFAULT_KS = (1, 2, 4, 8)
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from verikit.base import Verifier, walk
 from verikit.errors import UsageError
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import from_row
 from verikit.select import clusters
 from verikit.stats import Mean, Summary
 from verikit.types import STATUSES, Score
-from verikit.verifier import Verifier, walk
 
 MAX_REASONS = 1000
 """Different reasons a whole run counts: the first that occur."""

@@ -14,11 +14,11 @@ import signal
 import struct
 import sys
 
+from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import UsageError, VerikitError
 from verikit.scoring.rows import encode, to_row
 from verikit.spec import load
 from verikit.types import Score
-from verikit.verifier import Verifier, describe, score_all, walk
 from verikit.verifiers import budget
 
 HEAD = struct.Struct("!I")

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.adapters.openrlhf import samples as openrlhf_samples
-from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of, text_of, thoughts_of
+from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
 from verikit.errors import SchemaError, UsageError
+from verikit.messages import from_responses
 from verikit.types import Sample, Score
 
 Samples = Sequence[Sample | Score]
@@ -61,11 +62,10 @@ def _sample(row: Any, given: Mapping[str, Any]) -> Sample:
     try:
         return Sample(
             prompt_of(prompt),
-            text_of(completion),
+            completion,
             gold_of(answer),
             "" if id is None else str(id),
             {**meta, **row},
-            thoughts_of(completion),
         )
     except UsageError as error:
         raise SchemaError(f"can't be read: {error}") from None
@@ -133,11 +133,9 @@ def _nemo_gym(body: Mapping[str, Any]) -> Samples:
         field = "response" if isinstance(asked, Mapping) else "responses_create_params"
         raise SchemaError("must be an object", field=field)
     gold = next((body[key] for key in ("expected_answer", *GOLD_KEYS) if body.get(key) is not None), None)
-    turns = [
-        item for item in _need(response, "output", list) if isinstance(item, Mapping) and item.get("type") == "message"
-    ]
+    turns = from_responses(_need(response, "output", list))
     meta = {key: value for key, value in body.items() if key not in ("responses_create_params", "response")}
-    return [Sample(prompt_of(asked.get("input")), text_of(turns), gold_of(gold), meta=meta)]
+    return [Sample(prompt_of(asked.get("input")), turns, gold_of(gold), meta=meta)]
 
 
 def _nemo_gym_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:

@@ -17,9 +17,9 @@ from verikit.answers.gold import read_gold
 from verikit.answers.policy import OrderRule, Policy, Rounding, Several, Strictness, UnitRule
 from verikit.answers.tail import Tail
 from verikit.answers.verdict import Verdict, verify
+from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
-from verikit.verifier import TextVerifier
 
 
 @lru_cache(maxsize=8)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from verikit.base import TextVerifier
 from verikit.text import boxes
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 
 _PLACEHOLDER = re.compile(
     r"\.{3}|…|\\[lc]?dots|\?|_+|(?:\\text\s?\{\s?)?[\[<]?(?:your |the |final ){0,3}(?:answer|result|number|solution)"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from verikit.answers import choices
+from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.text import accepted
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
 from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier, describe
 from verikit.verifiers import code_tests
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_compare import holds, same_output, show

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from verikit.sandbox import Call
-from verikit.types import Answer
+from verikit.types import Gold
 
 Equality = Literal["python", "exact", "json"]
 """`python`: as `==` says. `exact`: of the same types all the way down. `json`: as `==`, tuples being lists."""
@@ -66,7 +66,7 @@ class Together:
 Case = Called | Piped | Driven | Together
 
 
-def read(meta: Mapping[str, Any], answer: Answer = None, *, lift: bool = True) -> list[Case]:
+def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> list[Case]:
     """The cases of a row; without `lift`, asserts stay test programs.
 
     verl's data sets keep the tests as JSON in the gold answer.

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 
 @dataclass(frozen=True)

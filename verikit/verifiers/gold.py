@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.text import NORMALIZERS, Normalizer, accepted, extract
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 from verikit.verifiers.stated import offers_others, stated
 
 AnswerIn = Literal["stated", "whole", "boxed", "answer_tag", "last_line"]

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 from verikit.verifiers.json_reply import document
 
 _DEADLINE: ContextVar[float] = ContextVar("deadline")

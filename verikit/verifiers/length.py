@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 from verikit.verifiers.gold import check_choice
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import get_args
 
+from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.text import accepted
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 from verikit.verifiers.gold import AnswerIn, check_choice, taken
 from verikit.verifiers.stated import stands
 

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from verikit.base import TextVerifier, describe
 from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_sandbox, same
 from verikit.sandbox.guest import source
 from verikit.text import tagged
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier, describe
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.proposal import Invalid, OurFault, Preset, validate

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.text import accepted
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier
 
 
 @dataclass(frozen=True)

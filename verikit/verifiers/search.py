@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from verikit.base import Verifier
 from verikit.search.rollout import Rollout, read_rollout
 from verikit.search.rules import Preset, faults
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 from verikit.verifiers.gold import check_choice
 
 

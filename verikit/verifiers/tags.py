@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import Verifier
 
 
 @dataclass(frozen=True, init=False)

@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from verikit.base import Verifier
 from verikit.engines.types import Engine
 from verikit.judges.genprm.synth.estimates import estimate_values
 from verikit.judges.genprm.synth.labels import Variant, step_labels
@@ -31,7 +32,6 @@ from verikit.scoring.folder import Folder
 from verikit.scoring.plan import check_same
 from verikit.scoring.rows import to_line
 from verikit.types import Group
-from verikit.verifier import Verifier
 
 CONFIG, REPORT, TRAIN, STEPS = "config.json", "report.json", "train.jsonl", "steps.jsonl"
 Progress = Callable[[str, int, int], None]

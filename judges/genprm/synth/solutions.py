@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from verikit.base import Verifier, score_all
 from verikit.engines.errors import raise_if_gone
 from verikit.engines.types import Engine
 from verikit.judges.genprm.steps import split_steps
 from verikit.judges.genprm.synth.sampling import Asking
 from verikit.types import Group, Sample
-from verikit.verifier import Verifier, score_all
 
 
 @dataclass(frozen=True, slots=True)

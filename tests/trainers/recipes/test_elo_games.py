@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.judges.scripted import Scripted, better, shown
+from verikit.base import FunctionVerifier
 from verikit.errors import EngineError, VerikitError
 from verikit.judges import Pairwise
 from verikit.judges.opponents import Opponents
@@ -21,7 +22,6 @@ from verikit.trainers.recipes.elo_evolve.games import (
 )
 from verikit.trainers.recipes.elo_evolve.pool import Pool
 from verikit.types import Group, Score
-from verikit.verifier import FunctionVerifier
 
 PAPER = {"14b": 1400.0, "32b": 1700.0, "8b": 2000.0}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
+from verikit.base import score_all
 from verikit.errors import SandboxError
 from verikit.guards import cached
 from verikit.sandbox import ISOLATION, Call, Limits, LocalSandbox, default_sandbox
@@ -20,7 +21,6 @@ from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, 
 from verikit.trainers.recipes.absolute_zero.problem import Problem
 from verikit.trainers.recipes.absolute_zero.rewards import Fault
 from verikit.types import Sample
-from verikit.verifier import score_all
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.program import Program
 from verikit.verifiers.proposal import Invalid, OurFault, as_literal, validate

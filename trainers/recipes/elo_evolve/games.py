@@ -12,10 +12,10 @@ from math import sqrt
 from statistics import fmean
 from typing import Literal
 
+from verikit.base import Verifier, score_all
 from verikit.judges.pairwise import within_words
 from verikit.reply import split
 from verikit.types import Group, Sample, Score
-from verikit.verifier import Verifier, score_all
 
 Objective = Literal["binary", "graded", "point-wise", "dno"]
 OUTCOMES = {"win": 1.0, "tie": 0.5, "loss": 0.0}

@@ -17,13 +17,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
+from verikit.base import Verifier, score_all
 from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.arithmetic import Arithmetic, ArithmeticOptions, working
 from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve, EloEvolveOptions
 from verikit.types import Group, Sample, Score
-from verikit.verifier import Verifier, score_all
 
 RATED_ON = 256
 """Prompts of the round robin."""

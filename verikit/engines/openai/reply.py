@@ -8,7 +8,7 @@ from typing import Any
 
 from verikit.engines.errors import BadReply
 from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLogprobs
-from verikit.types import thoughts_in
+from verikit.messages import thoughts_in
 
 
 def generation_of(reply: Any, request: Request) -> Generation:

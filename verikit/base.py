@@ -22,7 +22,7 @@ from typing import Any, get_args, overload
 from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.reply import TAGS_VARIABLE, Reads, described, seen
 from verikit.secrets import strike
-from verikit.types import Answer, Prompt, Sample, Score
+from verikit.types import Gold, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -47,7 +47,7 @@ class Verifier(ABC):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order. A failure is a `Score` without a value, not an exception."""
 
-    def __call__(self, completion: str, answer: Answer | float = None, *, prompt: Prompt = "", **meta: Any) -> Score:
+    def __call__(self, completion: str, answer: Gold | float = None, *, prompt: Prompt = "", **meta: Any) -> Score:
         """Score one completion; a number is the answer that is its text, `meta` becomes the sample's own keys."""
         gold = str(answer) if isinstance(answer, int | float) else answer
         return score_all(self, [Sample(prompt, completion, gold, meta=meta)])[0]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verikit import Sample, Score, Verifier, score_all, verifier
+from verikit.base import FunctionVerifier, describe, unique_names
 from verikit.errors import EngineError, UsageError
-from verikit.verifier import FunctionVerifier, describe, unique_names
 from verikit.verifiers.exact import Exact
 
 

@@ -1,0 +1,171 @@
+"""Messages of a conversation in OpenAI's form, from whatever stack: what is said, thought and called in them.
+
+A message has a `role` and, as the case may be, `content` (a text or parts), `tool_calls`, `reasoning_content`, `name`
+and `tool_call_id`. Objects with these attributes (OpenAI's client, Inspect, verifiers) become mappings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from verikit.errors import UsageError
+
+CompletionMessage = Mapping[str, Any]
+"""One message of a completion."""
+THOUGHT_KEYS = ("reasoning_content", "reasoning")
+"""Where servers put a message's thoughts beside its content."""
+THOUGHT_PARTS = ("thinking", "reasoning")
+"""Types of content parts that hold thoughts."""
+MESSAGE_KEYS = ("role", "content", "tool_calls", *THOUGHT_KEYS, "name", "tool_call_id")
+"""What is read of a message."""
+
+
+def thoughts_in(message: CompletionMessage) -> str:
+    """The thoughts that stand beside a message's content; "" where there are none."""
+    return next((text for key in THOUGHT_KEYS if isinstance(text := message.get(key), str) and text), "")
+
+
+def thoughts_of(completion: Any) -> str:
+    """The thoughts beside what the assistant says in messages, joined by blank lines; "" where there are none."""
+    return "" if isinstance(completion, str) else "\n\n".join(filter(None, map(thoughts_in, messages_of(completion))))
+
+
+def text_of(completion: Any) -> str:
+    """A completion's text: as it is, or the last text that the assistant says in a list of messages.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    return completion if isinstance(completion, str) else last_said(messages_of(completion))
+
+
+def last_said(messages: Sequence[CompletionMessage]) -> str:
+    """The last text of an assistant's message; "" where none has any."""
+    turns = (message for message in reversed(messages) if by_assistant(message))
+    return next(filter(None, (content_text(turn.get("content")) for turn in turns)), "")
+
+
+def by_assistant(message: CompletionMessage) -> bool:
+    """Whether a message is the model's; one without a role is."""
+    return bool(message.get("role", "assistant") == "assistant")
+
+
+def messages_of(completion: Any) -> Sequence[CompletionMessage]:
+    """A completion's messages as mappings; none for a text.
+
+    Raises:
+        UsageError: it is neither text nor messages.
+    """
+    if isinstance(completion, str):
+        return ()
+    if isinstance(completion, Mapping):
+        completion = [completion]
+    if not isinstance(completion, Iterable):
+        raise UsageError(f"a completion is a text or a list of messages, not a {type(completion).__name__}")
+    return tuple(message if type(message) is dict else as_mapping(message) for message in completion)
+
+
+def as_mapping(message: Any) -> CompletionMessage:
+    """A message as a mapping; objects with `role` and `content` become one.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(message, Mapping):
+        return message
+    if not hasattr(message, "content"):
+        raise UsageError(f"a message has a role and a content, which a {type(message).__name__} has not")
+    own = {key: value for key in MESSAGE_KEYS if (value := getattr(message, key, None)) is not None}
+    if calls := own.get("tool_calls"):
+        own["tool_calls"] = [_as_call(call) for call in calls] if isinstance(calls, Iterable) else []
+    return {"role": "assistant", "content": None, **own}
+
+
+def content_text(content: Any) -> str:
+    """The text of a message's content: itself, or that of its parts but for thoughts, joined by blank lines.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(content, str) or content is None:
+        return content or ""
+    if not isinstance(content, Iterable):
+        raise UsageError(f"a message's content is a text or a list of parts, not a {type(content).__name__}")
+    return "\n\n".join(text for part in content if isinstance(text := _text_of_part(part), str))
+
+
+def continuation(messages: Any, prompt: str | Sequence[CompletionMessage]) -> Sequence[CompletionMessage]:
+    """What of a whole conversation follows its prompt; where that does not begin it, all from the model's first turn.
+
+    Raises:
+        UsageError: these are no messages.
+    """
+    turns = messages_of(messages)
+    begin = len(prompt)
+    if isinstance(prompt, str) or any(_differ(a, b) for a, b in zip(turns, prompt, strict=False)):
+        begin = next((number for number, turn in enumerate(turns) if by_assistant(turn)), len(turns))
+    return turns[begin:]
+
+
+def _differ(a: CompletionMessage, b: CompletionMessage) -> bool:
+    return a.get("role") != b.get("role") or content_text(a.get("content")) != content_text(b.get("content"))
+
+
+def rebuilt(text: str, keys: Mapping[str, Any]) -> Sequence[CompletionMessage]:
+    """The messages of a candidate that a file keeps as a text and keys beside it; none where it was a plain text."""
+    turns = keys.get("messages")
+    if isinstance(turns, list) and turns and all(type(turn) is dict for turn in turns):
+        return turns
+    if "role" not in keys and not keys.get("tool_calls"):
+        return ()
+    return ({"role": "assistant", **{key: keys[key] for key in MESSAGE_KEYS if key in keys}, "content": text},)
+
+
+def from_responses(items: Iterable[Any]) -> Sequence[CompletionMessage]:
+    """Messages of the `output` of OpenAI's Responses API: calls and thoughts go to the message they belong to."""
+    turns: list[dict[str, Any]] = []
+    thoughts: list[str] = []
+    for item in items:
+        if not isinstance(item, Mapping):
+            continue
+        kind = item.get("type", "message")
+        if kind == "reasoning":
+            parts = item.get("content") or item.get("summary") or ()
+            texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+            thoughts += [text for text in texts if isinstance(text, str)]
+        elif kind == "function_call_output":
+            result = item.get("output")
+            turns.append({"role": "tool", "content": result, "tool_call_id": item.get("call_id")})
+        elif kind in ("message", "function_call"):
+            if kind == "message":
+                turns.append({"role": item.get("role", "assistant"), "content": item.get("content")})
+            elif not (turns and "tool_calls" in turns[-1]):
+                turns.append({"role": "assistant", "content": None, "tool_calls": []})
+            if kind == "function_call":
+                called = {"name": item.get("name"), "arguments": item.get("arguments")}
+                turns[-1]["tool_calls"].append({"id": item.get("call_id"), "type": "function", "function": called})
+            if thoughts:
+                turns[-1][THOUGHT_KEYS[0]] = "\n\n".join(thoughts)
+                thoughts = []
+    return turns
+
+
+def _as_call(call: Any) -> Any:
+    """A call as OpenAI writes it; OpenAI's own objects have `function.name`, Inspect's `function`, others `name`."""
+    if isinstance(call, (Mapping, str)):
+        return call
+    function = getattr(call, "function", None)
+    if isinstance(function, Mapping):
+        called = dict(function)
+    elif function is None or isinstance(function, str):
+        called = {"name": function or getattr(call, "name", None), "arguments": getattr(call, "arguments", None)}
+    else:
+        called = {"name": getattr(function, "name", None), "arguments": getattr(function, "arguments", None)}
+    return {"id": getattr(call, "id", None), "type": "function", "function": called}
+
+
+def _text_of_part(part: Any) -> Any:
+    if isinstance(part, Mapping):
+        return None if part.get("type") in THOUGHT_PARTS else part.get("text")
+    return part if isinstance(part, str) else getattr(part, "text", None)
