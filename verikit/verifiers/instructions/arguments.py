@@ -60,12 +60,40 @@ def position(arguments: Arguments, key: str) -> int:
     return value
 
 
-def holds(count: int, arguments: Arguments, threshold: str, relation: str = "relation") -> bool:
+def relation(arguments: Arguments, key: str) -> str:
+    """How a count is compared."""
+    if (how := text(arguments, key)) not in (LESS, LEAST):
+        raise BadArgument(f"{key!r} is {how!r}, not {LESS!r} or {LEAST!r}")
+    return how
+
+
+def letter(arguments: Arguments, key: str) -> str:
+    """One character, in small letters."""
+    value = text(arguments, key).strip().lower()
+    if len(value) != 1:
+        raise BadArgument(f"{key!r} is {value!r}, not one character")
+    return value
+
+
+READERS: dict[str, Callable[[Arguments, str], Any]] = (
+    {"letter": letter}
+    | dict.fromkeys(("keywords", "forbidden_words"), texts)
+    | dict.fromkeys(("relation", "let_relation", "capital_relation"), relation)
+    | dict.fromkeys(
+        """
+        frequency let_frequency capital_frequency num_sentences num_paragraphs num_words num_placeholders num_bullets
+        num_highlights num_sections nth_paragraph min_words max_words small_n percentage N n m n_start n_end n_sent
+        n_words
+        """.split(),
+        number,
+    )
+)
+"""How an argument is read, by its key; all others are texts."""
+
+
+def holds(count: int, arguments: Arguments, threshold: str, how: str = "relation") -> bool:
     """Whether a count is `less than` or `at least` its threshold."""
-    how = text(arguments, relation)
-    if how not in (LESS, LEAST):
-        raise BadArgument(f"{relation!r} is {how!r}, not {LESS!r} or {LEAST!r}")
-    return (count < number(arguments, threshold)) == (how == LESS)
+    return (count < number(arguments, threshold)) == (relation(arguments, how) == LESS)
 
 
 def occurrences(pattern: str, value: str, *, cased: bool = False, then: str = "") -> Iterator[Any]:
@@ -80,6 +108,15 @@ def occurrences(pattern: str, value: str, *, cased: bool = False, then: str = ""
         return
     except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise BadArgument(f"{pattern!r} is no pattern: {error}") from None
+
+
+def check_pattern(pattern: str) -> None:
+    """Refuse what is no pattern, whatever the text.
+
+    Raises:
+        BadArgument: it is none.
+    """
+    next(occurrences(pattern, ""), None)
 
 
 def occurs(pattern: str, value: str) -> bool:

@@ -17,6 +17,7 @@ from verikit.verifiers.instructions.arguments import (
     BadArgument,
     count,
     holds,
+    letter,
     number,
     occurrences,
     occurs,
@@ -49,10 +50,7 @@ def forbidden_words(value: str, arguments: Arguments) -> bool:
 
 def letter_frequency(value: str, arguments: Arguments) -> bool:
     """A letter occurs so often, case aside. For other characters the official scorer draws a letter at random."""
-    letter = text(arguments, "letter").strip().lower()
-    if len(letter) != 1:
-        raise BadArgument(f"'letter' is {letter!r}, not one character")
-    return holds(Counter(value.lower())[letter], arguments, "let_frequency", "let_relation")
+    return holds(Counter(value.lower())[letter(arguments, "letter")], arguments, "let_frequency", "let_relation")
 
 
 def response_language(value: str, arguments: Arguments) -> bool:

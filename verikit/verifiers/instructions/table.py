@@ -8,7 +8,14 @@ from typing import Literal
 from verikit.verifiers.instructions import ifbench_forms as forms
 from verikit.verifiers.instructions import ifbench_words as counts
 from verikit.verifiers.instructions import ifeval, training
-from verikit.verifiers.instructions.arguments import Check
+from verikit.verifiers.instructions.arguments import (
+    READERS,
+    Arguments,
+    Check,
+    check_pattern,
+    position,
+    text,
+)
 
 Benchmark = Literal["ifeval", "ifbench", "training"]
 
@@ -23,6 +30,46 @@ class Instruction:
     """The official scorer's verdict."""
     keys: tuple[str, ...]
     """The arguments that a row gives."""
+
+    def look(self, arguments: Arguments) -> None:
+        """Read all arguments: whether a row can be judged must not depend on the reply.
+
+        Raises:
+            BadArgument: one is missing or of the wrong kind.
+        """
+        for key in self.keys:
+            READERS.get(key, text)(arguments, key)
+        if "nth_paragraph" in self.keys:
+            ifeval.nth_of(arguments)
+        for key in {"N", "n", "m"} & set(self.keys) if self.check in COUNTING else ():
+            position(arguments, key)
+
+    def look_at_patterns(self, arguments: Arguments) -> None:
+        """Read what the official check takes for patterns.
+
+        Raises:
+            BadArgument: one is none.
+        """
+        for key in self.keys if self.check in PATTERNED else ():
+            value = arguments[key]
+            for pattern in value if isinstance(value, list) else [value]:
+                if isinstance(pattern, str):
+                    check_pattern(pattern)
+
+
+COUNTING = (counts.keyword, counts.keywords_specific_position, counts.words_japanese)
+"""Checks whose numbers count from 1."""
+PATTERNED = (
+    ifeval.existence,
+    ifeval.frequency,
+    ifeval.forbidden_words,
+    ifeval.multiple_sections,
+    ifeval.postscript,
+    training.word_once,
+    training.count_increment_word,
+    training.repeat_phrase,
+)
+"""Checks that take their texts for patterns."""
 
 
 def _rows(benchmark: Benchmark, *rows: tuple[str, Check, str]) -> dict[str, Instruction]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, get_args
 
+from verikit.base import TextVerifier, unique_names
 from verikit.errors import MissingExtra, UsageError
 from verikit.types import Sample, Score
-from verikit.verifier import TextVerifier, unique_names
 from verikit.verifiers.gold import check_choice
 from verikit.verifiers.instructions.arguments import Arguments, BadArgument, Check
 from verikit.verifiers.instructions.repairs import REPAIRED
 from verikit.verifiers.instructions.row import instructions
 from verikit.verifiers.instructions.table import INSTRUCTIONS
 
+HOW = ("strict", "loose")
+LEVELS = (("prompt", "prompts", "prompts_judged"), ("instruction", "followed", "instructions"))
+"""The levels that accuracies are given at: of whole prompts, and of all instructions together."""
 Preset = Literal["official", "repaired"]
 Value = Literal["all", "share"]
 
@@ -36,12 +40,9 @@ class Instructions(TextVerifier):
     max_chars: int = 200_000
     """A longer reply is 0.0 unread."""
     name = "instructions"
-    tallied = (
-        "instructions",
-        "followed_strict",
-        "followed_loose",
-        "prompts_strict",
-        "prompts_loose",
+    tallied = ("prompts_judged", "instructions", *(f"{what}_{how}" for what in ("prompts", "followed") for how in HOW))
+    rates = MappingProxyType(
+        {f"{what}_{how}_accuracy": (f"{key}_{how}", of) for what, key, of in LEVELS for how in HOW}
     )
 
     def __post_init__(self) -> None:
@@ -58,7 +59,7 @@ class Instructions(TextVerifier):
     def _one(self, sample: Sample) -> Score:
         try:
             given = instructions(sample)
-            checks = [self._check(id) for id, _ in given]
+            checks = [self._check(id, arguments) for id, arguments in given]
         except BadArgument as error:
             return Score.error(str(error))
         names = unique_names(id for id, _ in given)
@@ -70,16 +71,22 @@ class Instructions(TextVerifier):
             for (id, arguments), check in zip(given, checks, strict=True):
                 try:
                     verdicts.append(_verdicts(check, arguments, sample.completion, variants))
-                except BadArgument as error:
-                    return Score.error(f"{id}: {error}")
                 except MissingExtra as error:
                     return Score.error(f"{id}: {error} ({error.hint})")
         return self._summed(sample, names, verdicts)
 
-    def _check(self, id: str) -> Check:
+    def _check(self, id: str, arguments: Arguments) -> Check:
         if id not in INSTRUCTIONS:
             raise BadArgument(f"no instruction is called {id[:80]!r}")
-        return REPAIRED.get(id, INSTRUCTIONS[id].check) if self.preset == "repaired" else INSTRUCTIONS[id].check
+        instruction = INSTRUCTIONS[id]
+        try:
+            instruction.look(arguments)
+            if self.preset == "repaired" and id in REPAIRED:
+                return REPAIRED[id]
+            instruction.look_at_patterns(arguments)
+        except BadArgument as error:
+            raise BadArgument(f"{id}: {error}") from None
+        return instruction.check
 
     def _summed(self, sample: Sample, names: Sequence[str], verdicts: Sequence[tuple[bool, bool]]) -> Score:
         followed = [verdict[self.loose] for verdict in verdicts]
@@ -97,6 +104,7 @@ class Instructions(TextVerifier):
                 for name, ok in zip(names, followed, strict=True)
             },
             usage={
+                "prompts_judged": 1,
                 "instructions": len(names),
                 "followed_strict": sum(strict),
                 "followed_loose": sum(loose),
@@ -109,7 +117,6 @@ class Instructions(TextVerifier):
 def _verdicts(check: Check, arguments: Arguments, text: str, variants: Sequence[str]) -> tuple[bool, bool]:
     """Whether a text follows an instruction as it stands, and whether one of its variants does."""
     if not text.strip():
-        check("x", arguments)  # arguments that can't be read are the row's fault whatever the reply
         return False, False
     strict = check(text, arguments)
     return strict, strict or any(check(variant, arguments) for variant in variants if variant != text)
