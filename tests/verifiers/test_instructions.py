@@ -326,15 +326,15 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_takes_no_longer_than_its_length(name):
-    text = HOSTILE[name]
-    slow = []
-    for id in sorted(INSTRUCTIONS.keys() - LANGUAGES):
-        for preset in ("official", "repaired"):
-            start = time.process_time()
-            score = judged(text, (id, CASES[id][0]), preset=preset)
-            assert score.status == "ok", (id, score.reason)
-            if (seconds := time.process_time() - start) > 8:
-                slow.append((id, preset, round(seconds, 1)))
+    text = HOSTILE[name][:50_000]
+    checks = {(id, "official"): one.check for id, one in INSTRUCTIONS.items() if id not in LANGUAGES}
+    checks |= {(id, "repaired"): check for id, check in REPAIRED.items() if id not in LANGUAGES}
+    slow = {}
+    for (id, preset), check in checks.items():
+        start = time.process_time()
+        assert check(text, CASES[id][0]) in (True, False)
+        if (seconds := time.process_time() - start) > 5:  # what is quadratic takes minutes
+            slow[id, preset] = seconds
     assert not slow
 
 
