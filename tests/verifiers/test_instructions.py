@@ -326,7 +326,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_takes_no_longer_than_its_length(name):
-    text = HOSTILE[name][:50_000]
+    text = HOSTILE[name][-30_000:]
     checks = {(id, "official"): one.check for id, one in INSTRUCTIONS.items() if id not in LANGUAGES}
     checks |= {(id, "repaired"): check for id, check in REPAIRED.items() if id not in LANGUAGES}
     slow = {}

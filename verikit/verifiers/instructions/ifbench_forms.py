@@ -106,7 +106,7 @@ def newline(value: str, arguments: Arguments) -> bool:
 def emoji(value: str, arguments: Arguments) -> bool:
     """An emoji at the end of each sentence, or at the head of the next."""
     found = [words.unpunctuated(sentence).strip() for sentence in split_by_rules(value)]
-    for sentence, following in zip(found, [*found[1:], None], strict=True):
+    for sentence, following in itertools.zip_longest(found, found[1:]):
         if not sentence:
             return False
         if EMOJI.search(sentence[-2:]):

@@ -71,6 +71,8 @@ def tokenize(text: str) -> list[str]:
 
 
 def _treebank(text: str) -> list[str]:
+    if len(text) == 1 and text != '"':
+        return [text]
     for pattern, to in _BEFORE:
         text = pattern.sub(to, text)
     text = _last_stop(text, "])}>\"' »”’", " ")
