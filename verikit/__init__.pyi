@@ -50,6 +50,7 @@ from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
 from verikit.verifiers.tags import Tags as tags
+from verikit.verifiers.tool_calls import ToolCalls as tool_calls
 
 __version__: str
 __all__ = [
@@ -102,6 +103,7 @@ __all__ = [
     'searched',
     'step_column',
     'tags',
+    'tool_calls',
     'verifier',
     'with_timeout',
 ]
