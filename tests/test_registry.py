@@ -23,6 +23,7 @@ OPTIONS = {
     "json_schema": "json_schema({'type': 'object', 'patternProperties': {'^a': {}}})",
     "length": "length(max=100, unit='words')",
     "echo_guard": "echo_guard(exact)",
+    "rubric": "rubric('replay:/dev/null')",
     "rescue": "rescue(exact, f1)",
     "length_guard": "length_guard(exact, 100)",
     "pairwise": "pairwise('replay:/dev/null')",

@@ -23,6 +23,7 @@ from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
+from verikit.judges.rubric import Rubric as rubric
 from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
 from verikit.types import Gold as Gold
@@ -49,6 +50,7 @@ from verikit.verifiers.program import Program as program
 from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
+from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.tags import Tags as tags
 from verikit.verifiers.tool_calls import ToolCalls as tool_calls
 
@@ -98,9 +100,11 @@ __all__ = [
     'reference_judge',
     'regex',
     'rescue',
+    'rubric',
     'score_all',
     'search_format',
     'searched',
+    'sql',
     'step_column',
     'tags',
     'tool_calls',

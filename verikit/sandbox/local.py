@@ -1,7 +1,8 @@
 """The default sandbox: fork servers with Landlock, seccomp, limits and, where allowed, namespaces.
 
-Two tiers: a bare interpreter, and one with numpy and sympy loaded, chosen by the names in the source. Each property is
-proved by probes when the sandbox starts. A fault of ours is retried once on another server and is `infra_error` then.
+Three tiers: a bare interpreter, one with numpy and sympy loaded, and one with databases, chosen by the names in the
+source. Each property is proved by probes when the sandbox starts. A fault of ours is retried once on another server and
+is `infra_error` then.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from verikit.sandbox.session import Session
 from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
 
 SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
+DATABASES = ("sqlite3", "duckdb")
 
 
 class LocalSandbox:
@@ -205,7 +207,9 @@ class LocalSandbox:
 
 def tier(code: str) -> str:
     """What the server for this source loads before it forks; a name that only looks like an import does no harm."""
-    return source("science" if any(name in code for name in SCIENCE) else "bare")
+    if any(name in code for name in SCIENCE):
+        return source("science")
+    return source("database" if any(name in code for name in DATABASES) else "bare")
 
 
 def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits, calls: int) -> RunResult:
