@@ -23,6 +23,7 @@ from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
+from verikit.judges.rewards import RewardModel as rm
 from verikit.judges.rubric import Rubric as rubric
 from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
@@ -53,6 +54,7 @@ from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
 from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.tags import Tags as tags
+from verikit.verifiers.tool_calls import ToolCalls as tool_calls
 
 __version__: str
 __all__ = [
@@ -101,6 +103,7 @@ __all__ = [
     'reference_judge',
     'regex',
     'rescue',
+    'rm',
     'rubric',
     'score_all',
     'search_format',
@@ -108,6 +111,7 @@ __all__ = [
     'sql',
     'step_column',
     'tags',
+    'tool_calls',
     'verifier',
     'with_timeout',
 ]
