@@ -14,7 +14,7 @@ from verikit.evals.samples import grades_of, is_graded, read_samples
 from verikit.report.curves import estimate, forest, histogram, over_k
 from verikit.report.items import lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
-from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Item, Metric, Options, Run, Table
+from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Metric, Options, Run, SampleItem, Table
 
 Row = Mapping[str, Any]
 RANKING = {"by": RANKED_BY}
@@ -67,12 +67,14 @@ def _largest(metrics: Row) -> list[str]:
 
 
 def _charts(
-    all_units: Mapping[str, Row], groups: Mapping[str, Row], tasks: Mapping[str, Row], items: Sequence[Item]
+    all_units: Mapping[str, Row], groups: Mapping[str, Row], tasks: Mapping[str, Row], items: Sequence[SampleItem]
 ) -> Iterator[Chart]:
     if len(all_units) > 1:
         yield from forest("tasks", "Tasks", "value", _told(all_units))
     for name, group in groups.items():
-        yield from forest(f"{name}/members", name, "value", _told({one: tasks[one] for one in group["members"]}))
+        yield from forest(
+            f"{name}/members", name, "value", _told({member: tasks[member] for member in group["members"]})
+        )
     for name, task in tasks.items():
         metrics, own = task["metrics"], task["own"]
         kinds = {metric.partition("@")[0] for metric in metrics if "@" in metric}
@@ -100,7 +102,7 @@ def _tables(units: Mapping[str, Row]) -> Iterator[Table]:
     yield Table("Metrics", ("task", "shots", "metric", "value and 95 % interval", "questions"), rows)
 
 
-def _items(task: str, own: str, row: Row) -> Iterator[Item]:
+def _items(task: str, own: str, row: Row) -> Iterator[SampleItem]:
     """The replies to one question; one that failed has no text."""
     grades = grades_of(row) if is_graded(row) else [{own: _plain(row.get(own))}]
     replies = iter([reply for group in row["resps"] for reply in group])
@@ -115,7 +117,7 @@ def _items(task: str, own: str, row: Row) -> Iterator[Item]:
         verdict = first["status"] if first["value"] is None else tags[0]
         texts = [shown("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), shown("Reply", said)]
         id, label = f"{task} {row['doc'].get('id', row['doc_id'])}", f"#{number}" if len(grades) > 1 else ""
-        item = Item(id, label, tags, first["value"], verdict, len(said), texts, scores)
+        item = SampleItem(id, label, tags, first["value"], verdict, len(said), texts, scores)
         facts = {"target": row.get("target"), "category": row["doc"].get("category")}
         item.facts = [(name, _text(value)) for name, value in facts.items() if value not in (None, "", [])]
         yield item

@@ -11,7 +11,7 @@ from typing import Any
 
 from verikit.report.items import disagree, shown, spread, verdict_of
 from verikit.report.kinds import read_json, read_lines
-from verikit.report.model import DISAGREE, Chart, Item, Metric, Number, Options, Run, Series
+from verikit.report.model import DISAGREE, Chart, Metric, Number, Options, Run, SampleItem, Series
 from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES
 from verikit.trainers.view import HELD_OUT
 
@@ -131,14 +131,14 @@ def _numbered(samples: Sequence[LogRow]) -> Iterator[tuple[int, LogRow]]:
         yield from enumerate(some)
 
 
-def _item(row: LogRow, number: int) -> Item:
+def _item(row: LogRow, number: int) -> SampleItem:
     reward = row["reward"] if _is_number(row["reward"]) else None
     parts = {name: {"value": value, "status": "ok"} for name, value in row["parts"].items() if _is_number(value)}
     score = {"value": reward, "status": "unscored" if reward is None else "ok", "parts": parts}
     tags = [verdict_of(reward)] + [DISAGREE] * disagree(score) + ["unfinished"] * (not row["finished"])
     texts = [shown("Prompt", row["prompt"]), shown("Completion", row["completion"])]
     scores = {"reward": score}
-    item = Item(f"step {row['step']}", f"#{number}", tags, reward, tags[0], len(row["completion"]), texts, scores)
+    item = SampleItem(f"step {row['step']}", f"#{number}", tags, reward, tags[0], len(row["completion"]), texts, scores)
     item.facts = [(name, str(row[name])) for name in ("role", "task", "answer") if row[name]]
     return item
 

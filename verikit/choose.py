@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from verikit.reply import Reads
-from typing import ClassVar
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from verikit.base import Verifier, score_all, unique_names
 from verikit.combine import Part, as_verifier, equal_for_any, keys_of_all, whole
 from verikit.errors import UsageError
+from verikit.reply import Reads
 from verikit.types import Sample, Score
 
 

@@ -7,14 +7,14 @@ the whole without a value, the parts kept: an error is never a zero. "Passes" me
 
 from __future__ import annotations
 
-from verikit.reply import Reads
-from typing import ClassVar
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from verikit.base import Verifier, describe_function, score_all, unique_names
 from verikit.errors import UsageError
+from verikit.reply import Reads
 from verikit.types import PASS_MARK, Sample, Score, Status
 
 Part = Verifier | float

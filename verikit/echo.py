@@ -9,16 +9,16 @@ may well be the answer.
 
 from __future__ import annotations
 
-from verikit.reply import Reads
-from typing import ClassVar
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 from verikit.answers.gold import NUMERAL, read, read_gold
 from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
+from verikit.reply import Reads
 from verikit.spec import load
 from verikit.stats import Estimate, mean_interval
 from verikit.text import accepted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from verikit.reply import Reads
 import hashlib
 import json
 import pickle
@@ -17,6 +16,7 @@ from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.errors import HelperError, HelperTimeout, UsageError
 from verikit.helper import Helper
+from verikit.reply import Reads
 from verikit.types import Sample, Score
 
 

@@ -8,14 +8,14 @@ rests on proof (`Verifier.doubts`).
 
 from __future__ import annotations
 
-from verikit.reply import Reads
-from typing import ClassVar
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.errors import UsageError
+from verikit.reply import Reads
 from verikit.text import accepted
 from verikit.types import Sample, Score
 

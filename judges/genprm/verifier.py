@@ -16,7 +16,7 @@ from verikit.judges.genprm.protocol import MODES, Mode, Protocol, load_protocol
 from verikit.judges.genprm.review import How, Path, Review, Solution, StepReview
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.judges.genprm.waves import Walker, advance_all
-from verikit.sandbox import ISOLATION, Limits, default_sandbox
+from verikit.sandbox import ISOLATION, RunLimits, default_sandbox
 from verikit.types import PASS_MARK, Sample, Score
 
 HOW: Mapping[How, str] = {
@@ -85,7 +85,7 @@ class GenPRM(StepVerifier):
     def __repr__(self) -> str:
         """Every option that decides the rewards, the protocol with a digest of its content."""
         hidden = ("file", "options", "cache", "sandbox", "texts")
-        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
+        shown = {field_.name: getattr(self, field_.name) for field_ in fields(self) if field_.name not in hidden}
         shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
         shown["protocol"] = f"{self.protocol}#{self.file.digest}"
         return f"GenPRM({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
@@ -123,7 +123,7 @@ class GenPRM(StepVerifier):
         plan = self.plan
         count = self.paths if plan.temperature > 0 else 1
         sandbox = self.sandbox or (default_sandbox(ISOLATION) if self.mode == "full" else None)
-        limits = Limits(wall_s=self.code_s)
+        limits = RunLimits(wall_s=self.code_s)
         reviews = [Review(solution, [Path() for _ in range(count)]) for solution in solutions]
         walkers = [
             Walker(

@@ -34,10 +34,10 @@ def worker() -> None:
 
 
 def run(program: dict) -> dict:
-    from verikit.sandbox import Limits, LocalSandbox, same
+    from verikit.sandbox import LocalSandbox, RunLimits, same
 
     science = any(name in program["code"] for name in ("sympy", "numpy"))
-    limits = Limits(wall_s=4 if science else 2)
+    limits = RunLimits(wall_s=4 if science else 2)
     call = tuple(program["call"]) if "call" in program else None
     with LocalSandbox() as box:
         start = time.monotonic()

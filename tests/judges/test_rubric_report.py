@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from verikit.cli import cli
-from verikit.report.criteria import Judged
+from verikit.report.criteria import CriteriaSeen
 from verikit.report.kinds import collect
 from verikit.report.model import Options
 
@@ -61,7 +61,7 @@ def test_the_report_tells_agreement_with_people_and_noise_by_criterion(run):
 
 
 def test_criteria_of_each_rows_own_do_not_fill_the_page():
-    judged = Judged()
+    judged = CriteriaSeen()
     for number in range(2000):
         part = {"value": 1.0, "parts": {"label": {"value": 1.0}}}
         judged.add({"value": 1.0, "parts": {f"criterion {number}": part}})

@@ -326,7 +326,7 @@ def test_an_injected_script_would_not_run_and_nothing_would_be_loaded(chromium, 
 @pytest.fixture(scope="module")
 def ten_thousand(tmp_path_factory):
     """A page of 10,000 samples of about 1,500 characters each."""
-    from verikit.scoring.plan import Plan
+    from verikit.scoring.plan import ScoringPlan
     from verikit.scoring.run import score_file
 
     folder = tmp_path_factory.mktemp("large")
@@ -342,7 +342,7 @@ def ten_thousand(tmp_path_factory):
         for i in range(1250)
     )
     write(folder / "in.jsonl", rows)
-    score_file(str(folder / "in.jsonl"), Plan(verifier="mean(exact, length(max=1500))"), folder / "run")
+    score_file(str(folder / "in.jsonl"), ScoringPlan(verifier="mean(exact, length(max=1500))"), folder / "run")
     (folder / "page.html").write_bytes(report([folder / "run"]))
     return folder / "page.html"
 

@@ -14,7 +14,7 @@ for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
     pytest.importorskip(extra)
 
 IMPATIENT = "import verikit.serve.patience as p; p.HEADERS_S = 1.0"
-HURRIED = "import verikit.serve.app as a; a.Limits.__init__.__defaults__ = (8 * 2**20, 1.0)"
+HURRIED = "import verikit.serve.app as a; a.RequestLimits.__init__.__defaults__ = (8 * 2**20, 1.0)"
 
 
 def post(body, length=None):

@@ -9,7 +9,7 @@ import click
 
 from verikit.cli.options import json_option, quiet_option
 from verikit.errors import MissingExtra, SchemaError, UsageError
-from verikit.readers.parse import Row
+from verikit.readers.parse import JsonRow
 from verikit.retrieval.build import build_index
 from verikit.retrieval.corpus import read_rows
 from verikit.retrieval.encoder import EncoderSettings
@@ -165,7 +165,7 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
     return report([[passage.title for passage in passages] for passages in found], golds, KS)
 
 
-def _question(row: Row, line: int) -> tuple[str, list[str]]:
+def _question(row: JsonRow, line: int) -> tuple[str, list[str]]:
     question, titles = row.get("question"), row.get("gold_titles")
     if not isinstance(question, str):
         raise SchemaError("is not a text", field="question", hint=f"this row has {', '.join(row)}")

@@ -14,7 +14,7 @@ from typing import Any
 from verikit.errors import SchemaError, UsageError
 from verikit.readers import fields
 from verikit.readers.formats import Format
-from verikit.readers.parse import Row, kind
+from verikit.readers.parse import JsonRow, kind
 from verikit.types import Group
 
 FIELDS = ("prompt", "completions", "completion", "answer", "id")
@@ -72,7 +72,7 @@ class Layout:
         self._paths = tuple(paths[field] for field in FIELDS)
         self._flat = _flat(self._paths)
 
-    def group(self, row: Row, line: int) -> BuiltGroup | None:
+    def group(self, row: JsonRow, line: int) -> BuiltGroup | None:
         """Build a row's group; None stands for a row the format leaves out.
 
         Raises:
@@ -91,7 +91,7 @@ class Layout:
         group = Group(text, completions, gold, name or f"line:{line}", meta, own or ())
         return BuiltGroup(group, single=type(several) is not list, named=bool(name))
 
-    def _split(self, row: Row) -> tuple[list[Any], Row]:
+    def _split(self, row: JsonRow) -> tuple[list[Any], JsonRow]:
         """The value of each of FIELDS (None where there is none), and the row without them."""
         if self._flat:
             taken = self._flat
@@ -103,7 +103,7 @@ class Layout:
             rest = _without(rest, keys)
         return values, rest
 
-    def _check(self, row: Row, values: Sequence[Any]) -> None:
+    def _check(self, row: JsonRow, values: Sequence[Any]) -> None:
         """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
         for field, path in self._mapping.items():
             if _locate(row, self._paths[FIELDS.index(field)]) is None:
@@ -127,7 +127,7 @@ def _candidates(several: Any, lone: Any) -> tuple[list[str], list[fields.Own]]:
     return [text], [keys] if keys else []
 
 
-def _map_hint(row: Row, missing: Mapping[str, bool]) -> str:
+def _map_hint(row: JsonRow, missing: Mapping[str, bool]) -> str:
     """The `--map` options that would find the missing fields."""
     guesses = {field: _likely(row, field) for field, lacks in missing.items() if lacks}
     needed = ("prompt", "completions")
@@ -155,7 +155,7 @@ def _either(dotted: str) -> tuple[Path, ...]:
     return (((), dotted), _path(dotted)) if "." in dotted else (((), dotted),)
 
 
-def _locate(row: Row, paths: tuple[Path, ...]) -> Located | None:
+def _locate(row: JsonRow, paths: tuple[Path, ...]) -> Located | None:
     """Find the first path that leads to a value; one that leads to null counts if no other leads anywhere."""
     null: Located | None = None
     for parents, last in paths:
@@ -200,18 +200,18 @@ def _item(node: Any, key: str) -> int | None:
     return int(key) if type(node) is list and key.isdecimal() and int(key) < len(node) else None
 
 
-def _with_meta(row: Row) -> Row:
+def _with_meta(row: JsonRow) -> JsonRow:
     meta = row.pop("meta")
     if meta is not None and type(meta) is not dict:
         raise SchemaError(f"meta is an object, this is {kind(meta)}", field="meta")
     return row | (meta or {})
 
 
-def _keys(row: Row) -> str:
+def _keys(row: JsonRow) -> str:
     shown = ", ".join(repr(key if len(key) <= 40 else key[:39] + "…") for key in list(row)[:20])
     more = f" and {len(row) - 20} more" if len(row) > 20 else ""
     return f"the row's keys are {shown}{more}" if row else "the row is empty"
 
 
-def _likely(row: Row, field: str) -> str:
+def _likely(row: JsonRow, field: str) -> str:
     return next((key for key in LIKELY[field] if row.get(key) is not None), "")

@@ -20,10 +20,10 @@ from verikit.readers import parquet, source
 from verikit.readers.formats import FORMATS, Format, detect
 from verikit.readers.ids import IdIndex
 from verikit.readers.layout import BuiltGroup, Layout, check_mapping
-from verikit.readers.parse import Row, parse
+from verikit.readers.parse import JsonRow, parse
 from verikit.types import Group
 
-RawRow = bytes | Row
+RawRow = bytes | JsonRow
 """A row as it lies in the file: bytes of JSON, or a row of a table."""
 MAX_HELD_ERRORS = 1000
 """This many bad rows amid one group end it: they wait in memory for its last row."""

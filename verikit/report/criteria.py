@@ -9,32 +9,30 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 from verikit.report.curves import share
 from verikit.report.model import Metric, Table
 from verikit.stats.intervals import Mean
-from verikit.types import ASKS, LABEL, PASS_MARK
+from verikit.types import ASKS, LABEL, PASS_MARK, JsonObject
 
-Row = Mapping[str, Any]
 MOST = 500
 """Criteria that are told apart, the first of a run; the metrics are of all."""
 _ALL = "all criteria"
 
 
-def is_criterion(part: Row) -> bool:
+def is_criterion(part: JsonObject) -> bool:
     """Whether a part's own parts are what was said of it, not verifiers it is made of."""
     return bool(part.get("parts")) and part["parts"].keys() <= {LABEL, ASKS}
 
 
-class Judged:
+class CriteriaSeen:
     """Counts over all rows of a run."""
 
     def __init__(self) -> None:
         self._labels: dict[str, Counter[tuple[bool, bool]]] = {}
         self._asks: dict[str, tuple[Mean, Mean]] = {}
 
-    def add(self, row: Row) -> None:
+    def add(self, row: JsonObject) -> None:
         """Count the criteria of one score row."""
         for name, part in row.get("parts", {}).items():
             if is_criterion(part):
@@ -42,7 +40,7 @@ class Judged:
             else:
                 self.add(part)
 
-    def _criterion(self, name: str, part: Row) -> None:
+    def _criterion(self, name: str, part: JsonObject) -> None:
         label = part["parts"].get(LABEL)
         if label is not None and part["value"] is not None:
             pair = part["value"] >= PASS_MARK, label["value"] >= PASS_MARK

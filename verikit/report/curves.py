@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
 
 from verikit.report.model import Chart, Metric, Number, Series
 from verikit.stats import beta_interval
 from verikit.stats.intervals import Mean
-from verikit.types import PASS_MARK
+from verikit.types import PASS_MARK, JsonObject
 
 BINS = 24
-Row = Mapping[str, Any]
 OVER_K = {
     "pass": "any of k is right",
     "bon": "the best of k by the ranking is right",
@@ -29,7 +27,7 @@ GRADED_OVER_K = {
 """The same where scores lie between right and wrong."""
 
 
-def estimate(label: str, row: Row, note: str = "") -> Metric:
+def estimate(label: str, row: JsonObject, note: str = "") -> Metric:
     """A metric from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
     low, high = row["low"], row["high"]
     return Metric(label, row["value"], low, high, percent=low is not None and low >= 0 and high <= 1, note=note)
@@ -43,11 +41,11 @@ def share(label: str, value: float | None, n: int, note: str = "") -> Metric:
 
 
 def over_k(
-    metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k candidates", *, graded: bool = False
+    metrics: Mapping[str, JsonObject], key: str = "over_k", title: str = "Over k candidates", *, graded: bool = False
 ) -> Chart | None:
     """pass@k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
     meanings = GRADED_OVER_K if graded else OVER_K
-    found: dict[str, list[tuple[int, Row]]] = {name: [] for name in OVER_K}
+    found: dict[str, list[tuple[int, JsonObject]]] = {name: [] for name in OVER_K}
     for metric, row in metrics.items():
         name, _, k = metric.partition("@")
         if name in found and k:
@@ -115,7 +113,7 @@ class StepMeans:
     def __init__(self) -> None:
         self._means: dict[str, list[Mean]] = {"right": [], "wrong": []}
 
-    def add(self, steps: Sequence[Row], right: bool) -> None:
+    def add(self, steps: Sequence[JsonObject], right: bool) -> None:
         """Count one solution's steps; those without a value are left out."""
         means = self._means["right" if right else "wrong"]
         for position, step in enumerate(steps[: self.MOST]):

@@ -84,7 +84,7 @@ class Text:
 
 
 @dataclass(slots=True)
-class Item:
+class SampleItem:
     """One sample of the browser."""
 
     id: str
@@ -120,7 +120,7 @@ class Run:
     metrics: Sequence[Metric] = ()
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
-    items: list[Item] = field(default_factory=list)
+    items: list[SampleItem] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from verikit.report.model import FILTERS, VERDICTS, Item, Run, Text
+from verikit.report.model import FILTERS, VERDICTS, Run, SampleItem, Text
 
 SCRIPTS = ("dom.js", "charts.js", "browser.js", "sample.js", "page.js")
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
@@ -75,7 +75,7 @@ def _plain(run: Run, strings: _Strings) -> dict[str, Any]:
     return _slots(run) | {"items": [_item(item, strings) for item in run.items]}
 
 
-def _item(item: Item, strings: _Strings) -> dict[str, Any]:
+def _item(item: SampleItem, strings: _Strings) -> dict[str, Any]:
     return _slots(item) | {"texts": [_text(text, strings) for text in item.texts]}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from verikit.errors import ConfigError
 from verikit.retrieval.index import Hit, Index
+from verikit.retrieval.types import Passage
 
 CONSTANT = 60
 """Cormack, Clarke and Büttcher 2009."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.errors import SandboxError
-from verikit.sandbox.types import Limits
+from verikit.sandbox.types import RunLimits
 from verikit.sandbox.values import MAX_BYTES
 
 START_S = 60.0
@@ -43,7 +43,7 @@ class Refused(Broken):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServerOptions:
     """What a fork server is started with."""
 
     preload: str
@@ -71,7 +71,7 @@ def command(mode: str) -> list[str]:
 class ForkServer:
     """One server process; used by one thread at a time."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ServerOptions) -> None:
         self.options = options
         self.runs: int = 0
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -108,7 +108,7 @@ class ForkServer:
         facts: dict[str, Any] = json.loads(message)
         return facts
 
-    def start(self, limits: Limits, stdin: int, commands: int, *, wall_s: float, session: bool = False) -> Flight:
+    def start(self, limits: RunLimits, stdin: int, commands: int, *, wall_s: float, session: bool = False) -> Flight:
         """Start a child that reads `commands`; the flight reads its output."""
         self.runs += 1
         cpu = limits.cpu_s if limits.cpu_s is not None else (limits.wall_s + 1) * (_STEPS if session else 1)

@@ -1,7 +1,7 @@
 """Typed JSON: how values cross the sandbox's wall, exactly and without code.
 
 None, booleans and strings are themselves; every other value is a list `[tag, …]`, its numbers in hexadecimal, so no
-type and no bit is lost. What has no tag becomes `Opaque`, which equals nothing, not even itself: no `__eq__` travels.
+type and no bit is lost. What has no tag becomes `OpaqueValue`, which equals nothing, not even itself: no `__eq__` travels.
 `dumps` runs beside the candidate and may be tampered with; `loads` takes its input for hostile: bounded bytes, depth
 and numbers, one exact grammar, `ValueError` for all else. numpy arrays and sympy expressions arrive as plain data
 (`Array`, `Symbolic`); neither library is needed to read them.
@@ -18,7 +18,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from verikit.sandbox.foreign import Array, Opaque, Symbolic, carried, well_formed
+from verikit.sandbox.foreign import Array, OpaqueValue, Symbolic, carried, well_formed
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 60
@@ -78,7 +78,7 @@ _SCALARS: dict[type, Callable[[Any], list[Any]]] = {
     bytes: lambda v: ["bytes", v.hex()],
     Fraction: lambda v: ["fraction", hex(v.numerator), hex(v.denominator)],
     Decimal: lambda v: ["decimal", str(v)],
-    Opaque: lambda v: ["opaque", v.type, v.repr],
+    OpaqueValue: lambda v: ["opaque", v.type, v.repr],
     Symbolic: lambda v: ["sympy", v.srepr],
     Array: lambda v: ["array", v.dtype, v.shape and [hex(n) for n in v.shape], [encode(item, 1) for item in v.items]],
 }
@@ -214,11 +214,11 @@ def _array(fields: list[Any], depth: int) -> Array:
     return Array(dtype, sizes, values)
 
 
-def _opaque(fields: list[Any], depth: int) -> Opaque:
+def _opaque(fields: list[Any], depth: int) -> OpaqueValue:
     kind, shown = fields
     if not isinstance(kind, str) or not isinstance(shown, str) or len(kind) > 200 or len(shown) > 25_000:
         raise ValueError("not an opaque value")
-    return Opaque(kind, shown)
+    return OpaqueValue(kind, shown)
 
 
 _READERS: dict[str, Callable[[list[Any], int], Any]] = {

@@ -15,7 +15,7 @@ from verikit.spec import load, load_selector
 DEFAULT_KS = (1, 2, 4, 8)
 
 
-class Plan(BaseModel):
+class ScoringPlan(BaseModel):
     """The settings of a score run; specs are text, so that a worker process can load them for itself."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")

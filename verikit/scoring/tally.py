@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from verikit.base import Verifier, walk
 from verikit.errors import UsageError
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import from_row
 from verikit.select import clusters
 from verikit.stats import Mean, Summary
-from verikit.types import STATUSES, Score
+from verikit.types import STATUSES, JsonObject, Score
 
 MAX_REASONS = 1000
 """Different reasons a whole run counts: the first that occur."""
 REASON_CHARS = 300
 LOST = ("error", "timeout")
 """What leaves a candidate without a score by our fault or the data's."""
-Row = Mapping[str, Any]
 
 
 class Tally:
     """What a summary is made of."""
 
-    def __init__(self, plan: Plan, verifier: Verifier, max_reasons: float = MAX_REASONS) -> None:
+    def __init__(self, plan: ScoringPlan, verifier: Verifier, max_reasons: float = MAX_REASONS) -> None:
         self._verifier = verifier
         self._plan = plan
         self._max_reasons = max_reasons
         self._estimates = Summary(plan.ks, seed=plan.seed)
         self._selected = Mean()
         self._tallied = sorted({key for part in walk(verifier) for key in part.tallied})
+        self._rates = {name: pair for part in walk(verifier) for name, pair in part.rates.items()}
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         """Why candidates are unscored, in order of appearance."""
@@ -76,7 +76,7 @@ class Tally:
             self.reasons[reason] += count
 
     def read(
-        self, scores: Iterable[Row], selections: Iterable[Row], errors: Iterable[Row]
+        self, scores: Iterable[JsonObject], selections: Iterable[JsonObject], errors: Iterable[JsonObject]
     ) -> Iterator[tuple[str, int]]:
         """Count what the files of a run hold; yields the id and line of each group once it is counted.
 
@@ -114,6 +114,10 @@ class Tally:
         # A worker's tally travels back without its verifier, which the receiver has.
         return self.__dict__ | {"_verifier": None}
 
+    def _rate(self, count: str, of: str) -> dict[str, Any]:
+        found, among = self.counts[count], self.counts[of]
+        return {"value": found / among, "count": found, "of": among, "keys": [count, of]}
+
     @property
     def unscored(self) -> int:
         """Candidates that should have a score but have none, and rows that could not be read."""
@@ -128,6 +132,8 @@ class Tally:
         summary["unscored"], summary["bad_rows"] = self.counts["unscored"], self.counts["bad_rows"]
         summary["graded"] = self.counts["graded"]
         summary["tallied"] = {key: self.counts[key] for key in self._tallied}
+        if rates := {name: self._rate(*pair) for name, pair in self._rates.items() if self.counts[pair[1]]}:
+            summary["rates"] = rates
         summary["unscored_reasons"] = dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))[:5])
         estimates = self._estimates.estimates()
         if self._selected.n:

@@ -15,7 +15,7 @@ from typing import Any
 from verikit.base import score_all
 from verikit.errors import SandboxError
 from verikit.guards import cached
-from verikit.sandbox import ISOLATION, Call, Limits, LocalSandbox, default_sandbox
+from verikit.sandbox import ISOLATION, Call, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
@@ -61,7 +61,7 @@ class Environment:
         self.options, self.opening = options, opening
         self._format = Tags("think", "answer")
         self._program = cached(Program(preset=options.preset, wall_s=options.wall_s, memory_mb=options.memory_mb))
-        self._limits = Limits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
 
     @property
     def box(self) -> LocalSandbox:

@@ -23,7 +23,7 @@ from verikit.engines.openai.call import Call
 from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import check_address, check_model, check_options, header_key
 from verikit.engines.openai.pace import Pace
-from verikit.engines.openai.wire import Failed, exchange
+from verikit.engines.openai.wire import FailedTry, exchange
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import SpecError
 from verikit.registry import misfit
@@ -133,7 +133,7 @@ class OpenAI(StreamingEngine):
         """All kinds on vLLM, JSON schemas elsewhere; asks the server where `server` is `auto`."""
         try:
             vllm = self.is_vllm()
-        except Failed:
+        except FailedTry:
             vllm = False
         return frozenset(STRUCTURED_KINDS) if vllm else frozenset({"json"})
 
@@ -152,7 +152,7 @@ class OpenAI(StreamingEngine):
         """Post a body on this thread's connection and return the reply's JSON.
 
         Raises:
-            Failed: there is none.
+            FailedTry: there is none.
         """
         client: httpx.Client | None = getattr(self._local, "client", None)
         if client is None:
@@ -175,7 +175,7 @@ class OpenAI(StreamingEngine):
         """Whether the server is vLLM: its /models says so. Asked once, and again after a failure that may pass.
 
         Raises:
-            Failed: such a failure.
+            FailedTry: such a failure.
         """
         with self._asking:
             if self._is_vllm is None:
@@ -184,7 +184,7 @@ class OpenAI(StreamingEngine):
                         timeout_s = min(10.0, self.timeout_s)
                         models = exchange(client, "GET", "models", None, timeout_s=timeout_s, secret=self._key)
                     self._is_vllm = any(served.get("owned_by") == "vllm" for served in models["data"])
-                except Failed as failed:
+                except FailedTry as failed:
                     if failed.error.retryable:
                         raise
                     self._is_vllm = False
