@@ -1,7 +1,7 @@
 """Typed JSON: how values cross the sandbox's wall, exactly and without code.
 
 None, booleans and strings are themselves; every other value is a list `[tag, …]`, its numbers in hexadecimal, so no
-type and no bit is lost. What has no tag becomes `OpaqueValue`, which equals nothing, not even itself: no `__eq__` travels.
+type and no bit is lost. What has no tag becomes `OpaqueValue`, equal to nothing, not even itself: no `__eq__` travels.
 `dumps` runs beside the candidate and may be tampered with; `loads` takes its input for hostile: bounded bytes, depth
 and numbers, one exact grammar, `ValueError` for all else. numpy arrays and sympy expressions arrive as plain data
 (`Array`, `Symbolic`); neither library is needed to read them.

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
-from verikit.sandbox import ISOLATION, Call, Failure, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Failure, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers import code_tests
 from verikit.verifiers.budget import Budget, row_seconds
@@ -192,7 +192,7 @@ def _called(cases: Sequence[Case], sample: Sample) -> set[str]:
     return names | {"Solution"} if names else names
 
 
-def _located(call: Call, program: str) -> Call:
+def _located(call: FunctionCall, program: str) -> FunctionCall:
     """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
     name, args, kwargs = call
     inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program

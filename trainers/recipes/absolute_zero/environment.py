@@ -15,7 +15,7 @@ from typing import Any
 from verikit.base import score_all
 from verikit.errors import SandboxError
 from verikit.guards import cached
-from verikit.sandbox import ISOLATION, Call, LocalSandbox, RunLimits, default_sandbox
+from verikit.sandbox import ISOLATION, FunctionCall, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
@@ -181,7 +181,7 @@ class Environment:
         """
         return self._child(_MEASURES, (name, arguments, {}))
 
-    def _child(self, program: str, call: Call) -> Any:
+    def _child(self, program: str, call: FunctionCall) -> Any:
         result = self.box.run(program, call=call, limits=self._limits)
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")

@@ -1,7 +1,7 @@
 """One HTTP exchange, and the typed error of one that fails.
 
-Errors are made fresh from status, headers and the start of the body and are returned up as `FailedTry`, never chained to
-the HTTP library's own, which hold the request with its headers. The key is struck out of everything the server says.
+Errors are made fresh from status, headers and the start of the body and are returned up as `FailedTry`, never chained
+to the HTTP library's own, which hold the request with its headers. The key is struck out of everything the server says.
 """
 
 from __future__ import annotations
