@@ -66,7 +66,7 @@ class RowParser:
             built = self.build(line, row)
         except SchemaError as error:
             return error
-        return built and built.group
+        return None if built is None else built.group
 
     def build(self, line: int, row: RawRow) -> BuiltGroup | None:
         """Read one row; None if the format leaves it out.

@@ -23,7 +23,7 @@ def _plain(value: Any) -> Any:
         return str(value)
 
 
-encode: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
+encode: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
 
 
 def to_row(score: Score) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
-from verikit.sandbox import ISOLATION, Failure, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers import code_tests
 from verikit.verifiers.budget import Budget, row_seconds

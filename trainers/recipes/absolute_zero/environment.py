@@ -160,7 +160,7 @@ class Environment:
         if self.options.validation == "none":
             return Problem("induction", program, message=message, pairs=tuple((text, "") for text in texts))
         read = self._child(source("reading"), ("pairs", [[[text, "None"] for text in texts]], {}))
-        calls: Call = ("every_input", [[call for call, _ in read]], {})
+        calls: FunctionCall = ("every_input", [[call for call, _ in read]], {})
         values = self._child(program + _EVERY, calls)
         try:
             if not self.box.deterministic(program + _EVERY, call=calls, limits=self._limits):
