@@ -86,8 +86,8 @@ class Environment:
             return ProgramVerdict("format", "not <think>…</think> <answer>…</answer>")
         try:
             if task == "induction":
-                return ProgramVerdict("", problem=self._inputs(answer, program))
-            return ProgramVerdict("", problem=self._task(task, answer, functions))
+                return ProgramVerdict("", problem=self.read_inputs(answer, program))
+            return ProgramVerdict("", problem=self.read_program(task, answer, functions))
         except Malformed as problem:
             return ProgramVerdict("format", str(problem)[:500])
         except Invalid as problem:
@@ -112,11 +112,9 @@ class Environment:
             verdicts.append(ProgramVerdict(fault, score.reason))
         return verdicts
 
-    def _task(self, task: Task, answer: str, functions: Sequence[Problem]) -> Problem:
+    def read_program(self, task: Task, answer: str, functions: Sequence[Problem]) -> Problem:
         """Read and check a proposal of a program and an input."""
         program, given = blocks(answer)
-        if self.options.validation == "none":
-            return Problem(task, program, given)
         if task == "error":
             valid = validate(self.box, program + _NAME_OF_ERROR, given, limits=self._limits)
             return Problem(task, program, given, str(valid.value))
@@ -143,22 +141,14 @@ class Environment:
             "".join(wrapped(name, function.program) for name, function in zip(names, functions, strict=True)) + program
         )
 
-    def _inputs(self, answer: str, program: str) -> Problem:
+    def read_inputs(self, answer: str, program: str) -> Problem:
         """Read and check the inputs and the message of an induction proposal.
 
         Raises:
             Malformed: there are too few inputs, or no message.
             Invalid: an input is no literal, or the program fails or wavers on one.
         """
-        found = fenced(answer)
-        texts = [text.strip() for label, text in found if label == "input"][-self.options.inputs :]
-        message = next((text.strip() for label, text in reversed(found) if label == "message"), "")
-        if len(texts) < self.options.inputs:
-            raise Malformed(f"{len(texts)} inputs, not {self.options.inputs}")
-        if not message or len(message) > LONGEST_MESSAGE:
-            raise Malformed(f"no message, or one of more than {LONGEST_MESSAGE} characters")
-        if self.options.validation == "none":
-            return Problem("induction", program, message=message, pairs=tuple((text, "") for text in texts))
+        texts, message = inputs_and_message(answer, self.options.inputs)
         read = self._child(source("reading"), ("pairs", [[[text, "None"] for text in texts]], {}))
         calls: Call = ("every_input", [[call for call, _ in read]], {})
         values = self._child(program + _EVERY, calls)
@@ -204,6 +194,22 @@ def blocks(answer: str) -> tuple[str, str]:
     if program is None or given is None:
         raise Malformed("a proposal is a python block and an input block")
     return program, given.strip()
+
+
+def inputs_and_message(answer: str, count: int) -> tuple[list[str], str]:
+    """Return the last `count` input blocks and the last message block.
+
+    Raises:
+        Malformed: there are too few inputs, or no message.
+    """
+    found = fenced(answer)
+    texts = [text.strip() for label, text in found if label == "input"][-count:]
+    message = next((text.strip() for label, text in reversed(found) if label == "message"), "")
+    if len(texts) < count:
+        raise Malformed(f"{len(texts)} inputs, not {count}")
+    if not message or len(message) > LONGEST_MESSAGE:
+        raise Malformed(f"no message, or a message of more than {LONGEST_MESSAGE} characters")
+    return texts, message
 
 
 def wrapped(name: str, program: str) -> str:

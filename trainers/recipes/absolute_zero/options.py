@@ -71,8 +71,6 @@ class AbsoluteZeroOptions(BaseModel):
     """First step with such proposals; the share grows to `composite` over as many steps again."""
     train_proposer: bool = True
     """False trains the solver alone."""
-    validation: Literal["sandbox", "none"] = "sandbox"
-    """`none` (an ablation): what a proposal gives is what the model says, and nothing is checked before it is kept."""
     held_out: str = ""
     """Problems to evaluate on: JSON lines as `verikit synth absolute-zero` writes them."""
     evaluate_samples: PositiveInt = 1
