@@ -56,6 +56,9 @@ class ProgramVerdict:
 class Environment:
     """Judges completions; may be asked from many threads."""
 
+    options: AbsoluteZeroOptions
+    opening: str
+
     def __init__(self, options: AbsoluteZeroOptions, opening: str) -> None:
         """Take the options, and the tag that the prompts have already written (`""`: none)."""
         self.options, self.opening = options, opening

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
 
@@ -17,7 +17,7 @@ Weights = Literal["uniform", "step"]
 class ExtraReward(BaseModel):
     """One more term of the proposer's reward: min(coefficient * measure, maximum)."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     kind: Literal["complexity", "edit_distance", "halstead", "diversity"]
     coefficient: float = 1.0
@@ -27,7 +27,7 @@ class ExtraReward(BaseModel):
 class AbsoluteZeroOptions(BaseModel):
     """[options] of `absolute-zero`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     tasks: list[Task] = Field(default=["deduction", "abduction", "induction"], min_length=1)
     """What is proposed and solved; `error` (name the exception) is the repository's extra."""

@@ -38,6 +38,10 @@ class AbsoluteZero(SelfPlay):
     name: ClassVar[str] = "absolute-zero"
     Options: ClassVar[type[AbsoluteZeroOptions]] = AbsoluteZeroOptions
     options: AbsoluteZeroOptions
+    prompts: AbsoluteZeroPrompts
+    environment: Environment
+    held_out: list[Problem]
+    seeded: bool
 
     def __init__(self, options: AbsoluteZeroOptions, setting: Setting) -> None:
         super().__init__(options, setting)

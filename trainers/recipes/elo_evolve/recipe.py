@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import Field, PositiveFloat, PositiveInt
 
 import verikit
+from verikit.base import Verifier
 from verikit.engines.load import load_engine
 from verikit.engines.types import Generation, Request
 from verikit.errors import ConfigError, VerikitError
@@ -93,6 +94,9 @@ class EloEvolve(SingleTurn):
     name: ClassVar[str] = "elo-evolve"
     Options: ClassVar[type[EloEvolveOptions]] = EloEvolveOptions
     options: EloEvolveOptions
+    judge: Verifier
+    pool: OpponentPool
+    probed: Counter[str]
 
     def __init__(self, options: EloEvolveOptions, setting: Setting) -> None:
         super().__init__(options, setting)

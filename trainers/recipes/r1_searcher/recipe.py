@@ -39,7 +39,7 @@ UNKNOWN = "I don't know."
 class SearchOptions(BaseModel):
     """[options] of `r1-searcher`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     data: str = ""
     """Questions: JSON lines with prompt, answer, and for `mix` source and difficulty."""
@@ -78,6 +78,10 @@ class R1Searcher(Recipe):
 
     name: ClassVar[str] = "r1-searcher"
     Options: ClassVar[type[BaseModel]] = SearchOptions
+    retriever: Retriever
+    stages: tuple[list[Group], list[Group]]
+    held_out: list[Group]
+    positions: list[int]
 
     def __init__(self, options: SearchOptions, setting: Setting) -> None:
         super().__init__(options, setting)
