@@ -68,8 +68,8 @@ def test_the_fingerprint_knows_every_option():
     {"tolerance": -1},
      {"tail_seconds": -1}, {"rounding": "always"}],
 )  # fmt: skip
-def test_an_unknown_option_is_refused(options):
-    with pytest.raises(UsageError):
+def test_an_unknown_option_is_refused_by_its_name(options):
+    with pytest.raises(UsageError, match=rf"^{next(iter(options))} must"):
         Answer(**options)
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from verikit.answers import Policy, verify
+from verikit.answers import Equality, verify
 from verikit.answers.evaluate import exact
 from verikit.answers.identity import identical
 from verikit.answers.parser import parse
 from verikit.verifiers.answer import Answer
 
-LENIENT = Policy(strictness="lenient")
+LENIENT = Equality(policy="lenient")
 IN_PROCESS = Answer(tail_seconds=0)
 
 atoms = st.one_of(
@@ -137,7 +137,7 @@ def test_an_interval_is_its_inequality(low, width, left, right):
 @settings(max_examples=400, deadline=None)
 def test_no_text_raises(answer, gold):
     verify(answer, gold)
-    verify(rf"\boxed{{{answer}}}", gold, policy=LENIENT)
+    verify(rf"\boxed{{{answer}}}", gold, equality=LENIENT)
     assert IN_PROCESS.equal(answer, gold) == IN_PROCESS.equal(gold, answer)
 
 

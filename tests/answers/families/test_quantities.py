@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from tests.answers.families.helpers import assert_different, assert_same
-from verikit.answers import Policy, verify
+from verikit.answers import Equality, verify
 
 
 def shown(value):
@@ -79,8 +79,8 @@ def test_unknown_units_agree_as_words_or_not_at_all():
     assert_same(["3 torr", "3 mmHg"])
     assert verify("3", "3 blorps").equal
     assert verify("3 red apples", "3 apples").equal
-    assert not verify("3", "3 blorps", policy=Policy(units="required")).equal
-    assert verify("3 MPa", "3 torr", policy=Policy(units="ignored")).equal
+    assert not verify("3", "3 blorps", equality=Equality(units="required")).equal
+    assert verify("3 MPa", "3 torr", equality=Equality(units="ignored")).equal
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,11 +12,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.evaluate import exact, substitute
 from verikit.answers.families.base import Context, Family
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
-from verikit.answers.policy import Match, different, equal
 from verikit.answers.tree import SCALARS, Node, NotMath, TooBig, num, symbols
 from verikit.answers.vectors import components
 
@@ -210,7 +210,7 @@ def _gold(text: str) -> Flat | None:
     return None if bare_pair else found
 
 
-def _match(gold: Flat, text: str, context: Context) -> Match | None:
+def _match(gold: Flat, text: str, context: Context) -> EqualityResult | None:
     if gold.parametric and _MOVING.search(context.question):
         return None
     answer = read(text)
