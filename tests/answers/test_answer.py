@@ -8,7 +8,7 @@ from verikit.errors import UsageError
 from verikit.verifiers.answer import Answer, Math
 
 
-def test_a_right_answer_is_one_and_a_wrong_one_zero_with_the_reason():
+def test_right_answers_score_1_and_wrong_answers_0_with_the_reason():
     right, wrong = Answer()(r"\boxed{\frac{2}{4}}", "0.5"), Answer()("7", "0.5")
     assert (right.value, right.answer, right.status) == (1.0, r"\frac{2}{4}", "ok")
     assert right.reason.startswith("equal: ")

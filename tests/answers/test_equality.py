@@ -88,7 +88,7 @@ def test_each_option_decides_what_it_says(answer, gold, option, strict, loose):
     assert verify(answer, gold, equality=Equality(**option)).equal is loose
 
 
-def test_one_of_several_golds_is_enough():
+def test_any_of_several_golds_is_enough():
     assert verify("7", ["5", "7"]).equal
     assert not verify("6", ["5", "7"]).equal
     assert verify("7", ["", "7"]).equal

@@ -38,5 +38,5 @@ def test_texts_that_say_something_else_do_not(answer, gold):
         ("Pippa and Piper", "Piper", False), ("London", "Paris", False),
     ],
 )  # fmt: skip
-def test_lenient_texts_may_contain_one_another(answer, gold, same):
+def test_lenient_texts_may_contain_each_other(answer, gold, same):
     assert verify(answer, gold, equality=Equality(policy="lenient")).equal is same

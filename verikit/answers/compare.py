@@ -211,8 +211,8 @@ def _scaled(gold: Node, answer: Node) -> EqualityResult:
 
     The constant is found without solving: f(x) F(y) = F(x) f(y) for all x and y.
     """
-    operator, left = _one_sided(gold)
-    other_operator, right = _one_sided(answer)
+    operator, left = _against_zero(gold)
+    other_operator, right = _against_zero(answer)
     if operator != other_operator or left is None or right is None:
         return different("another relation")
     if operator in ("=", "!="):
@@ -237,7 +237,7 @@ def _scaled(gold: Node, answer: Node) -> EqualityResult:
     return equal("same inequality up to scaling", stage) if same_sign else different("the inequality turned around")
 
 
-def _one_sided(relation: Node) -> tuple[str, Node | None]:
+def _against_zero(relation: Node) -> tuple[str, Node | None]:
     operator, left, right = relation.args[0][0], relation.args[1], relation.args[2]
     if operator not in ("=", "!=", "<", "<=", ">", ">=") or {left.op, right.op} & COLLECTIONS:
         return operator, None

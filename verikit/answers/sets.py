@@ -190,9 +190,9 @@ def _linear(operator: str, left: Node, right: Node, name: str) -> Pieces | None:
     at = [exact(substitute(gap, name, num(k))) for k in (0, 1, 2, 5)]
     if any(value is None for value in at):
         return None
-    start, one, two, five = (value or 0 for value in at)
-    slope = one - start
-    if not slope or two - start != 2 * slope or five - start != 5 * slope:
+    start, at_one, at_two, at_five = (value or 0 for value in at)
+    slope = at_one - start
+    if not slope or at_two - start != 2 * slope or at_five - start != 5 * slope:
         return None
     return _ray(operator if slope > 0 else _FLIP[operator], num(Fraction(-start) / slope))
 

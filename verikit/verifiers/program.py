@@ -64,7 +64,7 @@ class Program(TextVerifier):
         """
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
-            return list(threads.map(lambda sample: self._one(sample, box), samples))
+            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -75,7 +75,7 @@ class Program(TextVerifier):
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
-    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+    def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         task = self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
         check = {
             "deduction": self._deduction, "abduction": self._abduction, "induction": self._induction,

@@ -176,7 +176,7 @@ def test_durations_add_up(seed):
     assert_different(["2 years"], ["2 months", "2 decades", "2 days"])
 
 
-def test_a_sentence_with_one_quantity_states_it_and_others_do_not():
+def test_a_sentence_with_a_single_quantity_states_it_and_others_do_not():
     for text in ("The speed is 25 m/s.", "The train moves at 25 m/s on average.", "about 90 km/h", "v = 25 m/s"):
         assert verify(text, "90 km/h").equal, text
     for text in ("The speed is 26 m/s.", "The speed is not 25 m/s.", "The speed is 25 m/s or 30 m/s.",

@@ -63,7 +63,7 @@ def read(text: str) -> Assigned | None:
     if "=" not in text:
         inner = _SET.fullmatch(text)
         return _from_tuples(pieces(inner[1] if inner else text), ())
-    return _one_by_one(pieces(text))
+    return _by_name(pieces(text))
 
 
 def _from_tuples(parts: list[TextPiece], order: tuple[str, ...]) -> Assigned | None:
@@ -84,7 +84,7 @@ def _from_tuples(parts: list[TextPiece], order: tuple[str, ...]) -> Assigned | N
     return Assigned(order, tuple(solutions), False)
 
 
-def _one_by_one(parts: list[TextPiece]) -> Assigned | None:
+def _by_name(parts: list[TextPiece]) -> Assigned | None:
     """Solutions as assignments; a name that comes again begins the next one, and so does or."""
     solutions: list[Solution] = []
     for part in parts:

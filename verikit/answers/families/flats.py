@@ -80,7 +80,7 @@ def _affine(node: Node, names: list[str]) -> Row | None:
     start, ones = at({}), [at({name: 1}) for name in names]
     if start is None or None in ones:
         return None
-    slopes = [one - start for one in ones if one is not None]
+    slopes = [end - start for end in ones if end is not None]
     for trial in range(2):
         values = {name: 3 + 5 * i + 7 * trial for i, name in enumerate(names)}
         expected = start + sum(slope * values[name] for slope, name in zip(slopes, names, strict=True))

@@ -56,8 +56,8 @@ def _gold(text: str) -> NumericGold | None:
         return _digits(text)
     if _DIGITS.fullmatch(text):
         return None if _DECIMAL_COMMA.fullmatch(text) else _digits(flat(plain(text)))
-    if _MAY_BE_ORDINAL.search(text) and (place := ordinal(flat(plain(text)))) is not None:
-        return NumericGold(num(place), "ordinal", str(place))
+    if _MAY_BE_ORDINAL.search(text) and (rank := ordinal(flat(plain(text)))) is not None:
+        return NumericGold(num(rank), "ordinal", str(rank))
     if any(char.isdigit() for char in text):
         return _digits(flat(plain(text))) if _SCALED.search(text) else None
     shown = plain(text)
@@ -66,8 +66,8 @@ def _gold(text: str) -> NumericGold | None:
     if spelled := in_words(shown):
         value = spelled[0] / 100 if spelled[1] else spelled[0]
         return NumericGold(num(value), "words", _latex(spelled[0]) + (r"\%" if spelled[1] else ""))
-    if (place := ordinal_in_words(shown)) is not None:
-        return NumericGold(num(place), "ordinal", str(place))
+    if (rank := ordinal_in_words(shown)) is not None:
+        return NumericGold(num(rank), "ordinal", str(rank))
     if (value_of := roman(shown)) is not None:
         return NumericGold(num(value_of), "roman", shown)
     return None
@@ -107,8 +107,8 @@ def _match(gold: NumericGold, text: str, context: Context) -> EqualityResult | N
 
 def _compare(gold: NumericGold, part: str, context: Context) -> EqualityResult | None:
     """What a part of the answer says; only sameness, unless both are numerals of one kind."""
-    if (place := ordinal(part)) is not None and gold.look == "ordinal":
-        return equal("same ordinal") if gold.value == num(place) else different("another ordinal")
+    if (rank := ordinal(part)) is not None and gold.look == "ordinal":
+        return equal("same ordinal") if gold.value == num(rank) else different("another ordinal")
     if (numeral := roman(part)) is not None:
         if gold.value == num(numeral):
             return equal("same Roman numeral")
