@@ -23,6 +23,7 @@ from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
+from verikit.judges.rewards import RewardModel as rm
 from verikit.judges.rubric import Rubric as rubric
 from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
@@ -43,6 +44,7 @@ from verikit.verifiers.column import Column as column
 from verikit.verifiers.cover_em import CoverEM as cover_em
 from verikit.verifiers.exact import Exact as exact
 from verikit.verifiers.f1 import F1 as f1
+from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_schema import JsonSchema as json_schema
 from verikit.verifiers.length import Length as length
 from verikit.verifiers.numeric import Numeric as numeric
@@ -52,6 +54,7 @@ from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
 from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.tags import Tags as tags
+from verikit.verifiers.tool_calls import ToolCalls as tool_calls
 
 __version__: str
 __all__ = [
@@ -81,6 +84,7 @@ __all__ = [
     'first_of',
     'gate',
     'genprm',
+    'instructions',
     'json_schema',
     'judge',
     'jury',
@@ -99,6 +103,7 @@ __all__ = [
     'reference_judge',
     'regex',
     'rescue',
+    'rm',
     'rubric',
     'score_all',
     'search_format',
@@ -106,6 +111,7 @@ __all__ = [
     'sql',
     'step_column',
     'tags',
+    'tool_calls',
     'verifier',
     'with_timeout',
 ]
