@@ -45,6 +45,7 @@ from verikit.verifiers.column import Column as column
 from verikit.verifiers.cover_em import CoverEM as cover_em
 from verikit.verifiers.exact import Exact as exact
 from verikit.verifiers.f1 import F1 as f1
+from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_schema import JsonSchema as json_schema
 from verikit.verifiers.length import Length as length
 from verikit.verifiers.numeric import Numeric as numeric
@@ -85,6 +86,7 @@ __all__ = [
     'first_of',
     'gate',
     'genprm',
+    'instructions',
     'json_schema',
     'judge',
     'jury',
