@@ -56,6 +56,7 @@ class R1SearcherWorld(R1Searcher):
     name: ClassVar[str] = "r1-searcher-world"
     Options: ClassVar[type[BaseModel]] = R1WorldOptions
     options: R1WorldOptions
+    facts: dict[tuple[str, str], str]
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
