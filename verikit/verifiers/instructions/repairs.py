@@ -348,8 +348,8 @@ REPAIRS: tuple[Repair, ...] = (
             "format:no_bullets_bullets": _sentences_then_bullets,
             "words:paragraph_last_first": _ignoring_rules(counts.paragraph_last_first),
         },
-        "a list is changed while it is walked, so that some blank lines stay; a single line makes stairs; a blank line ends "
-        "the sentences, and a divider is a paragraph",
+        "a list is changed while it is walked, so that some blank lines stay; a single line makes stairs; a blank "
+        "line ends the sentences, and a divider is a paragraph",
     ),
     Repair(
         "thesis", {"format:thesis": _thesis}, "`<em>` is cut as long as `<i>`: what is left of the tag counts as text"
