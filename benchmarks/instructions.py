@@ -102,7 +102,7 @@ def repairs(made: list[Pair], shipped: list[Pair]) -> None:
 
 def peers() -> Iterator[tuple[str, set[str], Judge]]:
     nltk: Any = import_module("nltk")
-    import_module("langdetect").DetectorFactory.seed = 0  # type: ignore[attr-defined]
+    import_module("langdetect").DetectorFactory.seed = 0
     nltk.download = lambda *names, **how: True  # the data is under NLTK_DATA
     if find_spec("ifbench"):
         silence_spacy()
