@@ -17,7 +17,7 @@ import sys
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.verifiers.instruction_cases import CASES
 from verikit.verifiers.instructions import loose_variants
 from verikit.verifiers.instructions.repairs import REPAIRS
-from verikit.verifiers.instructions.table import IFBENCH, IFEVAL, INSTRUCTIONS
+from verikit.verifiers.instructions.table import IFBENCH, IFEVAL, INSTRUCTIONS, TRAINING
 
 Judge = Callable[[str, Mapping[str, Any], str], bool]
 Pair = tuple[str, Mapping[str, Any], str]
@@ -49,12 +49,13 @@ def main() -> None:
     parser.add_argument("--made", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    made = list(pairs(options.made, random.Random(options.seed)))
+    made = list(pairs((*IFEVAL, *IFBENCH), options.made, random.Random(options.seed)))
     shipped = list(stored())
     for name, ids, judge in peers():
         compare(name, "made", [pair for pair in made if pair[0] in ids], judge)
         compare(name, "stored", [pair for pair in shipped if pair[0] in ids], judge)
-    repairs(made, shipped)
+    trained = pairs(TRAINING, options.made * len(TRAINING) // len(IFEVAL | IFBENCH), random.Random(options.seed))
+    repairs([*made, *trained], shipped)
 
 
 def ours(id: str, arguments: Mapping[str, Any], text: str) -> bool:
@@ -86,8 +87,8 @@ def compare(name: str, what: str, some: list[Pair], judge: Judge) -> None:
 
 
 def repairs(made: list[Pair], shipped: list[Pair]) -> None:
-    """Print the share of verdicts that each repair changes."""
-    print("\n| repair | instructions | changed of made | changed of stored |\n|---|---|---|---|")
+    """Print why each repair is, and the share of verdicts that it changes."""
+    print("\n| repair | what it mends | of made outputs | of stored ones |\n|---|---|---|---|")
     for repair in REPAIRS:
         shares = []
         for some in (made, shipped):
@@ -96,8 +97,8 @@ def repairs(made: list[Pair], shipped: list[Pair]) -> None:
                 (bool(text.strip()) and repair.checks[id](text, arguments)) != ours(id, arguments, text)
                 for id, arguments, text in mine
             )
-            shares.append(f"{changed:,} of {len(mine):,} ({changed / len(mine):.1%})" if mine else "-")
-        print(f"| {repair.name} | {len(repair.checks)} | {' | '.join(shares)} |")
+            shares.append(f"{changed / len(mine):.1%} of {len(mine):,}" if mine else "none there")
+        print(f"| {repair.name} | {repair.reason} | {' | '.join(shares)} |")
 
 
 def peers() -> Iterator[tuple[str, set[str], Judge]]:
@@ -155,9 +156,9 @@ def stored() -> Iterator[Pair]:
                     yield id, given, text
 
 
-def pairs(count: int, rng: random.Random) -> Iterator[Pair]:
+def pairs(wanted: Iterable[str], count: int, rng: random.Random) -> Iterator[Pair]:
     """Made outputs: followed and missed cases and soups, with small changes, under changed arguments."""
-    ids = [id for id in (*IFEVAL, *IFBENCH) if id != UNTAGGED]
+    ids = [id for id in wanted if id != UNTAGGED]
     for i in range(count):
         id = ids[i % len(ids)]
         arguments, followed, missed = CASES[id]
