@@ -9,7 +9,7 @@ from verikit.base import score_all
 from verikit.sandbox import Limits, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers.program import Program
-from verikit.verifiers.proposal import BANNED, Invalid, as_literal, validate
+from verikit.verifiers.proposal import BANNED, InvalidProposal, as_literal, validate
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)
@@ -191,7 +191,7 @@ def test_validation_gives_what_a_recipe_needs() -> None:
 
 @pytest.mark.parametrize("value", [object, float("inf"), [float("nan")], 1 << 20_000, "x" * 200_000], ids=range(5))
 def test_values_without_a_literal_are_refused(value: Any) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidProposal):
         as_literal(value)
 
 

@@ -65,9 +65,9 @@ class Code(TextVerifier):
         """
         box = default_sandbox(ISOLATION)
         if len(samples) < 2:
-            return [self._one(sample, box) for sample in samples]
+            return [self._score_sample(sample, box) for sample in samples]
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
-            return list(threads.map(lambda sample: self._one(sample, box), samples))
+            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -78,7 +78,7 @@ class Code(TextVerifier):
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
-    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+    def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         try:
             cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
         except (ValueError, TypeError) as problem:
@@ -154,25 +154,25 @@ class Code(TextVerifier):
 
         Test code that fails before it has met the program is the row's fault.
         """
-        met, away_s = False, 0.0
+        met, idle_s = False, 0.0
         science = any(name in source for name in ("numpy", "sympy") for source in (case.code, program))
         if science:
             program += "\n# numpy"  # by this name it is loaded: the program may be given values of it
 
         def answer(function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
-            nonlocal met, away_s
+            nonlocal met, idle_s
             met, begun = True, time.monotonic()
             try:
                 return budget.run(lambda limits: box.run(program, call=(function, args, kwargs), limits=limits))
             except ValueError as problem:  # arguments made of what the program gave
                 return RunResult("error", error=Failure("ValueError", str(problem)))
             finally:
-                away_s += time.monotonic() - begun
+                idle_s += time.monotonic() - begun
 
         def drive(limits: Limits) -> RunResult:
             with box.session(limits, science=science) as session:
                 result = session.run(case.code, ask=case.functions, answer=answer)
-            return replace(result, seconds=result.seconds - away_s)
+            return replace(result, seconds=result.seconds - idle_s)
 
         result = budget.run(drive)
         if result.status == "error" and not met:

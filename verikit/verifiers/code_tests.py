@@ -151,8 +151,8 @@ def _functional(function: str, given: Any, expected: Any, *, wrapped: bool = Fal
         expected = json.loads(expected) if isinstance(expected, str) else expected
     if not isinstance(given, list):
         raise ValueError(f"the arguments of {function} are a list or lines of JSON, not {type(given).__name__}")
-    one = wrapped and isinstance(expected, list) and len(expected) == 1
-    return Called((function, given, {}), expected, "json", text=function, wrapped=one)
+    single = wrapped and isinstance(expected, list) and len(expected) == 1
+    return Called((function, given, {}), expected, "json", text=function, wrapped=single)
 
 
 def _text(value: Any) -> str:

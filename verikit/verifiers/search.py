@@ -24,9 +24,9 @@ class _RolloutVerifier(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         spans = sample.meta.get("evidence")
         if spans is not None and not _are_spans(spans, len(sample.completion)):
             return Score.error("meta.evidence is no list of [start, end) in the completion, one after the other")

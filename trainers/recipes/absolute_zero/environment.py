@@ -23,7 +23,7 @@ from verikit.trainers.recipes.absolute_zero.rewards import Fault
 from verikit.types import Sample
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.program import Program
-from verikit.verifiers.proposal import Invalid, OurFault, as_literal, validate
+from verikit.verifiers.proposal import InvalidProposal, OurFault, as_literal, validate
 from verikit.verifiers.tags import Tags
 
 _NAME_OF_ERROR = """
@@ -90,7 +90,7 @@ class Environment:
             return ProgramVerdict("", problem=self._task(task, answer, functions))
         except Malformed as problem:
             return ProgramVerdict("format", str(problem)[:500])
-        except Invalid as problem:
+        except InvalidProposal as problem:
             return ProgramVerdict("wrong", str(problem)[:500])
         except OurFault as problem:
             return ProgramVerdict("error", str(problem)[:500])
@@ -136,9 +136,9 @@ class Environment:
         facts = self.measure("names", [program])
         names = [f"g_{number}" for number in range(len(functions))]
         if made := sorted(set(names) & set(facts["bound"])):
-            raise Invalid(f"composite: defines {made[0]}, which is given")
+            raise InvalidProposal(f"composite: defines {made[0]}, which is given")
         if missing := sorted(set(names) - set(facts["called"])):
-            raise Invalid(f"composite: does not call {missing[0]}")
+            raise InvalidProposal(f"composite: does not call {missing[0]}")
         return (
             "".join(wrapped(name, function.program) for name, function in zip(names, functions, strict=True)) + program
         )
@@ -164,11 +164,11 @@ class Environment:
         values = self._child(program + _EVERY, calls)
         try:
             if not self.box.deterministic(program + _EVERY, call=calls, limits=self._limits):
-                raise Invalid("determinism: another value in another process or at the next call")
+                raise InvalidProposal("determinism: another value in another process or at the next call")
         except SandboxError as problem:
             raise OurFault(str(problem)) from None
         if any(value is None for value in values):
-            raise Invalid("integrity: returns nothing")
+            raise InvalidProposal("integrity: returns nothing")
         pairs = tuple((text, as_literal(value)) for text, value in zip(texts, values, strict=True))
         return Problem("induction", program, message=message, pairs=pairs)
 
@@ -186,7 +186,7 @@ class Environment:
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")
         if result.status != "ok":
-            raise Invalid(f"integrity: {result.status} ({result.error})")
+            raise InvalidProposal(f"integrity: {result.status} ({result.error})")
         return result.value
 
 
