@@ -15,7 +15,7 @@ from typing import Any
 from verikit.base import score_all
 from verikit.errors import SandboxError
 from verikit.guards import cached
-from verikit.sandbox import ISOLATION, Call, Limits, LocalSandbox, default_sandbox
+from verikit.sandbox import ISOLATION, FunctionCall, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
@@ -64,7 +64,7 @@ class Environment:
         self.options, self.opening = options, opening
         self._format = Tags("think", "answer")
         self._program = cached(Program(preset=options.preset, wall_s=options.wall_s, memory_mb=options.memory_mb))
-        self._limits = Limits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
 
     @property
     def box(self) -> LocalSandbox:
@@ -153,7 +153,7 @@ class Environment:
         """
         texts, message = inputs_and_message(answer, self.options.inputs)
         read = self._child(source("reading"), ("pairs", [[[text, "None"] for text in texts]], {}))
-        calls: Call = ("every_input", [[call for call, _ in read]], {})
+        calls: FunctionCall = ("every_input", [[call for call, _ in read]], {})
         values = self._child(program + _EVERY, calls)
         try:
             if not self.box.deterministic(program + _EVERY, call=calls, limits=self._limits):
@@ -174,7 +174,7 @@ class Environment:
         """
         return self._child(_MEASURES, (name, arguments, {}))
 
-    def _child(self, program: str, call: Call) -> Any:
+    def _child(self, program: str, call: FunctionCall) -> Any:
         result = self.box.run(program, call=call, limits=self._limits)
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")

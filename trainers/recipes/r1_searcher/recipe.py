@@ -19,9 +19,8 @@ from verikit.errors import ConfigError
 from verikit.readers.problems import read_problems
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Retriever
-from verikit.search import Limits, Rollout, search, search_messages, search_prompt
-from verikit.search import figures as search_metrics
-from verikit.search.loop import Found
+from verikit.search import SearchLimits, SearchTrace, search, search_messages, search_metrics, search_prompt
+from verikit.search.loop import Retrieved
 from verikit.search.rules import Preset
 from verikit.text import accepted
 from verikit.trainers.probes import engine_probe
@@ -162,7 +161,7 @@ class R1Searcher(Recipe):
             for (number, question), rollout, reward in zip(chosen, rollouts, rewards, strict=True)
         ]
 
-    def reward(self, rollout: Rollout, golds: Sequence[str], first: bool) -> StageReward | None:
+    def reward(self, rollout: SearchTrace, golds: Sequence[str], first: bool) -> StageReward | None:
         """Reward a rollout; None where a failure of ours left it unfinished."""
         if rollout.error is not None:
             return None
@@ -176,7 +175,7 @@ class R1Searcher(Recipe):
         if not self.held_out:
             return {}
         options = self.options
-        limits = Limits(
+        limits = SearchLimits(
             options.evaluate_k,
             options.evaluate_retrievals,
             options.leg_tokens,
@@ -193,10 +192,10 @@ class R1Searcher(Recipe):
         (found,) = sampler.map(lambda some: report(some, self._judge), [asked])
         return found | search_metrics(rollouts)
 
-    def limits(self) -> Limits:
+    def limits(self) -> SearchLimits:
         """Return the limits of a training rollout."""
         options = self.options
-        return Limits(
+        return SearchLimits(
             options.k,
             options.retrievals,
             options.leg_tokens,
@@ -222,10 +221,10 @@ class R1Searcher(Recipe):
         if self._judge is not None:
             self._judge.close()
 
-    def _search(self, sampler: Sampler, questions: Sequence[Group], limits: Limits) -> list[Rollout]:
+    def _search(self, sampler: Sampler, questions: Sequence[Group], limits: SearchLimits) -> list[SearchTrace]:
         """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
 
-        def spread(ask: Callable[[Sequence[str]], Found], batches: Sequence[Sequence[str]]) -> list[Found]:
+        def spread(ask: Callable[[Sequence[str]], Retrieved], batches: Sequence[Sequence[str]]) -> list[Retrieved]:
             with self._retrieving.running():
                 return sampler.map(ask, batches)
 
@@ -248,7 +247,7 @@ class R1Searcher(Recipe):
             drawn.append((self.positions[stage], question))
         return drawn
 
-    def _trajectory(self, number: int, question: Group, rollout: Rollout, reward: StageReward | None) -> Trajectory:
+    def _trajectory(self, number: int, question: Group, rollout: SearchTrace, reward: StageReward | None) -> Trajectory:
         value, parts, answer = (
             (None, {}, str(rollout.error)) if reward is None else (reward.value, reward.parts, reward.answer)
         )
