@@ -9,6 +9,7 @@ pointwise.py    a rating, or True or False against a reference
 pairwise.py     which of two answers is better, in both orders
 jury.py         several judges side by side
 tournament.py   best-of-N by comparing candidates
+rubric/         points for criteria met
 page.py         a run's folder, for the HTML report
 rates/          win rates, length control, ratings, agreement; needs no engine
 match/          `verikit judge`
@@ -19,6 +20,7 @@ from verikit.judges.pairwise import ByScore, Comparer, Comparison, Pair, Pairwis
 from verikit.judges.pointwise import Pointwise, Reference
 from verikit.judges.prompt import JudgePrompt, load_prompt, prompt_names
 from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.judges.rubric import Rubric
 from verikit.judges.tournament import Knockout, RoundRobin
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "Reference",
     "ReplyFormat",
     "RoundRobin",
+    "Rubric",
     "Verdict",
     "jury",
     "load_prompt",

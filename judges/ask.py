@@ -87,7 +87,7 @@ def ask(
     again = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
     if not (retry and again):
         return verdicts
-    reminders = [_reminder(requests[i], verdicts[i].reply, remind) for i in again]
+    reminders = [reminder(requests[i], verdicts[i].reply, remind) for i in again]
     for i, generation in zip(again, engine.generate(reminders), strict=True):
         second, first = _read(generation, reply), verdicts[i]
         text = f"{first.reply}\n\n{second.reply}" if second.reply else first.reply
@@ -96,7 +96,7 @@ def ask(
 
 
 def _read(generation: Generation, reply: ReplyFormat) -> Verdict:
-    usage = {name: generation.usage[name] for name in COUNTED if name in generation.usage}
+    usage = counted(generation)
     if generation.error is not None:
         return Verdict(None, error=generation.error, usage=usage)
     if not generation.outputs:
@@ -104,7 +104,12 @@ def _read(generation: Generation, reply: ReplyFormat) -> Verdict:
     return replace(reply.parse(generation.outputs[0]), usage=usage)
 
 
-def _reminder(request: Request, reply: str, remind: str) -> Request:
+def counted(generation: Generation) -> dict[str, float]:
+    """What of a generation's usage a score tells."""
+    return {name: generation.usage[name] for name in COUNTED if name in generation.usage}
+
+
+def reminder(request: Request, reply: str, remind: str) -> Request:
     """The same conversation, gone on with the reply and a reminder of the form."""
     assert request.kind == "chat", "judge prompts are conversations"
     said = [Message(role="assistant", content=reply or "(no reply)"), Message(role="user", content=remind)]

@@ -1,9 +1,10 @@
 """Judge prompts: TOML files with the text, the expected reply, and how to sample it.
 
-    system, user    templates; {prompt}, {answer}, {answer_1}, {answer_2}, {reference} become fenced texts (`shown.py`),
-                    {fence} the mark they stand between
+    system, user    templates; {prompt}, {answer}, {answer_1}, {answer_2}, {reference}, {criteria} become fenced texts
+                    (`shown.py`), {fence} the mark they stand between
     remind          said once more where a reply can't be read and one retry is allowed
-    [reply]         a `ReplyFormat`
+    criterion       how a rubric's criterion is shown: {number}, {text}, {points}, {form} (what a verdict may be)
+    [reply]         a `ReplyFormat`; a rubric's `find` holds {fence} and {number} too
     [sampling]      max_tokens, temperature
 
 A name without a slash or suffix is one of ours (`verikit/judges/prompts/`), anything else a path to a file of yours.
@@ -28,13 +29,14 @@ from verikit.judges.shown import MAX_CHARS, fence, fenced, visible
 from verikit.settings import checked
 from verikit.types import Message, Prompt
 
-Task = Literal["pairwise", "pointwise", "reference"]
+Task = Literal["pairwise", "pointwise", "reference", "rubric"]
 FIELDS: Mapping[Task, frozenset[str]] = {
     "pairwise": frozenset({"prompt", "answer_1", "answer_2"}),
     "pointwise": frozenset({"prompt", "answer"}),
     "reference": frozenset({"prompt", "answer", "reference"}),
+    "rubric": frozenset({"prompt", "answer", "criteria"}),
 }
-"""What a task's template must show; a pairwise or pointwise one may show a reference too."""
+"""What a task's template must show; any may show a reference too."""
 _HOLE = re.compile(r"\{(\w+)\}")
 TOP_LOGPROBS = 20
 
@@ -58,6 +60,7 @@ class JudgePrompt(BaseModel):
     system: str = ""
     user: str
     remind: str = "Give the verdict now, in the form asked for and nothing else."
+    criterion: str = "{number}. {text} ({form})"
     reply: ReplyFormat
     sampling: Sampling = Sampling()  # type: ignore[call-arg]
 
@@ -105,6 +108,7 @@ class JudgePrompt(BaseModel):
             temperature=self.sampling.temperature,
             logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
             structured=Structured(choice=choices) if choices else None,
+            meta={"fence": mark},
         )
 
 

@@ -1,13 +1,15 @@
 """Reading a judge's reply: strictly, by the format its prompt asks for.
 
-A format says how a verdict is written (`find`, with `{}` for the label or number), where it may stand, and what each
-label is worth. All places are looked at: a reply with none, with two different ones, or with a number out of range has
-no verdict. That is an error with the reply's text kept, never a guess and never a zero. Patterns are literals around a
-label or a short number, so matching is linear. Thoughts are not looked at, closed or cut off.
+With `member`, the reply is one JSON object, bare or in a fence, and the verdict is that field of it. Else a format says
+how a verdict is written (`find`, with `{}` for the label or number), where it may stand, and what each label is worth.
+All places are looked at: a reply with none, with two different ones, or with a number out of range has no verdict. That
+is an error with the reply's text kept, never a guess and never a zero. Patterns are literals around a label or a short
+number, so matching is linear. Thoughts are not looked at, closed or cut off.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from typing import Literal, get_args
 from verikit.engines.types import Output, TopLogprobs
 from verikit.errors import ConfigError, JudgeError, Refusal, UnparseableVerdict
 from verikit.reply import split
+from verikit.verifiers.json_reply import document
 
 Where = Literal["whole", "first_line", "line_start", "anywhere"]
 """The whole reply (but for spaces, quotes and a full stop), its first line, the start of any line, or any place."""
@@ -52,11 +55,13 @@ class ReplyFormat:
     """How a verdict is written; `{}` stands for the label or the number."""
     where: Where = "anywhere"
     labels: Mapping[str, float] = field(default_factory=dict)
-    """What each label is worth; case counts."""
+    """What each label is worth; case counts. In JSON, `true` and `false` are the labels of the two."""
     scale: tuple[float, float] | None = None
     """Instead of labels: a number from the first to the second."""
     read: Read = "text"
     """`logprobs`: weigh the labels by their probabilities at the reply's first token."""
+    member: str = ""
+    """Name of the field that holds the verdict, where replies are JSON objects."""
     several: Several = "error"
     """Different verdicts in one reply: an error, or (to replay LLMBar) the label that comes first in `labels`."""
 
@@ -91,7 +96,7 @@ class ReplyFormat:
 
     def choices(self) -> tuple[str, ...]:
         """Every whole reply there is, for structured output; empty where a reply is more than its verdict."""
-        if self.where != "whole" or self.read != "text":
+        if self.where != "whole" or self.read != "text" or self.member:
             return ()
         if self.scale is None:
             names = list(self.labels)
@@ -102,6 +107,8 @@ class ReplyFormat:
 
     def found(self, text: str) -> list[str]:
         """Each label or number written as a verdict, in order, repeats included."""
+        if self.member:
+            return self._member(text)
         if self.where == "whole":
             return self._whole(text)
         if self.where == "first_line":
@@ -111,6 +118,16 @@ class ReplyFormat:
     def _whole(self, text: str) -> list[str]:
         match = self._pattern.fullmatch(text.strip()) or self._pattern.fullmatch(text.strip(_TRIM))
         return [match[1]] if match else []
+
+    def _member(self, text: str) -> list[str]:
+        """The verdict's field of a JSON reply, as JSON writes it; nothing where it holds no verdict."""
+        value = document(text, bare=True).value
+        said = value.get(self.member) if isinstance(value, Mapping) else None
+        if isinstance(said, str):
+            return [said] if said in self.labels else []
+        number = isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said)
+        written = json.dumps(said) if number or isinstance(said, bool) else ""
+        return [written] if (number if self.scale else written in self.labels) else []
 
     def parse(self, output: Output) -> Verdict:
         """Read a reply; what can't be read is a verdict with an error."""
@@ -134,7 +151,8 @@ class ReplyFormat:
             return values[first], first
         if found:
             raise _unreadable(f"verdicts that contradict each other ({', '.join(found[:4])})", output)
-        raise _unreadable(f"no verdict of the form {self.find.replace('{}', '…')!r}", output)
+        form = f'{{"{self.member}": …}}' if self.member else self.find.replace("{}", "…")
+        raise _unreadable(f"no verdict of the form {form!r}", output)
 
     def _value(self, label: str) -> float:
         if self.scale is None:

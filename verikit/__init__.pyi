@@ -23,6 +23,8 @@ from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
+from verikit.judges.rewards import RewardModel as rm
+from verikit.judges.rubric import Rubric as rubric
 from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
 from verikit.types import Gold as Gold
@@ -125,7 +127,9 @@ __all__ = [
     'regex',
     'repetition',
     'rescue',
+    'rm',
     'rouge',
+    'rubric',
     'score_all',
     'search_format',
     'searched',

@@ -37,6 +37,9 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 PASS_MARK = 0.5
 """A score of at least this counts as right wherever a yes or no is wanted (gates, juries, pass@k)."""
 
+LABEL, ASKS = "label", "asks"
+"""Names of the parts of a judged criterion's score: what people said of it, and the verdicts of each asking."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

@@ -154,7 +154,8 @@ def test_every_prompt_of_ours_reads_its_own_reminder_examples():
         prompt = load_prompt(name)
         assert prompt.remind
         for label in prompt.reply.labels:
-            assert prompt.reply.found(prompt.reply.find.replace("{}", label)) == [label]
+            written = f'{{"{prompt.reply.member}": {label}}}' if prompt.reply.member else prompt.reply.find
+            assert prompt.reply.found(written.replace("{}", label)) == [label]
 
 
 def test_recorded_one_token_verdicts_come_out_to_the_tenth_digit():

@@ -4,6 +4,7 @@ model.py    what a page is made of, as plain data
 kinds.py    which folder is which kind of run, and what collects it
 score.py    a score run (seen.py counts over its rows); other kinds' collectors live beside what writes their folders
 curves.py   charts that several kinds share
+criteria.py  criteria that a judge decided: agreement with people, noise
 items.py    samples: tags, and how much of their text is kept
 compare.py  several runs side by side
 page.py     data and assets to HTML; charts and the sample browser are drawn by the page's own script

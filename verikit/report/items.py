@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from verikit.report.criteria import is_criterion
 from verikit.report.model import DIFFERS, RIGHT, UNSCORED, VERDICTS, WRONG, Item, Run, Text
 from verikit.types import PASS_MARK, Prompt
 
@@ -27,10 +28,13 @@ def verdict_of(value: float | None) -> str:
 
 
 def leaves(row: Row, prefix: str = "") -> Iterator[tuple[str, Row]]:
-    """The scores of a score row that have no parts themselves, by their path; none if the row has no parts."""
+    """The scores of a score row that have no parts themselves, by their path; none if the row has no parts.
+
+    What was said of a criterion is no part of it.
+    """
     for name, part in row.get("parts", {}).items():
         path = f"{prefix}{name}"
-        if part.get("parts"):
+        if part.get("parts") and not is_criterion(part):
             yield from leaves(part, f"{path}/")
         else:
             yield path, part

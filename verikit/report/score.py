@@ -10,6 +10,7 @@ from typing import Any
 
 from verikit.errors import UsageError
 from verikit.readers import Reader
+from verikit.report.criteria import Judged
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
@@ -44,13 +45,15 @@ def collect(run: Path, options: Options) -> Run:
     if summary["bad_rows"]:
         page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no figure")
     source = _source(run, plan, config, options, page.notices)
-    seen = Seen()
+    seen, judged = Seen(), Judged()
     every = spread(summary["candidates"], options.samples)
     selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
     asked = _groups(source, plan)
     for number, (line, rows) in enumerate(groupby(read_rows(run / SCORES), key=itemgetter("line"))):
         candidates = list(rows)
         seen.add(candidates)
+        for row in candidates:
+            judged.add(row)
         if number % every == 0:
             group = next((group for at, group in asked if at == line), None)
             page.items += _items(candidates, group, selected.get(line))
@@ -59,9 +62,9 @@ def collect(run: Path, options: Options) -> Run:
             f"the samples below are those of every {every}th prompt, {len(page.items):,} of "
             f"{summary['candidates']:,} candidates; all figures and charts are of all of them"
         )
-    page.figures = list(_figures(summary, plan))
+    page.figures = [*_figures(summary, plan), *judged.figures()]
     page.charts = list(_charts(summary, plan, seen, page.items))
-    page.tables = [*_metrics(summary["metrics"]), *seen.tables(), *_bad_rows(run)]
+    page.tables = [*_metrics(summary["metrics"]), *judged.tables(), *seen.tables(), *_bad_rows(run)]
     return page
 
 

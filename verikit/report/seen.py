@@ -21,6 +21,8 @@ REASONS = 10
 LONGEST_REASON = 200
 DISTINCT = 10_000
 """Different reasons that are counted."""
+PARTS = 500
+"""Parts by name that are counted: rows that bring their own criteria could have any number."""
 
 
 class Seen:
@@ -59,7 +61,7 @@ class Seen:
         return len(self._reasons) < DISTINCT or reason in self._reasons
 
     def _compare(self, row: Row) -> None:
-        found = dict(leaves(row))
+        found = {name: part for name, part in leaves(row) if name in self._parts or len(self._parts) < PARTS}
         for name, part in found.items():
             mean, right, unscored = self._parts.setdefault(name, (Mean(), Mean(), Counter()))
             if part["value"] is None:

@@ -49,7 +49,7 @@ class Bleu(ReferenceVerifier):
             effective_order=True,
         )
         found = scorer.sentence_score(text, list(references))
-        return found.score / 100, str(found)[:200]
+        return min(found.score / 100, 1.0), str(found)[:200]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Chrf(ReferenceVerifier):
             "CHRF", char_order=self.char_order, word_order=self.word_order, beta=self.beta, lowercase=self.lowercase
         )
         found = scorer.sentence_score(text, list(references))
-        return found.score / 100, str(found)[:200]
+        return min(found.score / 100, 1.0), str(found)[:200]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,98 @@
+"""Asking about several criteria in one request, and reading a verdict on each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from verikit.engines import Engine, Generation, Request
+from verikit.errors import EngineError
+from verikit.judges.ask import added, counted, reminder
+from verikit.judges.prompt import JudgePrompt
+from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.judges.rubric.criteria import Criterion
+
+_HOLE = re.compile(r"\{(number|text|points|form)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request, and the criteria that it asks about by their numbers in it."""
+
+    request: Request
+    criteria: tuple[Criterion, ...]
+
+    @property
+    def mark(self) -> str:
+        """The mark that quoted texts stand between, which verdicts carry."""
+        return str(self.request.meta["fence"])
+
+
+def listed(criteria: Sequence[Criterion], prompt: JudgePrompt) -> str:
+    """The criteria as the prompt shows them, numbered from 1."""
+    labels = sorted(prompt.reply.labels, key=lambda label: -prompt.reply.labels[label])
+    lines = []
+    for number, item in enumerate(criteria, 1):
+        text = f"{item.text} (part of: {item.within})" if item.within else item.text
+        holes = {"number": f"{number}", "text": text, "points": f"{item.points:g}", "form": item.form(*labels[:2])}
+        lines.append(_HOLE.sub(lambda hole, holes=holes: holes[hole[1]], prompt.criterion))  # type: ignore[misc]
+    return "\n".join(lines)
+
+
+def formats(question: Question, reply: ReplyFormat) -> list[ReplyFormat]:
+    """How the verdict on each criterion of a question is written in the reply."""
+    found = []
+    for number, item in enumerate(question.criteria, 1):
+        find = reply.find.replace("{fence}", question.mark).replace("{number}", str(number))
+        labels = {} if item.scale else reply.labels
+        found.append(replace(reply, find=find, labels=labels, scale=item.scale))
+    return found
+
+
+def ask_all(
+    engine: Engine, questions: Sequence[Question], prompt: JudgePrompt, *, retry: bool = False
+) -> list[list[Verdict]]:
+    """Send all requests in one call and read each criterion's verdict.
+
+    With `retry`, what gave no verdict on some criterion is asked once more; the verdicts that were there stand. What a
+    request spent is told with its first verdict.
+    """
+    if not questions:
+        return []
+    generations = engine.generate([one.request for one in questions])
+    found = [_read(one, prompt.reply, got) for one, got in zip(questions, generations, strict=True)]
+    again = [i for i, verdicts in enumerate(found) if any(map(_unread, verdicts))]
+    if not (retry and again):
+        return found
+    asked = [
+        reminder(questions[i].request, found[i][0].reply, prompt.remind.replace("{fence}", questions[i].mark))
+        for i in again
+    ]
+    for i, got in zip(again, engine.generate(asked), strict=True):
+        found[i] = _both(found[i], _read(questions[i], prompt.reply, got))
+    return found
+
+
+def _unread(verdict: Verdict) -> bool:
+    return verdict.error is not None and not isinstance(verdict.error, EngineError)
+
+
+def _both(first: Sequence[Verdict], second: Sequence[Verdict]) -> list[Verdict]:
+    """The first verdicts, and the second where there was none; the replies one after the other."""
+    reply = "\n\n".join(filter(None, (first[0].reply, second[0].reply)))
+    chosen = [two if _unread(one) else one for one, two in zip(first, second, strict=True)]
+    usage = added(first[0].usage, second[0].usage)
+    return [replace(one, reply=reply, usage={} if i else usage) for i, one in enumerate(chosen)]
+
+
+def _read(question: Question, reply: ReplyFormat, generation: Generation) -> list[Verdict]:
+    error: Exception | None = generation.error
+    if error is None and not generation.outputs:
+        error = EngineError("the engine gave no output")
+    if error is not None:
+        found = [Verdict(None, error=error) for _ in question.criteria]
+    else:
+        found = [form.parse(generation.outputs[0]) for form in formats(question, reply)]
+    found[0] = replace(found[0], usage=counted(generation))
+    return found

@@ -1,0 +1,131 @@
+"""What a rubric is: criteria with points, and the rule that makes one value of how far each is met."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from verikit.errors import SchemaError
+
+Rule = Literal["points", "sum", "all", "any", "required", "threshold"]
+"""`points`: points of what is met over all positive points (HealthBench); `sum`: without the division; `all`, `any`:
+1.0 if all criteria hold, or one; `required`: all that are not optional; `threshold`: 1.0 if `points` reaches it."""
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One question to the judge."""
+
+    text: str
+    name: str = ""
+    points: float = 1.0
+    """Below zero: what the answer should not do; its points count where it does."""
+    must: bool = False
+    """Unless it holds, the whole is 0.0, or less where it would be."""
+    optional: bool = False
+    """Not looked at by the rule `required`."""
+    negate: bool = False
+    """It holds where the judge says that it is not met."""
+    categories: tuple[str, ...] = ()
+    scale: tuple[float, float] | None = None
+    """Instead of met or not: a number from the first to the second."""
+    levels: tuple[str, ...] = ()
+    """What the numbers of the scale mean, from 0."""
+    within: str = ""
+    """What it is a part of, where rubrics are trees."""
+
+    def value(self, said: float) -> float:
+        """How far it is met, 0 to 1, by what the judge said: 1 or 0, or a number on the scale."""
+        if self.scale is not None:
+            low, high = self.scale
+            said = min(1.0, max(0.0, (said - low) / (high - low)))
+        return 1.0 - said if self.negate else said
+
+    def form(self, met: str, unmet: str) -> str:
+        """What a verdict on it may be, in words."""
+        if self.levels:
+            return "; ".join(f"{i} = {level}" for i, level in enumerate(self.levels))
+        if self.scale is not None:
+            return f"a number from {self.scale[0]:g} to {self.scale[1]:g}"
+        return f"{met} or {unmet}"
+
+    def holds(self, value: float) -> bool:
+        """Whether it is as it should be at this value: fully met, or not at all where its points are below zero."""
+        return value <= 0.0 if self.points < 0 else value >= 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """A whole rubric, trees taken apart into their leaves."""
+
+    items: tuple[Criterion, ...]
+    rule: Rule = "points"
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.items:
+            raise SchemaError("a rubric with no criteria", field="rubric")
+        if self.rule not in RULES:
+            raise SchemaError(f"a rubric's rule is one of {', '.join(RULES)}, not {self.rule!r}", field="rule")
+        if self.rule in ("points", "threshold") and not self.positive > 0:
+            raise SchemaError("no criterion of the rubric has points above zero", field="points")
+        if self.rule == "required" and all(item.optional for item in self.items):
+            raise SchemaError("all criteria of the rubric are optional", field="optional")
+
+    @property
+    def positive(self) -> float:
+        """The most points there are to get."""
+        return math.fsum(item.points for item in self.items if item.points > 0)
+
+    def total(self, values: Sequence[float], *, clip: bool) -> float:
+        """The whole rubric's value.
+
+        Args:
+            values: How far each criterion is met, 0 to 1.
+            clip: Keep the value within 0 to 1.
+        """
+        pairs = list(zip(self.items, values, strict=True))
+        found = self._counted(pairs)
+        if any(item.must and not item.holds(value) for item, value in pairs):
+            found = min(found, 0.0)
+        return min(1.0, max(0.0, found)) if clip else found
+
+    def _counted(self, pairs: Sequence[tuple[Criterion, float]]) -> float:
+        if self.rule in ("all", "any", "required"):
+            held = [item.holds(value) for item, value in pairs if self.rule != "required" or not item.optional]
+            return float(any(held) if self.rule == "any" else all(held))
+        found = math.fsum(item.points * value for item, value in pairs)
+        if self.rule != "sum":
+            found /= self.positive
+        return float(found >= self.threshold) if self.rule == "threshold" else found
+
+    def bounds(self, values: Sequence[float | None], *, clip: bool) -> tuple[float, float]:
+        """The lowest and the highest value, whatever the criteria that were not judged (None) would come to.
+
+        Every rule rises with what a criterion of positive points is met, and falls with the others.
+        """
+        worst = [float(item.points < 0) if v is None else v for item, v in zip(self.items, values, strict=True)]
+        best = [float(item.points >= 0) if v is None else v for item, v in zip(self.items, values, strict=True)]
+        ends = self.total(worst, clip=clip), self.total(best, clip=clip)
+        return min(ends), max(ends)
+
+    def by_category(self, values: Sequence[float | None], *, clip: bool) -> dict[str, float]:
+        """Points of what is met over all positive points, by category; only where all of it was judged.
+
+        A category without positive points has no value, as in HealthBench.
+        """
+        found: dict[str, list[tuple[Criterion, float | None]]] = {}
+        for item, value in zip(self.items, values, strict=True):
+            for category in dict.fromkeys(item.categories):
+                found.setdefault(category, []).append((item, value))
+        means = {}
+        for category, pairs in found.items():
+            known = [(item, value) for item, value in pairs if value is not None]
+            most = math.fsum(item.points for item, _ in pairs if item.points > 0)
+            if len(known) == len(pairs) and most > 0:
+                share = math.fsum(item.points * value for item, value in known) / most
+                means[category] = min(1.0, max(0.0, share)) if clip else share
+        return means

@@ -1,0 +1,230 @@
+"""The verifier `rubric`: how many of a rubric's points an answer gets, by a judge's verdict on each criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean, median_low
+from typing import Any, Literal, get_args
+
+from verikit.base import describe
+from verikit.errors import ConfigError, EngineTimeout, SchemaError
+from verikit.judges.ask import added
+from verikit.judges.judge import Judge, failed
+from verikit.judges.reply import Verdict
+from verikit.judges.rubric.asking import Question, ask_all, listed
+from verikit.judges.rubric.criteria import Criteria, Criterion
+from verikit.judges.rubric.read import at, in_row, read, read_file
+from verikit.types import ASKS, LABEL, Prompt, Sample, Score
+
+OnMissing = Literal["unscored", "low", "high"]
+_SHOWN = 300
+_SPARE = 64
+"""Characters a criterion takes beside its text."""
+
+
+@dataclass(frozen=True, repr=False)
+class Rubric(Judge):
+    """Points for the criteria an answer meets, by a judge: points of what is met over all positive points.
+
+    The rubric stands in the row (HealthBench, RubricHub, RaR, SWE-Atlas, PaperBench) or in a file (also rewardkit's).
+    Points below zero are for faults, `must` criteria gate the whole. `parts` holds each criterion's verdict; one that
+    has none leaves the whole without a value, unless it can't change it.
+    """
+
+    name = "rubric"
+    task = "rubric"
+    prompt: str = "rubric"
+    rubric: str | Mapping[str, Any] | Sequence[Any] = field(default="", hash=False)
+    """A file (JSON, or TOML) with the rubric of every row, or the rubric itself; "": each row has its own."""
+    key: str = ""
+    """Where a row's rubric stands (`reward_model.rubrics`); "": the usual names are tried."""
+    per_call: int = 8
+    """Criteria in one request; 1 asks about each by itself. Prompts that are answered in JSON always do."""
+    on_missing: OnMissing = "unscored"
+    """What criteria without a verdict do: `low` and `high` give the lowest or highest value they leave possible."""
+    clip: bool = True
+    """Keep the value within 0 to 1; HealthBench itself clips only the mean over rows."""
+    asks: int = 1
+    """How often each criterion is asked about; the median counts. Askings differ in seed, temperature and order."""
+    labels: str = ""
+    """Where a row holds what people said of each criterion: a list, or an object by name, of true, false or numbers,
+    or of several people's. They decide nothing; `verikit report` tells how far the judge agrees."""
+    criteria: Criteria | None = field(init=False, compare=False)
+    """The rubric of every row; None: each has its own."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.on_missing not in get_args(OnMissing):
+            raise ConfigError(f"on_missing is one of {', '.join(get_args(OnMissing))}, not {self.on_missing!r}")
+        for name in ("per_call", "asks"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{name} is a whole number from 1 up, not {value!r}")
+        reply = self.file.reply
+        if not reply.member and ("{number}" not in reply.find or "{fence}" not in reply.find):
+            raise ConfigError("a rubric prompt's find holds {fence} and {number}", hint="<{fence} {number}: {}>")
+        if len(reply.labels) != 2 or set(reply.labels.values()) != {0.0, 1.0}:
+            raise ConfigError("a rubric prompt has two labels, worth 1 and 0")
+        if self.rubric != "" and self.key:
+            raise ConfigError("either a rubric for all rows, or the key of each row's own")
+        object.__setattr__(self, "criteria", self._fixed())
+
+    def _fixed(self) -> Criteria | None:
+        if self.rubric == "":
+            return None
+        if isinstance(self.rubric, str):
+            return read_file(self.rubric)
+        try:
+            return read(self.rubric)
+        except SchemaError as error:
+            raise ConfigError(f"rubric: {error}") from None
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Judge every criterion of every sample, all in one call of the engine."""
+        found = [self._of(sample) for sample in samples]
+        plans = [
+            list(self._questions(sample, one)) if isinstance(one, Criteria) else []
+            for sample, one in zip(samples, found, strict=True)
+        ]
+        questions = [question for plan in plans for _, question in plan]
+        answered = iter(ask_all(self._engine, questions, self.file, retry=self.retry))
+        verdicts = [[(numbers, next(answered)) for numbers, _ in plan] for plan in plans]
+        # A reply counts as one, and as read if it holds any verdict.
+        told = [next((one for one in some if not one.error), some[0]) for plan in verdicts for _, some in plan]
+        self._record.note(told, self.probe)
+        return [
+            self._whole(one, some, sample) if isinstance(one, Criteria) else one
+            for sample, one, some in zip(samples, found, verdicts, strict=True)
+        ]
+
+    def _of(self, sample: Sample) -> Criteria | Score:
+        try:
+            return self.criteria or in_row(sample.meta, self.key)
+        except SchemaError as error:
+            return Score.error(describe(error))
+
+    def _questions(self, sample: Sample, rubric: Criteria) -> Iterator[tuple[list[int], Question]]:
+        """Each request with the numbers of its criteria in the rubric."""
+        reference = self.reference(sample)
+        texts: dict[str, Prompt] = {"prompt": sample.prompt, "answer": sample.completion}
+        if self.file.needs_reference:
+            texts["reference"] = reference or "(none)"
+        for number in range(self.asks):
+            for numbers in self._batches(rubric.items):
+                turned = numbers[number % len(numbers) :] + numbers[: number % len(numbers)]
+                criteria = tuple(rubric.items[i] for i in turned)
+                request = self.request({**texts, "criteria": listed(criteria, self.file)})
+                if self.asks > 1:
+                    request = replace(request, temperature=self.file.sampling.temperature or 1.0, seed=number)
+                yield turned, Question(request, criteria)
+
+    def _batches(self, items: Sequence[Criterion]) -> Iterator[list[int]]:
+        """The rubric cut up: so many criteria a request, and no more than the judge sees of a text."""
+        most = 1 if self.file.reply.member else self.per_call
+        batch: list[int] = []
+        size = 0
+        for number, item in enumerate(items):
+            length = len(item.text) + len(item.within) + sum(map(len, item.levels)) + _SPARE
+            if batch and (len(batch) == most or size + length > self.max_chars):
+                yield batch
+                batch, size = [], 0
+            batch.append(number)
+            size += length
+        yield batch
+
+    def _whole(self, rubric: Criteria, answered: Sequence[tuple[list[int], list[Verdict]]], sample: Sample) -> Score:
+        said: list[list[Verdict]] = [[] for _ in rubric.items]
+        for numbers, verdicts in answered:
+            for number, verdict in zip(numbers, verdicts, strict=True):
+                said[number].append(verdict)
+        judged = [self._judged(some) for some in said]
+        values = [None if one is None else item.value(one) for item, one in zip(rubric.items, judged, strict=True)]
+        try:
+            labels = self._labels(sample, rubric.items)
+        except SchemaError as error:
+            return Score.error(describe(error))
+        parts = {
+            item.name: self._part(item, some, one, label)
+            for item, some, one, label in zip(rubric.items, said, judged, labels, strict=True)
+        }
+        usage = added(*(verdict.usage for some in said for verdict in some))
+        replies = dict.fromkeys(verdict.reply for some in said for verdict in some if verdict.reply)
+        told: dict[str, Any] = {"parts": parts, "usage": usage, "text": "\n\n".join(replies)}
+        return self._decided(rubric, values, [one.error for some in said for one in some if one.error], told)
+
+    def _decided(
+        self, rubric: Criteria, values: Sequence[float | None], errors: Sequence[Exception], told: Mapping[str, Any]
+    ) -> Score:
+        low, high = rubric.bounds(values, clip=self.clip)
+        missing = sum(value is None for value in values)
+        met = sum(value is not None and item.holds(value) for item, value in zip(rubric.items, values, strict=True))
+        reason = f"{met} of {len(values)} criteria as they should be"
+        if missing:
+            reason += f"; {missing} without a verdict"
+        if low == high or (missing and self.on_missing != "unscored"):
+            reason += "" if low == high else f", which leave {low:.4g} to {high:.4g} possible"
+            return Score(high if self.on_missing == "high" else low, reason=reason, **told)
+        reason += f", which leave {low:.4g} to {high:.4g} possible: {describe(errors[0])}"
+        late = all(isinstance(error, EngineTimeout) for error in errors)
+        return Score.timeout(reason, **told) if late else Score.error(reason, **told)
+
+    @staticmethod
+    def _judged(verdicts: Sequence[Verdict]) -> float | None:
+        """What the askings say together: the median, the lower one of two; None where none gave a verdict."""
+        known = [verdict.value for verdict in verdicts if verdict.value is not None]
+        return median_low(known) if known else None
+
+    def _part(self, item: Criterion, said: Sequence[Verdict], judged: float | None, label: float | None) -> Score:
+        """A criterion's part: how far it is met, as the judge says."""
+        more: dict[str, Score] = {}
+        if label is not None:
+            more[LABEL] = Score(label, reason="what people said")
+        if len(said) > 1:
+            asks = {str(number): self._asked(item, one) for number, one in enumerate(said, 1)}
+            more[ASKS] = Score(None, "abstained", reason=f"asked {len(said)} times", parts=asks)
+        told = f"{item.points:g} points: {item.text[:_SHOWN]}"
+        if judged is None:
+            lost = failed(next(one.error for one in said if one.error), {})
+            return replace(lost, reason=f"{told}; {lost.reason}", parts=more)
+        answer = next(one.label for one in said if one.value == judged)
+        return Score(_level(item, judged), answer=answer, reason=f"{answer}, {told}", parts=more)
+
+    def _asked(self, item: Criterion, verdict: Verdict) -> Score:
+        if verdict.value is None:
+            return failed(verdict.error or ConfigError("no verdict"), {})
+        return Score(_level(item, verdict.value), answer=verdict.label)
+
+    def _labels(self, sample: Sample, items: Sequence[Criterion]) -> list[float | None]:
+        """What people said of each criterion, 0 to 1; None where nothing.
+
+        Raises:
+            SchemaError: the labels are not a list as long as the rubric, nor an object by name.
+        """
+        found = at(sample.meta, self.labels) if self.labels else None
+        if found is None:
+            return [None] * len(items)
+        if isinstance(found, Mapping):
+            return [_label(found.get(item.name), item) for item in items]
+        if isinstance(found, Sequence) and not isinstance(found, str):
+            if len(items) == 1 and len(found) != 1:
+                return [_label(found, items[0])]
+            if len(found) == len(items):
+                return [_label(one, item) for one, item in zip(found, items, strict=True)]
+        raise SchemaError(f"labels for {len(items)} criteria are expected, not {found!r:.80}", field=self.labels)
+
+
+def _level(item: Criterion, said: float) -> float:
+    """How far a criterion is met, 0 to 1, whether or not it should be."""
+    return replace(item, negate=False).value(said)
+
+
+def _label(said: Any, item: Criterion) -> float | None:
+    if said is None:
+        return None
+    if isinstance(said, Sequence) and not isinstance(said, str):
+        known = [one for one in (_label(one, item) for one in said) if one is not None]
+        return fmean(known) if known else None
+    if not isinstance(said, (bool, int, float)):
+        raise SchemaError(f"a label is true, false or a number, not {said!r:.80}", field="labels")
+    return _level(item, float(said))

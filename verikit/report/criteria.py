@@ -1,0 +1,111 @@
+"""Criteria that a judge decided: how far it agrees with people, and with itself when asked again.
+
+A criterion's part may hold a part `label` (what people said, 0 to 1) and a part `asks` (the verdict of each asking).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from verikit.report.curves import share
+from verikit.report.model import Figure, Table
+from verikit.stats.intervals import Mean
+from verikit.types import ASKS, LABEL, PASS_MARK
+
+Row = Mapping[str, Any]
+MOST = 500
+"""Criteria that are told apart, the first of a run; the figures are of all."""
+_ALL = "all criteria"
+
+
+def is_criterion(part: Row) -> bool:
+    """Whether a part's own parts are what was said of it, not verifiers it is made of."""
+    return bool(part.get("parts")) and part["parts"].keys() <= {LABEL, ASKS}
+
+
+class Judged:
+    """Counts over all rows of a run."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, Counter[tuple[bool, bool]]] = {}
+        self._asks: dict[str, tuple[Mean, Mean]] = {}
+
+    def add(self, row: Row) -> None:
+        """Count the criteria of one score row."""
+        for name, part in row.get("parts", {}).items():
+            if is_criterion(part):
+                self._criterion(name, part)
+            else:
+                self.add(part)
+
+    def _criterion(self, name: str, part: Row) -> None:
+        label = part["parts"].get(LABEL)
+        if label is not None and part["value"] is not None:
+            pair = part["value"] >= PASS_MARK, label["value"] >= PASS_MARK
+            for key in self._keys(name, self._labels):
+                self._labels.setdefault(key, Counter())[pair] += 1
+        asks = part["parts"].get(ASKS, {}).get("parts", {}).values()
+        known = [one["value"] for one in asks if one["value"] is not None]
+        if len(known) > 1:
+            apart = [float((a >= PASS_MARK) != (b >= PASS_MARK)) for a, b in combinations(known, 2)]
+            for key in self._keys(name, self._asks):
+                differ, asked = self._asks.setdefault(key, (Mean(), Mean()))
+                differ.add(math.fsum(apart) / len(apart))
+                asked.add(len(known))
+
+    @staticmethod
+    def _keys(name: str, counted: Mapping[str, object]) -> Sequence[str]:
+        return (_ALL, name) if name in counted or len(counted) <= MOST else (_ALL,)
+
+    def figures(self) -> Iterator[Figure]:
+        """Agreement with people and steadiness, over all criteria."""
+        if counts := self._labels.get(_ALL):
+            kappa = _kappa(counts)
+            note = f"{counts.total():,} verdicts" + ("" if math.isnan(kappa) else f", kappa {kappa:.2f}")
+            yield share("Agreement with labels", _agreed(counts), counts.total(), note)
+        if found := self._asks.get(_ALL):
+            yield _differ("Two askings differ", found)
+
+    def tables(self) -> Iterator[Table]:
+        """Both by criterion, the least agreement and the most noise first."""
+        if self._labels:
+            rows = sorted(self._labels.items(), key=lambda item: (item[0] != _ALL, _agreed(item[1]), item[0]))
+            columns = ("criterion", "verdicts", "agree", "kappa", "met: judge", "met: people")
+            note = "of verdicts with a label; a label of several people counts as most of them say"
+            yield Table("Criteria against labels", columns, [_labelled(*row) for row in rows], note)
+        if self._asks:
+            noise = {name: _differ(name, found) for name, found in self._asks.items()}
+            order = sorted(noise, key=lambda name: (name != _ALL, -(noise[name].value or 0.0), name))
+            heads = ("criterion", "answers", "askings", "two askings differ")
+            cells = [(name, self._asks[name][0].n, self._asks[name][1].estimate().value, noise[name]) for name in order]
+            yield Table("Noise of criteria", heads, cells, "share of pairs of askings with different verdicts")
+
+
+def _differ(name: str, found: tuple[Mean, Mean]) -> Figure:
+    row = found[0].estimate().as_row()
+    return Figure(name, row["value"], row["low"], row["high"], note=f"{found[0].n:,} criteria asked about again")
+
+
+def _agreed(counts: Counter[tuple[bool, bool]]) -> float:
+    return sum(n for (judge, people), n in counts.items() if judge == people) / counts.total()
+
+
+def _kappa(counts: Counter[tuple[bool, bool]]) -> float:
+    """Cohen's kappa (1960); NaN where chance alone agrees on all."""
+    n = counts.total()
+    judge = sum(k for (said, _), k in counts.items() if said) / n
+    people = sum(k for (_, said), k in counts.items() if said) / n
+    chance = judge * people + (1 - judge) * (1 - people)
+    return (_agreed(counts) - chance) / (1 - chance) if chance < 1 else math.nan
+
+
+def _labelled(name: str, counts: Counter[tuple[bool, bool]]) -> tuple[str | int | float | Figure | None, ...]:
+    n, kappa = counts.total(), _kappa(counts)
+    judge = sum(k for (said, _), k in counts.items() if said) / n
+    people = sum(k for (_, said), k in counts.items() if said) / n
+    shown = None if math.isnan(kappa) else round(kappa, 3)
+    return name, n, share(name, _agreed(counts), n), shown, f"{judge:.1%}", f"{people:.1%}"
