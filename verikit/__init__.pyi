@@ -48,6 +48,7 @@ from verikit.verifiers.csv import Csv as csv
 from verikit.verifiers.exact import Exact as exact
 from verikit.verifiers.f1 import F1 as f1
 from verikit.verifiers.fuzzy import Fuzzy as fuzzy
+from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_schema import JsonSchema as json_schema
 from verikit.verifiers.language import Language as language
 from verikit.verifiers.length import Length as length
@@ -66,6 +67,7 @@ from verikit.verifiers.soft_overlong import SoftOverlong as soft_overlong
 from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.tags import Tags as tags
 from verikit.verifiers.toml import Toml as toml
+from verikit.verifiers.tool_calls import ToolCalls as tool_calls
 from verikit.verifiers.wer import Cer as cer
 from verikit.verifiers.wer import Wer as wer
 from verikit.verifiers.xml import Xml as xml
@@ -106,6 +108,7 @@ __all__ = [
     'fuzzy',
     'gate',
     'genprm',
+    'instructions',
     'json_schema',
     'judge',
     'jury',
@@ -139,6 +142,7 @@ __all__ = [
     'tags',
     'ter',
     'toml',
+    'tool_calls',
     'verifier',
     'wer',
     'with_timeout',
