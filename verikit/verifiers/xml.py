@@ -116,7 +116,7 @@ def _parsed(body: str) -> tuple[str, str]:
 
 
 def _fault(schema: str, body: str) -> str:
-    from lxml import etree
+    import lxml.etree as etree
 
     try:
         tree = etree.fromstring(re.sub(r"\A<\?xml[^>]{0,200}\?>", "", body).encode("utf-8"), _strict())
@@ -129,14 +129,14 @@ def _fault(schema: str, body: str) -> str:
 
 
 def _strict() -> Any:
-    from lxml import etree
+    import lxml.etree as etree
 
     return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False)
 
 
 @lru_cache(maxsize=16)
 def _validator(schema: str) -> Any:
-    from lxml import etree
+    import lxml.etree as etree
 
     try:
         return etree.XMLSchema(etree.fromstring(schema.encode("utf-8"), _strict()))
