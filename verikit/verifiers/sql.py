@@ -121,7 +121,8 @@ class SQL(TextVerifier):
             return Score.error(f"the row can't be used: {str(problem)[:300]}")
         said = query(sample.completion)
         if not said:
-            return Score(0.0, reason="no query in the reply")
+            verdict = self._verdict(golds[0], databases[0], RunResult("error"))
+            return verdict if isinstance(verdict, Score) else Score(0.0, reason="no query in the reply")
         budget = Budget(self._limits(), row_seconds(self.wall_s, self.row_s))
         left = dict.fromkeys(golds, "")
         for number, database in enumerate(databases, 1):
