@@ -75,9 +75,9 @@ class Citations(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         try:
             passages = [_plain(text) for text in passages_of(sample.meta)]
         except ValueError as problem:

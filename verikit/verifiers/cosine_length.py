@@ -31,9 +31,12 @@ class CosineLength(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score by the part, then by length; what the part does not score has no score."""
-        return [self._one(sample, score) for sample, score in zip(samples, score_all(self.part, samples), strict=True)]
+        return [
+            self._score_sample(sample, score)
+            for sample, score in zip(samples, score_all(self.part, samples), strict=True)
+        ]
 
-    def _one(self, sample: Sample, score: Score) -> Score:
+    def _score_sample(self, sample: Sample, score: Score) -> Score:
         parts = {self.part.name: score}
         if not score.scored:
             return Score(None, score.status, answer=score.answer, reason=score.reason, parts=parts)

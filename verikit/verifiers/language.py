@@ -47,9 +47,9 @@ class Language(TextVerifier):
         """
         if find_spec("langdetect") is None:
             raise MissingExtra(self.name, "text")
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         wanted = self.code or sample.meta.get("language")
         if not isinstance(wanted, str) or not wanted:
             return Score.error("no language: neither the option code nor meta.language")

@@ -42,9 +42,9 @@ class ReferenceVerifier(TextVerifier):
         """
         if find_spec(self.package) is None:
             raise MissingExtra(self.name, "text")
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         references = [text for text in accepted(sample.answer) if text.strip()]
         if not references:
             return Score.error("the row has no reference")

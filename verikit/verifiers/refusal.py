@@ -78,9 +78,9 @@ class Refusal(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         wanted = sample.meta.get("refuse") if self.wanted is None else self.wanted
         if not isinstance(wanted, bool):
             return Score.error("meta.refuse is missing, or neither true nor false")

@@ -44,9 +44,9 @@ class Repetition(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample.completion) for sample in samples]
+        return [self._score_sample(sample.completion) for sample in samples]
 
-    def _one(self, text: str) -> Score:
+    def _score_sample(self, text: str) -> Score:
         pieces: Sequence[str] = text.lower().split() if self.unit == "words" else "".join(text.lower().split())
         total = max(len(pieces) - self.n + 1, 0)
         grams = zip(*(islice(pieces, start, None) for start in range(self.n)), strict=False)

@@ -30,7 +30,7 @@ class SoftOverlong(TextVerifier):
     """`tokens`, `words` or `chars`."""
     tokenizer: str = ""
     """The folder of a model, or a `tokenizer.json`; "": the sample carries the count."""
-    reads: Reads = field(default="all", kw_only=True)
+    reads: Reads = field(default="all", kw_only=True)  # type: ignore[misc]  # pyright: ignore
     name = "soft_overlong"
 
     def __post_init__(self) -> None:
@@ -41,9 +41,9 @@ class SoftOverlong(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         try:
             length = length_of(sample, self.unit, self.tokenizer)
         except NoCount as problem:

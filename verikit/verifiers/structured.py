@@ -41,9 +41,9 @@ class StructuredText(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample.completion) for sample in samples]
+        return [self._score_sample(sample.completion) for sample in samples]
 
-    def _one(self, reply: str) -> Score:
+    def _score_sample(self, reply: str) -> Score:
         if len(reply) > self.max_chars:
             return Score(0.0, reason=f"{len(reply)} characters, over the cap of {self.max_chars}")
         body = fenced_or_whole(reply, self.labels)

@@ -60,9 +60,9 @@ class Xml(TextVerifier):
         """
         if self.schema and find_spec("lxml") is None:
             raise MissingExtra("xml with a schema", "text")
-        return [self._one(sample.completion) for sample in samples]
+        return [self._score_sample(sample.completion) for sample in samples]
 
-    def _one(self, reply: str) -> Score:
+    def _score_sample(self, reply: str) -> Score:
         if len(reply) > self.max_chars:
             return Score(0.0, reason=f"{len(reply)} characters, over the cap of {self.max_chars}")
         body = _document(reply)
