@@ -116,6 +116,21 @@ def code_doc(row: Row) -> Doc:
     return doc | {"answer": [], "tests": json.dumps(tests, default=str)}
 
 
+def sql_doc(row: Row) -> Doc:
+    """A question about a database with the query that answers it: BIRD's `SQL`, Spider's `query`."""
+    doc = _doc(row)
+    gold, name = _need(row, ("SQL", "query", "sql", "gold_sql")), _need(row, ("db_id",))
+    texts = _texts(gold)
+    category = str(row.get("difficulty") or row.get("hardness") or "")
+    return doc | {
+        "answer": texts,
+        "solution": f"```sql\n{texts[0]}\n```",
+        "db_id": str(name),
+        "evidence": str(row.get("evidence") or ""),
+        "category": category,
+    }
+
+
 def instructions_doc(row: Row) -> Doc:
     """A prompt with the ids and arguments of its instructions: IFEval, IFBench, IF-RLVR."""
     given = {key: row[key] for key in INSTRUCTIONS if row.get(key) not in MISSING}
@@ -133,6 +148,7 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
     "turns": turns_doc,
     "process": process_doc,
     "code": code_doc,
+    "sql": sql_doc,
     "instructions": instructions_doc,
 }
 

@@ -16,6 +16,7 @@ OPTIONS = {
     "cached": "cached(exact, 100)",
     "clip": "clip(exact, 0, 0.5)",
     "column": "column('rm')",
+    "cosine_length": "cosine_length(exact, 1000)",
     "gate": "gate(exact, f1)",
     "genprm": "genprm('replay:/dev/null')",
     "judge": "judge('replay:/dev/null')",

@@ -40,23 +40,40 @@ from verikit.verifiers.answer import Answer as answer
 from verikit.verifiers.answer import Math as math
 from verikit.verifiers.boxed import Boxed as boxed
 from verikit.verifiers.choice import Choice as choice
+from verikit.verifiers.citations import Citations as citations
 from verikit.verifiers.code import Code as code
 from verikit.verifiers.column import Column as column
+from verikit.verifiers.cosine_length import cosine_length as cosine_length
 from verikit.verifiers.cover_em import CoverEM as cover_em
+from verikit.verifiers.csv import Csv as csv
 from verikit.verifiers.exact import Exact as exact
 from verikit.verifiers.f1 import F1 as f1
+from verikit.verifiers.fuzzy import Fuzzy as fuzzy
 from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_schema import JsonSchema as json_schema
+from verikit.verifiers.language import Language as language
 from verikit.verifiers.length import Length as length
 from verikit.verifiers.numeric import Numeric as numeric
 from verikit.verifiers.program import Program as program
+from verikit.verifiers.refusal import Refusal as refusal
 from verikit.verifiers.regex import Regex as regex
+from verikit.verifiers.repetition import Repetition as repetition
+from verikit.verifiers.rouge import Rouge as rouge
+from verikit.verifiers.sacrebleu import Bleu as bleu
+from verikit.verifiers.sacrebleu import Chrf as chrf
+from verikit.verifiers.sacrebleu import Ter as ter
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
+from verikit.verifiers.soft_overlong import SoftOverlong as soft_overlong
 from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.tags import Tags as tags
+from verikit.verifiers.toml import Toml as toml
 from verikit.verifiers.tool_calls import ToolCalls as tool_calls
 from verikit.verifiers.trajectory import Trajectory as trajectory
+from verikit.verifiers.wer import Cer as cer
+from verikit.verifiers.wer import Wer as wer
+from verikit.verifiers.xml import Xml as xml
+from verikit.verifiers.yaml import Yaml as yaml
 
 __version__: str
 __all__ = [
@@ -72,24 +89,32 @@ __all__ = [
     'VerikitError',
     'all_of',
     'answer',
+    'bleu',
     'boxed',
     'by',
     'cached',
+    'cer',
     'choice',
+    'chrf',
+    'citations',
     'clip',
     'code',
     'column',
+    'cosine_length',
     'cover_em',
+    'csv',
     'echo_guard',
     'exact',
     'f1',
     'first_of',
+    'fuzzy',
     'gate',
     'genprm',
     'instructions',
     'json_schema',
     'judge',
     'jury',
+    'language',
     'length',
     'length_guard',
     'load',
@@ -103,19 +128,28 @@ __all__ = [
     'prm',
     'program',
     'reference_judge',
+    'refusal',
     'regex',
+    'repetition',
     'rescue',
     'rm',
+    'rouge',
     'rubric',
     'score_all',
     'search_format',
     'searched',
+    'soft_overlong',
     'sql',
     'step_column',
     'tags',
+    'ter',
+    'toml',
     'tool_calls',
     'trajectory',
     'turns',
     'verifier',
+    'wer',
     'with_timeout',
+    'xml',
+    'yaml',
 ]

@@ -62,7 +62,8 @@ def test_groups_hold_every_task_and_plain_lm_eval_finds_them_all():
     manager = TaskManager(include_path=str(TASKS), include_defaults=False)
     assert set(task_names()) == set(manager.all_subtasks) | set(manager.all_groups)
     modes = {name for name in manager.all_subtasks if name.endswith(("_rag", "_search"))}
-    assert set(expand(["verikit_all"])) == set(manager.all_subtasks) - modes
+    local = {"verikit_bird", "verikit_spider"}  # they need databases, which no hub has
+    assert set(expand(["verikit_all"])) == set(manager.all_subtasks) - modes - local
     assert {"verikit_math", "verikit_reasoning", "verikit_multihop", "verikit_all"} <= set(manager.all_groups)
 
 

@@ -90,8 +90,9 @@ def test_any_of_several_golds_will_do_and_a_gold_that_fails_is_unscored(dialect)
     assert verdict("SELECT 'Bo'", golds, dialect).value == 1
     assert verdict("SELECT 'Cy'", golds, dialect).value == 0
     for gold in ("SELECT nothing FROM singer", "DELETE FROM singer", ""):
-        score = verdict("SELECT 1", gold, dialect)
-        assert (score.status, score.value) == ("error", None), score
+        for said in ("SELECT 1", "no query at all", "SELECT nothing FROM singer"):
+            score = verdict(said, gold, dialect)
+            assert (score.status, score.value) == ("error", None), score
     endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
     assert verdict("SELECT 1", endless, dialect, wall_s=0.5).status == "timeout"
 

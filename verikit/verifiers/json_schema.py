@@ -73,14 +73,21 @@ class JsonSchema(TextVerifier):
         return [self._score_text(sample.completion) for sample in samples]
 
     def _score_text(self, text: str) -> Score:
-        from jsonschema.exceptions import best_match
-
         if len(text) > self.max_chars:
             return Score(0.0, reason=f"{len(text)} characters, over the cap of {self.max_chars}")
         assert isinstance(self.schema, Mapping)
         body, value, problem = document(text, bare=self.bare, array=self.schema.get("type") == "array")
-        if problem:
-            return Score(0.0, reason=problem)
+        return Score(0.0, reason=problem) if problem else self.check(value, body)
+
+    def check(self, value: Any, body: str = "") -> Score:
+        """The score of a value that has been read.
+
+        Args:
+            value: JSON's types only.
+            body: What it was read from, for the score.
+        """
+        from jsonschema.exceptions import best_match
+
         _DEADLINE.set(time.monotonic() + self.timeout_s)
         try:
             fault = best_match(_validator(json.dumps(self.schema)).iter_errors(value))

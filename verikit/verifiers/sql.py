@@ -100,9 +100,9 @@ class SQL(TextVerifier):
         """
         box = default_sandbox(ISOLATION)
         if len(samples) < 2:
-            return [self._one(sample, box) for sample in samples]
+            return [self._score_sample(sample, box) for sample in samples]
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-sql") as threads:
-            return list(threads.map(lambda sample: self._one(sample, box), samples))
+            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -113,7 +113,7 @@ class SQL(TextVerifier):
         """The properties of the sandbox, as its probes found them, and the versions of the databases."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict(), "databases": _versions()}
 
-    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+    def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         try:
             golds = [stripped(text) for text in _golds(sample)]
             databases = [self._database(given) for given in self._given(sample.meta)]
@@ -121,7 +121,8 @@ class SQL(TextVerifier):
             return Score.error(f"the row can't be used: {str(problem)[:300]}")
         said = query(sample.completion)
         if not said:
-            return Score(0.0, reason="no query in the reply")
+            verdict = self._verdict(golds[0], databases[0], RunResult("error"))
+            return verdict if isinstance(verdict, Score) else Score(0.0, reason="no query in the reply")
         budget = Budget(self._limits(), row_seconds(self.wall_s, self.row_s))
         left = dict.fromkeys(golds, "")
         for number, database in enumerate(databases, 1):

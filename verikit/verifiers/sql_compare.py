@@ -209,6 +209,7 @@ class _Ids:
         """Whether some id covers numbers further apart than the tolerance: a chain of close ones."""
         numbers = {cell for rows in tables for row in rows for cell in _flat(row) if _is_number(cell)}
         start = last = None
+        known = 0
         for number in sorted(numbers):
             if last is None or start is None or not near(last, number, tolerance):
                 start, known = number, len(self._ids)

@@ -1,0 +1,93 @@
+"""Documents of text-to-SQL benchmarks with the databases they ask about: BIRD and Spider, from local files.
+
+The databases lie beside the file of questions as the benchmarks have them (`dev_databases/ID/ID.sqlite`,
+`database/ID/ID.sqlite`), or in a folder that `databases` names. They are opened to be read only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from verikit.errors import UsageError
+from verikit.evals import data as files
+from verikit.evals.docs import Doc
+
+FOLDERS = ("dev_databases", "database", "databases", "test_database", "train_databases", "test_suite_database", ".")
+"""Where databases lie beside the file of questions."""
+_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+
+
+def load(
+    *,
+    task: str,
+    data: files.Files = None,
+    shots: files.Files = None,
+    databases: files.Files = None,
+    suite: bool = False,
+    **more: Any,
+) -> dict[str, Any]:
+    """A task's splits, each document with the paths of its databases in `db` and their tables in `ddl`.
+
+    Args:
+        task: The task's name.
+        data: Local file(s) of questions.
+        shots: Local file(s) of examples.
+        databases: Folder(s) of the databases; None: beside the questions.
+        suite: Take all databases of an id's folder (Spider's test suites), not only the one of its name.
+        more: As `verikit.evals.data.load` takes it.
+
+    Raises:
+        UsageError: a file or database can't be read.
+        SchemaError: a row lacks a column.
+    """
+    loaded = files.load(task=task, data=data, shots=shots, **more)
+    given = data if isinstance(data, str) else files.of_task(data or {}, task)
+    folder = databases if isinstance(databases, str) else files.of_task(databases or {}, task)
+    roots = [Path(folder)] if folder else [Path(given or ".").parent / name for name in FOLDERS]
+    test = [_with_database(doc, roots, suite) for doc in loaded["test"]]
+    examples = [_with_database(doc, roots, suite) for doc in loaded["shots"]]
+    return loaded | {"test": datasets.Dataset.from_list(test), "shots": examples}
+
+
+def _with_database(doc: Doc, roots: Sequence[Path], suite: bool) -> Doc:
+    name = str(doc["db_id"])
+    if Path(name).name != name:
+        raise UsageError(f"{name!r} is no name of a database")
+    for root in roots:
+        found = sorted(str(path) for path in (root / name).glob("*") if path.suffix in _SUFFIXES)
+        own = [path for path in found if Path(path).stem == name]
+        if own:
+            return doc | {"db": [*own, *(path for path in found if suite and path not in own)], "ddl": _tables(own[0])}
+    shown = ", ".join(str(root) for root in roots)
+    raise UsageError(f"no database {name!r} below {shown[:200]}", hint="put the benchmark's databases beside the file")
+
+
+@lru_cache(maxsize=512)
+def _tables(path: str) -> str:
+    """The statements that made a database's tables."""
+    try:
+        connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+        try:
+            rows = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
+            ).fetchall()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise UsageError(f"can't read the database {path}: {error}") from None
+    return ";\n\n".join(" ".join(str(sql).split()) for (sql,) in rows)
+
+
+def prompt(doc: Mapping[str, Any]) -> str:
+    """The tables, the question, what helps to read it, and the form of the answer."""
+    evidence = f"\nKnown: {doc['evidence']}" if doc.get("evidence") else ""
+    return (
+        f"Database (SQLite):\n\n{doc['ddl']};\n\nQuestion: {doc['question']}{evidence}\n\n"
+        "Answer with one SQLite query that reads the database, in a ```sql block.\n"
+    )

@@ -1,0 +1,200 @@
+"""Do quotations really occur in the passages given, and do numbered references resolve?
+
+Linear in the reply and the passages, but for the search of each quotation in each passage.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from verikit.base import TextVerifier
+from verikit.errors import UsageError
+from verikit.types import Sample, Score
+from verikit.verifiers.gold import check_choice
+
+PASSAGE_KEYS = ("passages", "contexts", "context", "documents", "docs", "ctxs", "sources", "retrieved")
+"""Keys of a row that hold the passages, in the order of their numbers."""
+_TEXT_KEYS = ("text", "content", "contents", "passage", "page_content", "body", "paragraph_text", "snippet")
+_QUOTED = re.compile(
+    r'"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|«([^«»\n]{1,2000})»|„([^“”\n]{1,2000})[“”]|「([^「」\n]{1,2000})」'
+    r"|^[ \t]{0,3}>[ \t]?(\S[^\n]{0,2000})",
+    re.MULTILINE,
+)
+_REFERENCE = re.compile(
+    r"[\[【]\s{0,3}(\^?[0-9]{1,4}(?:\s{0,3}[,;–-]\s{0,3}\^?[0-9]{1,4}){0,20})\s{0,3}(?:†[^】\]\n]{0,40})?[\]】]"
+)
+_NEXT = re.compile(r"""[\s.,;:!?)"”»]{0,4}(?=[\[【])""")
+_GAP = re.compile(r"\[?(?:\.\.\.|…)\]?")
+_MOST_QUOTES = 300
+_SPAN = 60
+"""The most passages that a range like [1-60] may name."""
+
+
+class Citation(NamedTuple):
+    """A quotation or a reference of a reply, and what is wrong with it."""
+
+    shown: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Citations(TextVerifier):
+    """1.0 if every quotation occurs in the passages, and every reference [n] is the number of one.
+
+    Quotations stand in quotation marks or quoted lines and have at least `min_words` words; an ellipsis leaves out any
+    text. One that a reference follows must occur in a passage it names. Case, space and the kind of quotes, dashes and
+    apostrophes are not looked at. The passages stand in `meta.passages` (`contexts`, `documents`, `ctxs`, …): texts, or
+    objects with `text` or the like. Numbers count from 1.
+    """
+
+    reward: Literal["all", "fraction"] = "all"
+    """All or nothing, or the share of quotations and references that hold."""
+    min_words: int = 4
+    """A shorter quotation is a term or a title, and not looked at."""
+    min_references: int = 0
+    """A reply with fewer references is 0.0."""
+    min_quotes: int = 0
+    """A reply with fewer quotations is 0.0."""
+    min_citations: int = 1
+    """A reply with fewer quotations and references together is 0.0."""
+    max_chars: int = 50_000
+    """A longer reply is 0.0 unread."""
+    name = "citations"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("reward", self.reward, ("all", "fraction"))
+        if min(self.min_words, self.max_chars) < 1:
+            raise UsageError("citations needs min_words and max_chars of at least 1")
+        if min(self.min_references, self.min_quotes, self.min_citations) < 0:
+            raise UsageError("the least numbers of citations are at least 0")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself."""
+        return [self._score_sample(sample) for sample in samples]
+
+    def _score_sample(self, sample: Sample) -> Score:
+        try:
+            passages = [_plain(text) for text in passages_of(sample.meta)]
+        except ValueError as problem:
+            return Score.error(str(problem))
+        reply = sample.completion
+        if len(reply) > self.max_chars:
+            return Score(0.0, reason=f"{len(reply)} characters, over the cap of {self.max_chars}")
+        if sum(1 for _ in _QUOTED.finditer(reply)) > _MOST_QUOTES:
+            return Score(0.0, reason=f"more than {_MOST_QUOTES} quotations")
+        quotes = quotations(reply, passages, self.min_words)
+        references = [_resolved(match, len(passages)) for match in _REFERENCE.finditer(reply)]
+        for what, found, least in (
+            ("quotations", quotes, self.min_quotes),
+            ("references", references, self.min_references),
+            ("citations", quotes + references, self.min_citations),
+        ):
+            if len(found) < least:
+                return Score(0.0, reason=f"{len(found)} {what}, fewer than {least}")
+        both = quotes + references
+        wrong = [citation for citation in both if citation.problem]
+        told = f"{wrong[0].shown[:80]!r}: {wrong[0].problem}" if wrong else f"all {len(both)} hold"
+        share = 1 - len(wrong) / len(both) if both else 1.0
+        return Score(share if self.reward == "fraction" else float(not wrong), reason=told)
+
+
+def passages_of(meta: Mapping[str, Any]) -> list[str]:
+    """The texts of a row's passages, titles before them.
+
+    Raises:
+        ValueError: there are none.
+    """
+    given = next((meta[key] for key in PASSAGE_KEYS if meta.get(key)), None)
+    listed = [given] if isinstance(given, str | Mapping) else list(given) if isinstance(given, Sequence) else []
+    texts = [_text(passage) for passage in listed]
+    if not texts or any(text is None for text in texts):
+        raise ValueError(f"the row has no passages: meta has none of {', '.join(PASSAGE_KEYS)}, or one without text")
+    return [text for text in texts if text is not None]
+
+
+def _text(passage: object) -> str | None:
+    if isinstance(passage, Mapping):
+        body = next((passage[key] for key in _TEXT_KEYS if isinstance(passage.get(key), str)), None)
+        title = passage.get("title")
+        return f"{title}\n{body}" if body is not None and isinstance(title, str) else body
+    return passage if isinstance(passage, str) else None
+
+
+def quotations(reply: str, passages: Sequence[str], min_words: int) -> list[Citation]:
+    """The quotations of a reply with what is wrong with each.
+
+    Args:
+        reply: The text that quotes.
+        passages: Plain texts to be quoted.
+        min_words: Shorter ones are left out.
+    """
+    found = []
+    for match in _QUOTED.finditer(reply):
+        said = next(group for group in match.groups() if group is not None)
+        body = _REFERENCE.sub(" ", said)
+        pieces = [piece for part in _GAP.split(body) if (piece := _plain(part).strip(' .,;:!?"'))]
+        if sum(len(piece.split()) for piece in pieces) < min_words:
+            continue
+        numbers = _named(reply, match) or [number for ref in _REFERENCE.finditer(said) for number in _numbers(ref[1])]
+        where = [passages[n - 1] for n in numbers if 0 < n <= len(passages)] if numbers else passages
+        if any(_in_order(pieces, passage) for passage in where):
+            problem = ""
+        elif any(_in_order(pieces, passage) for passage in passages):
+            problem = "occurs in another passage than it names"
+        else:
+            problem = "occurs in no passage"
+        found.append(Citation(said, problem))
+    return found
+
+
+def _named(reply: str, quote: re.Match[str]) -> list[int]:
+    """The numbers of the references that follow a quotation."""
+    gap = _NEXT.match(reply, quote.end())
+    if gap is None:
+        return []
+    numbers: list[int] = []
+    at = gap.end()
+    while reference := _REFERENCE.match(reply, at):
+        numbers += _numbers(reference[1])
+        at = reference.end()
+    return numbers
+
+
+def _in_order(pieces: Sequence[str], passage: str) -> bool:
+    at = 0
+    for piece in pieces:
+        at = passage.find(piece, at)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
+
+
+def _resolved(match: re.Match[str], passages: int) -> Citation:
+    wrong = [number for number in _numbers(match[1]) if not 0 < number <= passages]
+    return Citation(match[0], f"there is no passage {wrong[0]}, of {passages}" if wrong else "")
+
+
+def _numbers(text: str) -> list[int]:
+    """The numbers of `1`, `1, 3` and `2-4`."""
+    numbers: list[int] = []
+    for part in re.split(r"[,;]", text.replace("^", "")):
+        low, _, high = (piece.strip() for piece in re.sub("–", "-", part).partition("-"))
+        first, last = int(low), int(high or low)
+        numbers += range(first, last + 1) if first <= last < first + _SPAN else [first, last]
+    return numbers
+
+
+def _plain(text: str) -> str:
+    """A text in one case, with plain quotes and dashes and single spaces."""
+    text = unicodedata.normalize("NFKC", text).translate(_SAME)
+    return " ".join(text.casefold().split())
+
+
+_SAME = str.maketrans("’‘“”„«»–—", "''" + '"' * 5 + "--", "\u00ad")
+"""Quotes and dashes as their plain forms, without soft hyphens."""
