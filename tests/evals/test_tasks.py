@@ -15,7 +15,7 @@ from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, build, expand, task_names
 from verikit.evals.run import run_tasks
 
-JUDGED = {"alpaca", "mtbench"}
+JUDGED = {"alpaca", "healthbench", "mtbench"}
 
 
 def run(tmp_path, task, rows, engine, **settings):
