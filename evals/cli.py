@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.score import UNSCORED, parse_share
+from verikit.cli.options import run_options, unscored_code
 from verikit.errors import MissingExtra, UsageError
 from verikit.terminal import Watch
 
@@ -45,18 +45,8 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("--by", metavar="SPEC", help="A verifier that ranks the repeats, for BoN.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of sampled replies and few-shot examples.")
 @click.option("-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Default runs/eval-MODEL-TASKS.")
-@click.option("--resume/--restart", default=True, help="Keep tasks that are done (default), or do all anew.")
 @click.option("--cache/--no-cache", default=True, help="Keep generations and look there first (default).")
-@click.option(
-    "--fail-over",
-    default="0%",
-    show_default=True,
-    callback=parse_share,
-    metavar="SHARE",
-    help="Exit with 3 if more replies have no score.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@run_options
 def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
     """Run benchmark tasks or groups on a model, or a SUITE.toml of tasks and models.
 
@@ -158,10 +148,7 @@ def _line(state: Mapping[str, Any], seconds: float) -> str:
 def _exit_code(results: dict[str, Any], fail_over: float) -> int:
     lost = sum(max(task["unscored"].values(), default=0) for task in results["tasks"].values())
     total = sum(task["replies"] for task in results["tasks"].values())
-    if lost > fail_over * total:
-        click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({fail_over:.4g})", err=True)
-        return UNSCORED
-    return 0
+    return unscored_code(lost, total, fail_over)
 
 
 def _need_lm_eval() -> None:

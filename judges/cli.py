@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from verikit.base import Verifier
-from verikit.cli.score import UNSCORED, parse_mapping, parse_share
+from verikit.cli.options import data_options, run_options, unscored_code
 from verikit.errors import UsageError
 from verikit.judges.judge import Judge
 from verikit.judges.match.canaries import canary_win_rates
@@ -38,25 +38,14 @@ Examples:
 @click.argument("files", nargs=-1, required=True)
 @click.option("-j", "--judge", "spec", required=True, metavar="SPEC", help="A judge, a jury, or any verifier.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/judge-A-B.")
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
-@click.option("--format", "format_", metavar="NAME", help="The files' format, where their keys don't tell.")
+@data_options
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many comparisons.")
 @click.option("--batch", type=click.IntRange(1), default=BATCH, show_default=True, help="Comparisons to a call.")
 @click.option("--length-control", is_flag=True, help="Also win rates at equal lengths.")
 @click.option("--gamed", metavar="FILE", help="alpaca_eval's df_gamed.csv, for its form of length control.")
 @click.option("--instructions", metavar="FILE", help="AlpacaEval's instructions as a JSON list, to go with --gamed.")
 @click.option("--canaries", type=click.IntRange(0), default=0, metavar="N", help="Try ten attacks on N prompts.")
-@click.option(
-    "--fail-over",
-    default="0%",
-    show_default=True,
-    callback=parse_share,
-    metavar="SHARE",
-    help="Exit with 3 if more failed.",
-)
-@click.option("--resume/--restart", default=True, help="Go on where an earlier run stopped (default), or start anew.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@run_options
 def judge(
     files: tuple[str, ...],
     spec: str,
@@ -109,11 +98,7 @@ def judge(
         click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
         click.echo("\n".join(show(summary)))
-    lost = summary["comparisons"] - summary["judged"]
-    if lost > fail_over * summary["comparisons"]:
-        click.echo(f"{lost} comparisons have no verdict: more than --fail-over allows ({fail_over:.4g})", err=True)
-        return UNSCORED
-    return 0
+    return unscored_code(summary["comparisons"] - summary["judged"], summary["comparisons"], fail_over, "verdict")
 
 
 def _summary(

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -11,6 +12,7 @@ import pytest
 import verikit
 from tests.conftest import ROOT
 
+CORE = ROOT / "verikit"
 FOLDERS = ("verikit", "judges", "trainers", "evals")
 MAY_IMPORT = {
     "verikit": {"verikit"},
@@ -88,6 +90,57 @@ def test_imports_point_downwards_and_never_at_a_bare_folder(path):
         assert name.split(".")[0] not in ("judges", "trainers", "evals"), f"bare import of {name}"
         if folder_of(name) in FOLDERS:
             assert folder_of(name) in MAY_IMPORT[home], f"{home} imports {name}"
+
+
+WING = re.compile(r"^- (\w+) \(([\w, ]*)\): ((?:`\w+`[,:]\s+)+)", re.MULTILINE)
+"""A wing in the package's docstring: its name, what it may import from, and its modules."""
+
+
+def wings():
+    """The wing of each module or package of `verikit/`, and the wings that a wing may import from."""
+    wing_of, may_import = {}, {}
+    for wing, others, names in WING.findall(verikit.__doc__):
+        may_import[wing] = {wing, *others.split(", ")} - {""}
+        for name in re.findall(r"\w+", names):
+            assert name not in wing_of, f"{name} is in two wings"
+            wing_of[name] = wing
+    return wing_of, may_import
+
+
+def against_the_wings(module, names):
+    """Which of the imported names a module of `verikit/` (by its name below it) may not import."""
+    wing_of, may_import = wings()
+    allowed = may_import[wing_of[module]]
+    parts = [name.split(".") for name in names]
+    return [".".join(p) for p in parts if p[0] == "verikit" and wing_of.get(p[1], "core") not in allowed]
+
+
+def test_every_module_of_the_core_is_in_a_wing():
+    names = {path.relative_to(ROOT).parts[1].removesuffix(".py") for path in MODULES if path.is_relative_to(CORE)}
+    assert names - {"__init__"} == set(wings()[0])
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.is_relative_to(CORE)], ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_inside_the_core_keep_the_direction_of_the_wings(path):
+    module = path.relative_to(CORE).parts[0].removesuffix(".py")
+    assert against_the_wings("base" if module == "__init__" else module, imported(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "wrong"),
+    [
+        ("text", "verikit.readers.read", True),
+        ("verifiers", "verikit.scoring.rows", True),
+        ("scoring", "verikit.cli.options", True),
+        ("engines", "verikit.answers", True),
+        ("cli", "verikit.answers.gold", False),
+        ("search", "verikit.retrieval", False),
+        ("cli", "verikit.Sample", False),
+        ("text", "re", False),
+    ],
+)
+def test_an_import_against_the_wings_is_seen(module, name, wrong):
+    assert bool(against_the_wings(module, [name])) == wrong
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))

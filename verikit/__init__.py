@@ -4,6 +4,19 @@ A `Verifier` maps samples to scores. Write what is good once, and use it to scor
 training, and in benchmark suites. Verifiers go by the same lower-case names here as in specs: `verikit.answer()`,
 `verikit.tags("think", "answer")`; each is imported when it is first asked for, and `help(verikit.answer)` explains its
 options. Selectors go by theirs in `verikit.selectors`.
+
+The package has six wings. A module imports from its own wing and from those in brackets:
+
+- core (): `base`, `choose`, `combine`, `errors`, `folders`, `guards`, `helper`, `messages`, `option_docs`, `registry`,
+  `reply`, `second_opinion`, `secrets`, `select`, `selectors`, `settings`, `spec`, `stats`, `text`, `types`: samples,
+  scores, and the verifiers that are made of verifiers.
+- files (core): `readers`: files in several formats to groups.
+- machines (core, files): `engines`, `retrieval`, `sandbox`, `search`: what generates, finds and runs.
+- rules (core, machines): `answers`, `echo`, `verifiers`: what is right.
+- runs (core, files): `report`, `scoring`, `terminal`: a file scored, and shown.
+- doors (core, files, machines, rules, runs): `__main__`, `adapters`, `cli`, `serve`: how all this is called.
+
+`verikit.judges`, `verikit.trainers` and `verikit.evals` stand above all of them.
 """
 
 from typing import Any

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.score import parse_mapping
+from verikit.cli.options import map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.errors import SchemaError, UsageError
 from verikit.judges.genprm.synth.labels import PAPERS, Variant
@@ -49,10 +49,10 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
 @click.option("--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Of solutions.")
 @click.option("--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Of solutions.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
+@map_option
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many problems.")
 @click.option("--batch", type=click.IntRange(1), default=64, show_default=True, help="Problems to a call.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet_option
 def genprm(
     problems: Path,
     policy: str,

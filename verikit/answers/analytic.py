@@ -10,6 +10,7 @@ from __future__ import annotations
 import cmath
 import math
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -103,9 +104,9 @@ class AnalyticField(Field):
         """Base ** exponent."""
         return base**exponent
 
+    @abstractmethod
     def complex_value(self, value: Any) -> bool:
         """Whether a value has an imaginary part."""
-        raise NotImplementedError
 
     def opaque(self, node: Node) -> Any:
         """No value."""
@@ -150,17 +151,17 @@ class AnalyticField(Field):
 
     def _free(self, name: str, values: list[Any]) -> Any:
         total = self.number(sum(map(ord, name)) % 97)
-        for place, value in enumerate(values, 2):
-            total = total + value * value / place + self.number(place) * value
+        for factor, value in enumerate(values, 2):
+            total = total + value * value / factor + self.number(factor) * value
         return total
 
+    @abstractmethod
     def apply(self, name: str, x: Any) -> Any:
         """A named function of one value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gamma(self, x: Any) -> Any:
         """The gamma function of a real value."""
-        raise NotImplementedError
 
 
 class FloatField(AnalyticField):

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.options import json_option
 from verikit.engines.cache import Cache, default_path
 
 
@@ -16,7 +17,7 @@ from verikit.engines.cache import Cache, default_path
 @click.option(
     "--path", type=click.Path(path_type=Path), help="The file; default VERIKIT_CACHE or the user's cache folder."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def cache(context: click.Context, path: Path | None, as_json: bool) -> None:
     """Show what the cache of generations holds, by engine."""

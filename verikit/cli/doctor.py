@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.score import parse_mapping
+from verikit.cli.options import data_options, json_option
 from verikit.errors import SandboxError, SchemaError, with_hint
 from verikit.readers import read
 from verikit.sandbox import LocalSandbox, Report
@@ -21,9 +21,8 @@ from verikit.terminal import printable
 
 @click.command()
 @click.option("--data", metavar="FILE", help="Check a file instead: rows that can't be read, golds that can't be used.")
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="As in score.")
-@click.option("--format", "format_", metavar="NAME", help="As in score.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@data_options
+@json_option
 def doctor(data: str | None, mapping: dict[str, str], format_: str | None, as_json: bool) -> int:
     """Check this machine: versions, extras present, what the sandbox can promise, and how to add what is missing.
 

@@ -12,7 +12,7 @@ import click
 
 from verikit.base import score_all, walk
 from verikit.cli.marks import marked
-from verikit.cli.score import parse_mapping
+from verikit.cli.options import data_options, json_option
 from verikit.errors import UsageError
 from verikit.readers import read
 from verikit.spec import load
@@ -28,9 +28,8 @@ from verikit.types import Group, Sample, Score
 @click.option("--completion", help="The candidate itself, in place of FILE.")
 @click.option("--answer", multiple=True, help="With --completion: the gold answer; repeat it for several.")
 @click.option("--prompt", default="", help="With --completion: the prompt.")
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="As in score.")
-@click.option("--format", "format_", metavar="NAME", help="As in score.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@data_options
+@json_option
 def explain(
     file: str | None,
     verifier: str,

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.options import json_option, quiet_option
 from verikit.errors import MissingExtra, SchemaError, UsageError
 from verikit.readers.parse import Row
 from verikit.retrieval.build import build_index
@@ -43,7 +44,7 @@ def index() -> None:
 @click.option("--max-tokens", type=click.IntRange(1), default=300, show_default=True, help="Longer passages are cut.")
 @click.option("--normalize/--no-normalize", default=True, help="Scale vectors to length 1 (the default).")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16", "float16"]), default="float32", help="Of the model.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet_option
 def build(
     corpus: tuple[str, ...],
     out: str,
@@ -95,7 +96,7 @@ def build(
 @click.argument("query", nargs=-1)
 @click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages a query.")
 @click.option("--questions", metavar="FILE", help="JSON lines with `question` and `gold_titles`: print recall instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_json: bool) -> int:
     """Ask a retriever: bm25:DIR, dense:DIR, hybrid:DIR, two-step:bm25:DIR, or a server's address.
 

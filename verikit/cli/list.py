@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import click
 
+from verikit.cli.options import json_option
 from verikit.errors import SpecError, UsageError, VerikitError
 from verikit.option_docs import options
 from verikit.registry import Kind, find, registered, tables
@@ -17,7 +18,7 @@ from verikit.spec import import_object, names_object
 
 @click.command("list")
 @click.argument("what", metavar="[KIND|NAME]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def list_(what: str | None, as_json: bool) -> None:
     """List what there is, by kind: verifiers, selectors, engines, recipes, retrievers, tasks, adapters.
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from verikit.cli.options import data_options, run_options, unscored_code
 from verikit.errors import SchemaError, with_hint
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.plan import Plan
@@ -23,8 +24,6 @@ from verikit.scoring.watch import describe
 from verikit.secrets import strike_all
 from verikit.terminal import Watch, printable
 
-UNSCORED = 3
-"""Exit code when more candidates are unscored than allowed."""
 SHOWN = 3
 """Bad rows that are printed."""
 
@@ -47,25 +46,6 @@ def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int
     return int(value)
 
 
-def parse_mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
-    """Read `--map FIELD=KEY` options (a click callback)."""
-    pairs = [one.partition("=") for one in value]
-    if bad := [one for one, pair in zip(value, pairs, strict=True) if not pair[1]]:
-        raise click.BadParameter(f"{bad[0]!r} is not FIELD=KEY, such as prompt=problem")
-    return {field: key for field, _, key in pairs}
-
-
-def parse_share(context: click.Context, parameter: click.Parameter, value: str) -> float:
-    """Read a share such as 5% or 0.05 (a click callback)."""
-    try:
-        share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise click.BadParameter(f"{value!r} is not a share such as 5% or 0.05")
-    return share
-
-
 @click.command()
 @click.argument("file")
 @click.option(
@@ -75,25 +55,14 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str) 
 @click.option("--select", metavar="SPEC", help="Keep one candidate a prompt: best, majority, weighted, first, random.")
 @click.option("--k", "ks", default="1,2,4,8", show_default=True, callback=_ks, help="k of pass@k, maj@k, bon@k.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/FILE's name. - prints scores to stdout.")
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
-@click.option("--format", "format_", metavar="NAME", help="The file's format, where its keys don't tell.")
+@data_options
 @click.option(
     "--jobs", default="1", show_default=True, callback=_jobs, help="Worker processes; or ray, ray:N, a Ray address."
 )
 @click.option("--limit", type=click.IntRange(1), help="Only the rows up to this one.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
-@click.option(
-    "--fail-over",
-    default="0%",
-    show_default=True,
-    callback=parse_share,
-    metavar="SHARE",
-    help="Exit with 3 if more than this share of candidates has no score by our fault or the data's.",
-)
-@click.option("--resume/--restart", default=True, help="Go on where an earlier run stopped (default), or start anew.")
 @click.option("--retry-errors", is_flag=True, help="Score again what could not be scored.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@run_options
 def score(
     file: str,
     verifier: str,
@@ -155,10 +124,7 @@ def score(
     else:
         click.echo("\n".join(show(summary, strike_all(plan.model_dump()))), err=out == "-")
     lost, total = summary["unscored"] + summary["bad_rows"], summary["candidates"] + summary["bad_rows"]
-    if total and lost / total > fail_over:
-        click.echo(f"{lost} of {total} have no score: more than --fail-over allows ({100 * fail_over:.4g}%)", err=True)
-        return UNSCORED
-    return 0
+    return unscored_code(lost, total, fail_over)
 
 
 def _tell_bad_rows(file: str, errors: Path, count: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from verikit.cli.score import parse_mapping
+from verikit.cli.options import map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.judges.opponents import Opponents
 from verikit.readers.problems import read_problems
@@ -27,10 +27,10 @@ Example:
 @click.option(
     "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The file of answers."
 )
-@click.option("--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …")
+@map_option
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many prompts.")
 @click.option("--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Most tokens of an answer.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet_option
 def opponents(
     prompts: Path,
     engine: str,

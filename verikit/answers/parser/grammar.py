@@ -1,23 +1,16 @@
-"""The parser: an answer's text to a tree, in time linear in its tokens; no evaluation, no regular expressions.
-
-Grammar, loosest first: a list of elements (comma, semicolon, and, or); an element is a labelled relation with a unit
-after it; a relation chains set expressions; then union and difference, sums, products (juxtaposition too), signs,
-powers and postfixes, atoms. What is not understood raises `NotMath` with the place, never drops text.
-"""
+"""The grammar's upper half: elements, relations, sums, products, powers; it leaves the atoms to its neighbours."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from fractions import Fraction
-
-from verikit.answers.atoms import AtomParser
-from verikit.answers.clean import clean
 from verikit.answers.connectives import connected
-from verikit.answers.letters import split_letters
-from verikit.answers.lexer import GREEK, Token, lex
-from verikit.answers.tree import MAX_CHARS, ONE, ZERO, Node, NotMath, TooBig, children, num
-from verikit.answers.units import COUNT, parse_unit
+from verikit.answers.lexer import GREEK, Token
+from verikit.answers.parser.brackets import OPENERS
+from verikit.answers.parser.commands import command
+from verikit.answers.parser.cursor import Cursor
+from verikit.answers.parser.labels import skip_label, with_unit
+from verikit.answers.parser.leaves import based, differential_here, letter, literal, subscripted, symbol
+from verikit.answers.tree import ONE, ZERO, Node, NotMath, TooBig, children, num
+from verikit.answers.units import currency
 
 _RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "=<": "<=", "le": "<=", "ge": ">=", "!=": "!=",
@@ -26,30 +19,27 @@ _RELATIONS = {
 }  # fmt: skip
 _SET_OPERATORS = {"cup": "union", "cap": "inter", "setminus": "diff"}
 _TIMES = frozenset(("*", "times", "cdot"))
-_PROSE = frozenset(
-    "is are was were be not no nor but if when where for because so since then that which this than with without the "
-    "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
-)
 _NOT_FACTORS = frozenset(
     "cup cap setminus over pm mp end rangle rfloor rceil to le ge ne in notin approx mod pmod bmod".split()
 )
 _DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
-_PLAIN = re.compile(r"(-?)(\d{1,18})(?:\.(\d{1,18}))?")
-_PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
-_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
-           "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}  # fmt: skip
-_NO_NOUN = _PROSE | frozenset(
-    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
-)
 MAX_POSTFIXES = 24
 """Tokens of factorial, percent and prime signs and exponents after one atom."""
-MAX_LABEL = 6
-"""Words of a noun after a number, or of a label before one."""
 
 
-class Parser(AtomParser):
-    """Recursive descent over tokens; the atoms are read by `AtomParser`."""
+class Parser(Cursor):
+    """Recursive descent over tokens: a method a level of the grammar, loosest first."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
+        self.bars = 0
+        """Absolute values that are open here, whose bar closes them."""
+        self.reversed = False
+        """Whether a bracket that opens with ] is being read, which [ may close."""
+        self.integral = -1
+        """Depth at which an integrand is being read, -1 outside of integrals."""
+        self.variable: Node | None = None
+        """What the last differential named."""
 
     def answer(self) -> Node:
         """Read the whole text.
@@ -88,66 +78,13 @@ class Parser(AtomParser):
                 raise NotMath(f"not understood: {self.token.text[:40]!r}")
 
     def _element(self) -> Node:
-        self._skip_label()
+        skip_label(self)
         node = self.relation()
         if self.at("pmod", "mod") and node.op == "rel":
             return Node("fn", ("residue", node, self._modulus()))
         if self.token.kind in ("word", "unit") or (self.at("(") and self.ahead().kind in ("word", "unit")):
-            node = self._with_unit(node)
+            node = with_unit(self, node)
         return node
-
-    def _skip_label(self) -> None:
-        """Skip words before ``=`` or ``:``, and a quantifier."""
-        if self.accept("forall", "therefore", "exists", "approx", "sim"):
-            return
-        index = self.index
-        while index < len(self.tokens) and self.tokens[index].kind == "word":
-            index += 1
-        words = self.tokens[self.index : index]
-        if len(words) == 1 and len(words[0].text) <= 3 and not words[0].text.istitle():
-            return  # A product of symbols, AB = 5.
-        if 0 < len(words) <= MAX_LABEL and self.tokens[index].text in ("=", ":"):
-            if any(word.text.lower() in _PROSE - {"the"} for word in words):
-                raise NotMath("prose before the value")
-            self.seek(index + 1)
-
-    def _with_unit(self, node: Node) -> Node:
-        """Attach the unit or noun that follows a value."""
-        start = self.index
-        parts: list[str] = []
-        while self.token.kind in ("word", "unit", "sym", "num") or self.at(
-            "/", "^", "{", "}", "cdot", "*", "-", "(", ")"
-        ):
-            if self.at("}", ")") and parts.count(self.token.text) >= parts.count("{" if self.at("}") else "("):
-                break
-            parts.extend(self.take().text.replace("^", " ^ ").replace("/", " / ").split())
-        if "".join(parts).lower() in _PERCENT:
-            return self._on_last(node, lambda value: Node("pct", (value,)))
-        if parts and (scale := _SCALES.get(parts[0].lower())):
-            node, parts = self._on_last(node, lambda value: Node("mul", (value, num(scale)))), parts[1:]
-            if not parts:
-                return node
-        unit = parse_unit([p for p in parts if p not in "()"])
-        if unit is None:
-            words = [p for p in parts if p.isalpha()]
-            if (
-                any(p.isdigit() for p in parts)
-                or len(words) > MAX_LABEL
-                or any(w.lower() in _NO_NOUN for w in words)
-                or len(words) < len(parts) - 2
-            ):
-                raise NotMath(f"not understood: {' '.join(t.text for t in self.tokens[start : start + 8])[:60]!r}")
-            unit = COUNT
-        if unit.dimension == (("d", 1),):
-            return self._on_last(node, lambda value: Node("deg", (value,)))
-        return self._on_last(node, lambda value: Node("qty", (value, unit)))
-
-    @staticmethod
-    def _on_last(node: Node, wrap: Callable[[Node], Node]) -> Node:
-        """Give the value of a relation, or the node itself, its unit."""
-        if node.op == "rel":
-            return Node("rel", (*node.args[:-1], wrap(node.args[-1])))
-        return wrap(node)
 
     def relation(self) -> Node:
         """Read an expression, a ratio or a chain of relations."""
@@ -250,7 +187,7 @@ class Parser(AtomParser):
 
     def _juxtaposed(self) -> bool:
         token = self.token
-        if self.integral >= 0 and self.differential_here():
+        if self.integral >= 0 and differential_here(self):
             return self.integral != self.depth
         if token.kind in ("num", "sym", "name"):
             return True
@@ -340,6 +277,52 @@ class Parser(AtomParser):
             exponent = self.power()
         return Node("pow", (base, Node("neg", (exponent,)) if negative else exponent))
 
+    def atom(self) -> Node:
+        """Read one operand.
+
+        Raises:
+            NotMath: no operand stands here.
+        """
+        token = self.token
+        kind, text = token.kind, token.text
+        if kind == "num":
+            self.take()
+            return based(self, token) if self.at("_") else literal(token)
+        if kind == "sym":
+            return symbol(self)
+        if kind == "cmd":
+            return command(self)
+        if kind == "op":
+            if read := OPENERS.get(text):
+                self.enter()
+                node = read(self)
+                self.leave()
+                return node
+            if currency(text) is not None:
+                self.take()
+                return Node("qty", (self.power(), currency(text)))
+        if kind == "name":
+            self.take()
+            letters = tuple(letter(c) for c in text)
+            return Node("mul", (*letters[:-1], subscripted(self, letters[-1])))
+        raise NotMath(f"not understood: {text[:40] or 'the end'!r}")
+
+    def argument(self) -> Node:
+        """Read a LaTeX argument: a braced group, or a single digit, letter or command."""
+        token = self.token
+        if self.accept("{"):
+            self.enter()
+            found = self.relation()
+            if self.accept("over"):
+                found = Node("div", (found, self.relation()))
+            self.expect("}")
+            self.leave()
+            return found.args[0] if found.op == "set" and len(found.args) == 1 else found
+        if token.kind == "num" and len(token.text) > 1 and token.text.isdigit():
+            self.tokens[self.index] = self.token = token._replace(text=token.text[1:])
+            return num(int(token.text[0]))
+        return self.atom()
+
 
 def _times(left: Node, right: Node) -> Node:
     """A product, kept flat so that a long one is not a deep one."""
@@ -362,32 +345,3 @@ def _derivative(node: Node) -> tuple[Node, int] | None:
     if variable.op != "sym" or (power or 1) != order or not isinstance(order, int) or order > 20:
         return None
     return variable, order
-
-
-def parse(text: str) -> Node:
-    """The tree of an answer's text.
-
-    Raises:
-        NotMath: it is not mathematics this parser understands; says where.
-        TooBig: it is over a cap.
-    """
-    if match := _PLAIN.fullmatch(text):
-        sign, whole, places = match.groups()
-        value = num(Fraction(f"{whole}.{places}"), len(places)) if places else num(int(whole))
-        return Node("neg", (value,)) if sign else value
-    if len(text) > MAX_CHARS:
-        raise TooBig("the answer is too long")
-    return parse_tokens(split_letters(lex(clean(text))))
-
-
-def parse_tokens(tokens: list[Token]) -> Node:
-    """The tree of a list of tokens; see `parse`."""
-    while tokens and tokens[-1].text in (".", "\\\\", "\\", ":", "^", "_") and tokens[-1].kind in ("op", "cmd"):
-        tokens.pop()
-    short = [t for t in tokens if t.kind == "word" and len(t.text) <= 3]
-    if len(short) > 1 and all(t.kind in ("word", "sym", "num", "sep") for t in tokens):
-        raise NotMath("words, not symbols")
-    try:
-        return Parser(tokens).answer()
-    except RecursionError:
-        raise TooBig("the answer nests too deep") from None

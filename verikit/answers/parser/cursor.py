@@ -1,9 +1,9 @@
-"""Where the parser stands in the tokens, and what the parts of the parser ask of one another."""
+"""Where the parser stands in the tokens."""
 
 from __future__ import annotations
 
 from verikit.answers.lexer import END, Token
-from verikit.answers.tree import MAX_DEPTH, Node, NotMath, TooBig
+from verikit.answers.tree import MAX_DEPTH, NotMath, TooBig
 
 _MARKS = frozenset(("op", "cmd", "sep"))
 
@@ -18,14 +18,9 @@ class Cursor:
         self.token = self.tokens[0]
         """The token to be read next."""
         self.depth = 0
-        self.bars = 0
-        self.reversed = False
-        """Whether a bracket that opens with ] is being read, which [ may close."""
-        self.integral = -1
-        """Depth at which an integrand is being read, -1 outside of integrals."""
 
     def ahead(self, offset: int = 1) -> Token:
-        """The token `offset` (at most 2) places further."""
+        """The token `offset` (at most 2) further on."""
         return self.tokens[self.index + offset]
 
     def take(self) -> Token:
@@ -74,31 +69,3 @@ class Cursor:
     def leave(self) -> None:
         """End one level of nesting."""
         self.depth -= 1
-
-    def expression(self) -> Node:
-        """Read a sum, or sets joined by set operators."""
-        raise NotImplementedError
-
-    def product(self) -> Node:
-        """Read a product; what a sum, product or limit sign reaches over."""
-        raise NotImplementedError
-
-    def atom(self) -> Node:
-        """Read one operand."""
-        raise NotImplementedError
-
-    def argument(self) -> Node:
-        """Read a LaTeX argument."""
-        raise NotImplementedError
-
-    def power(self) -> Node:
-        """Read an atom with its postfixes and exponent."""
-        raise NotImplementedError
-
-    def relation(self) -> Node:
-        """Read an expression or a chain of relations."""
-        raise NotImplementedError
-
-    def items(self, *closers: str) -> tuple[list[Node], str]:
-        """Read elements up to one of `closers`, which is read too."""
-        raise NotImplementedError

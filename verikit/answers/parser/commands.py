@@ -1,0 +1,157 @@
+"""LaTeX commands: constants, fractions, roots, functions, matrices."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from verikit.answers.lexer import FUNCTIONS, GREEK
+from verikit.answers.parser.binders import big_operator, integral, limit
+from verikit.answers.parser.leaves import differential_here, literal, subscript, subscripted
+from verikit.answers.tree import HALF, INFINITY, ONE, Node, NotMath, num
+
+if TYPE_CHECKING:
+    from verikit.answers.parser.grammar import Parser
+
+_CONSTANTS = {
+    "pi": Node("const", ("pi",)), "infty": INFINITY, "e_const": Node("const", ("e",)), "i_const": Node("const", ("i",)),
+    "dots": Node("sym", ("…",)), "empty": Node("set", ()),
+}  # fmt: skip
+_ARITY = {"binom": 2, "mod": 2}
+_MANY = frozenset(("gcd", "lcm", "max", "min"))
+_ACCENTS = frozenset("overline bar vec hat widehat tilde overrightarrow overset dot ddot underset".split())
+_MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix array cases".split())
+_INTEGRALS = frozenset("int iint iiint oint".split())
+_BARE = frozenset("frac sqrt cbrt pi infty binom e_const".split()) | GREEK
+
+
+def command(parser: Parser) -> Node:
+    """Read what a command stands for, with its arguments."""
+    token = parser.take()
+    name = token.text
+    if name in _CONSTANTS:
+        return _CONSTANTS[name]
+    if name == "frac":
+        return Node("div", (parser.argument(), parser.argument()))
+    if name in ("sqrt", "cbrt"):
+        return _root(parser, name)
+    if name in FUNCTIONS or name in ("log10", "log2", "cis"):
+        return _function(parser, name)
+    if name in GREEK:
+        return subscripted(parser, Node("sym", (name,)))
+    if name in ("lfloor", "lceil"):
+        inner = parser.expression()
+        parser.expect("r" + name[1:])
+        return Node("fn", (name[1:], inner))
+    if name == "langle":
+        items, _ = parser.items("rangle")
+        return Node("tuple", tuple(items))
+    if name == "begin":
+        return _matrix(parser)
+    if name in ("sum", "prod"):
+        return big_operator(parser, name)
+    if name in _INTEGRALS:
+        return integral(parser)
+    if name == "lim":
+        return limit(parser)
+    if name == "det":
+        return Node("det", (parser.power(),))
+    if name == "mathbb":
+        return Node("const", (subscript(parser),))
+    if name in _ACCENTS:
+        return Node("fn", (f"{name}:", parser.argument()))
+    raise NotMath(f"unknown command \\{name[:30]}")
+
+
+def _root(parser: Parser, name: str) -> Node:
+    index: Node = num(3) if name == "cbrt" else num(2)
+    if name == "sqrt" and parser.accept("["):
+        index = parser.expression()
+        parser.expect("]")
+    if parser.token.kind == "num":
+        radicand = literal(parser.take())
+    elif parser.at("{"):
+        radicand = parser.argument()
+    else:
+        parser.enter()
+        radicand = parser.atom()
+        parser.leave()
+    if index.op == "num":
+        if not index.args[0]:
+            raise NotMath("a zeroth root")
+        exponent = HALF if index.args[0] == 2 else num(Fraction(1) / index.args[0])
+        return Node("pow", (radicand, exponent))
+    return Node("pow", (radicand, Node("div", (ONE, index))))
+
+
+def _function(parser: Parser, name: str) -> Node:
+    base, exponent = None, None
+    while parser.at("_", "^"):
+        if parser.take().text == "_":
+            base = parser.argument() if parser.token.kind != "num" else literal(parser.take())
+        else:
+            exponent = parser.argument() if parser.token.kind != "num" else literal(parser.take())
+    parser.enter()
+    arguments = _function_arguments(parser, name)
+    parser.leave()
+    if name == "log" and base is None and len(arguments) == 2:
+        base = arguments.pop()
+    if len(arguments) != _ARITY.get(name, 1) and not (arguments and name in _MANY):
+        raise NotMath(f"{name} of {len(arguments)} arguments")
+    if name in ("log10", "log2"):
+        name, base = "log", num(int(name[3:]))
+    if exponent is not None and exponent in (num(-1), Node("neg", (ONE,))) and "arc" + name in FUNCTIONS:
+        name, exponent = "arc" + name, None
+    node = Node("fn", (name, *arguments))
+    if name in ("log", "lg") and base is not None:
+        node = Node("div", (Node("fn", ("ln", *arguments)), Node("fn", ("ln", base))))
+    elif name == "exp":
+        node = Node("pow", (Node("const", ("e",)), arguments[0]))
+    elif name == "factorial":
+        node = Node("fact", (arguments[0],))
+    return node if exponent is None else Node("pow", (node, exponent))
+
+
+def _function_arguments(parser: Parser, name: str) -> list[Node]:
+    if name == "binom" and not parser.at("("):
+        return [parser.argument(), parser.argument()]
+    if parser.at("(", "[", "{", "\\{"):
+        opener = parser.take().text
+        arguments, _ = parser.items({"(": ")", "[": "]", "{": "}", "\\{": "\\}"}[opener])
+        if len(arguments) == 1 and arguments[0].op in ("list", "tuple", "set") and name in _MANY:
+            arguments = list(arguments[0].args)
+        return arguments
+    if parser.token.kind == "cmd" and parser.token.text in FUNCTIONS:
+        return [command(parser)]
+    factors = [parser.power()]
+    while parser.token.kind in ("num", "sym", "name") or (parser.token.kind == "cmd" and parser.token.text in _BARE):
+        if differential_here(parser) or len(factors) > 20:
+            break
+        factors.append(parser.power())
+    return [factors[0] if len(factors) == 1 else Node("mul", tuple(factors))]
+
+
+def _matrix(parser: Parser) -> Node:
+    environment = subscript(parser).rstrip("*")
+    if environment not in _MATRICES:
+        raise NotMath(f"unknown environment {environment[:30]}")
+    if environment == "array" and parser.at("{"):
+        subscript(parser)
+    rows: list[tuple[Node, ...]] = []
+    row: list[Node] = []
+    parser.enter()
+    while not parser.accept("end"):
+        if parser.accept("hline", "&"):
+            continue
+        if parser.accept("\\\\"):
+            rows.append(tuple(row))
+            row = []
+        else:
+            row.append(parser.relation())
+    parser.leave()
+    subscript(parser)
+    rows = [r for r in (*rows, tuple(row)) if r]
+    if not rows or len({len(r) for r in rows}) != 1:
+        raise NotMath("a matrix with rows of unequal length")
+    matrix = Node("matrix", tuple(rows))
+    return Node("det", (matrix,)) if environment == "vmatrix" else matrix

@@ -1,0 +1,81 @@
+"""What stands around a value: labels and quantifiers before it, a unit, a scale or a counted noun after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from verikit.answers.tree import Node, NotMath, num
+from verikit.answers.units import COUNT, parse_unit
+
+if TYPE_CHECKING:
+    from verikit.answers.parser.grammar import Parser
+
+MAX_LABEL = 6
+"""Words of a noun after a number, or of a label before one."""
+_PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
+_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
+           "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}  # fmt: skip
+_PROSE = frozenset(
+    "is are was were be not no nor but if when where for because so since then that which this than with without the "
+    "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
+)
+_NO_NOUN = _PROSE | frozenset(
+    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
+    "sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
+)
+
+
+def skip_label(parser: Parser) -> None:
+    """Skip words before ``=`` or ``:``, and a quantifier."""
+    if parser.accept("forall", "therefore", "exists", "approx", "sim"):
+        return
+    index = parser.index
+    while index < len(parser.tokens) and parser.tokens[index].kind == "word":
+        index += 1
+    words = parser.tokens[parser.index : index]
+    if len(words) == 1 and len(words[0].text) <= 3 and not words[0].text.istitle():
+        return  # A product of symbols, AB = 5.
+    if 0 < len(words) <= MAX_LABEL and parser.tokens[index].text in ("=", ":"):
+        if any(word.text.lower() in _PROSE - {"the"} for word in words):
+            raise NotMath("prose before the value")
+        parser.seek(index + 1)
+
+
+def with_unit(parser: Parser, node: Node) -> Node:
+    """Attach the unit or noun that follows a value."""
+    start = parser.index
+    parts: list[str] = []
+    while parser.token.kind in ("word", "unit", "sym", "num") or parser.at(
+        "/", "^", "{", "}", "cdot", "*", "-", "(", ")"
+    ):
+        if parser.at("}", ")") and parts.count(parser.token.text) >= parts.count("{" if parser.at("}") else "("):
+            break
+        parts.extend(parser.take().text.replace("^", " ^ ").replace("/", " / ").split())
+    if "".join(parts).lower() in _PERCENT:
+        return _on_last(node, lambda value: Node("pct", (value,)))
+    if parts and (scale := _SCALES.get(parts[0].lower())):
+        node, parts = _on_last(node, lambda value: Node("mul", (value, num(scale)))), parts[1:]
+        if not parts:
+            return node
+    unit = parse_unit([p for p in parts if p not in "()"])
+    if unit is None:
+        words = [p for p in parts if p.isalpha()]
+        if (
+            any(p.isdigit() for p in parts)
+            or len(words) > MAX_LABEL
+            or any(w.lower() in _NO_NOUN for w in words)
+            or len(words) < len(parts) - 2
+        ):
+            raise NotMath(f"not understood: {' '.join(t.text for t in parser.tokens[start : start + 8])[:60]!r}")
+        unit = COUNT
+    if unit.dimension == (("d", 1),):
+        return _on_last(node, lambda value: Node("deg", (value,)))
+    return _on_last(node, lambda value: Node("qty", (value, unit)))
+
+
+def _on_last(node: Node, wrap: Callable[[Node], Node]) -> Node:
+    """Give the value of a relation, or the node itself, its unit."""
+    if node.op == "rel":
+        return Node("rel", (*node.args[:-1], wrap(node.args[-1])))
+    return wrap(node)

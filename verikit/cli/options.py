@@ -1,0 +1,84 @@
+"""Options that several commands take, and the exit code for candidates without a score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, TypeVar
+
+import click
+
+UNSCORED = 3
+"""Exit code when more candidates are unscored than allowed."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+"""What a click option decorates: a command or a function that becomes one."""
+
+
+def parse_mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    """Read `--map FIELD=KEY` options (a click callback)."""
+    pairs = [text.partition("=") for text in value]
+    if bad := [text for text, pair in zip(value, pairs, strict=True) if not pair[1]]:
+        raise click.BadParameter(f"{bad[0]!r} is not FIELD=KEY, such as prompt=problem")
+    return {field: key for field, _, key in pairs}
+
+
+def parse_share(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    """Read a share such as 5% or 0.05 (a click callback)."""
+    try:
+        share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"{value!r} is not a share such as 5% or 0.05")
+    return share
+
+
+map_option = click.option(
+    "--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …"
+)
+"""`--map FIELD=KEY`, as `mapping`: which key of a row holds which field."""
+format_option = click.option(
+    "--format", "format_", metavar="NAME", help="The format of what is read, where its keys don't tell."
+)
+"""`--format NAME`, as `format_`."""
+fail_over_option = click.option(
+    "--fail-over",
+    default="0%",
+    show_default=True,
+    callback=parse_share,
+    metavar="SHARE",
+    help="Exit with 3 if more than this share has no score by our fault or the data's.",
+)
+"""`--fail-over SHARE`, as a share between 0 and 1; `unscored_code` obeys it."""
+resume_option = click.option(
+    "--resume/--restart", default=True, help="Go on where an earlier run stopped (default), or start anew."
+)
+"""`--resume/--restart`, as `resume`."""
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""`--json`, as `as_json`."""
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress.")
+"""`-q`, `--quiet`."""
+
+
+def data_options(command: Command) -> Command:
+    """Add --map and --format, for a command that reads a file in any of the formats."""
+    return _stacked(command, map_option, format_option)
+
+
+def run_options(command: Command) -> Command:
+    """Add --fail-over, --resume/--restart, --json and --quiet, for a command that makes a run."""
+    return _stacked(command, fail_over_option, resume_option, json_option, quiet_option)
+
+
+def _stacked(command: Command, *options: Callable[[Command], Command]) -> Command:
+    """Add options so that help lists them in the order given."""
+    return reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
+def unscored_code(lost: int, total: int, fail_over: float, what: str = "score") -> int:
+    """The exit code of a run in which `lost` of `total` have no score; says so if that is more than allowed."""
+    if not total or lost / total <= fail_over:
+        return 0
+    click.echo(f"{lost} of {total} have no {what}: more than --fail-over allows ({100 * fail_over:.4g}%)", err=True)
+    return UNSCORED
