@@ -30,6 +30,7 @@ OPTIONS = {
     "pairwise": "pairwise('replay:/dev/null')",
     "prm": "prm('/dev/null')",
     "reference_judge": "reference_judge('replay:/dev/null')",
+    "rm": "rm('hf:/dev/null')",
     "with_timeout": "with_timeout(exact, 5)",
     "regex": r"regex('(\d+)', True)",
     "tags": "tags('think', 'answer')",
@@ -66,7 +67,8 @@ def test_every_verifier_is_equal_to_itself_and_symmetric(name):
 
 def test_every_verifier_survives_a_spawned_process(tmp_path):
     texts = ["7", "<think>a</think><answer>7</answer>", r"so \boxed{7}", '{"a": 7}', "", "answer is (C)"]
-    verifiers = [load(spec_of(name)) for name in OURS if name != "prm"]  # it needs a model: see its own tests
+    need_a_model = ("prm", "rm")  # see their own tests
+    verifiers = [load(spec_of(name)) for name in OURS if name not in need_a_model]
     for v in verifiers:
         v("warm", "7", rm=1.0)  # what a verifier keeps for later must not keep it from pickling
     here = [[(s.value, s.status, s.reason) for s in (v(t, "7", rm=0.5) for t in texts)] for v in verifiers]

@@ -53,7 +53,7 @@ class Trajectory:
     weight: float = 1.0
     """Factor on the advantage, such as a role's share in the objective."""
     labels: Sequence[int] = ()
-    """Classes to learn at the masked places, parallel to `ids`, for a model with a head over classes; else empty."""
+    """Classes to learn at the masked positions, parallel to `ids`, for a model with a head over classes; else empty."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Components of the reward, for the log."""
     prompt: str = ""
@@ -122,7 +122,7 @@ class Sampler(Engine):
     def generate_then(
         self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
     ) -> list[tuple[Generation, Result]]:
-        """Generate, and hand each (place, result) to `then` in a worker thread while the others are being generated.
+        """Generate, and hand each (index, result) to `then` in a worker thread while the others are being generated.
 
         Rewards are made so. `then` runs on the process that generated; what it returns is gathered (by pickle).
         """
@@ -151,7 +151,7 @@ class NoOptions(BaseModel):
 class Recipe(ABC):
     """Makes trajectories from the live policy, and says how good the policy is.
 
-    Its state is whatever makes the next `collect` differ from the first: buffers, pools, ratings, places in a data set.
+    Its state is whatever makes the next `collect` differ from the first: buffers, ratings, positions in the data.
     Draws of its own are keyed by (seed, step), never by a generator that lives on (`random.Random(f"{seed} {step}")`).
     """
 
@@ -176,7 +176,7 @@ class Recipe(ABC):
         raise ConfigError(f"recipe {self.name} has no demonstrations to warm up on", hint="take [warmup] out")
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the figure that must reach `warmup.gate` before training starts."""
+        """Return the number that must reach `warmup.gate` before training starts."""
         return 1.0
 
     def probes(self) -> Iterator[Probe]:
@@ -188,7 +188,7 @@ class Recipe(ABC):
         """Return one step's trajectories: whole groups."""
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return held-out figures; the first is the one the terminal shows."""
+        """Return held-out metrics; the first is the one the terminal shows."""
         return {}
 
     def state(self) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class Recipe(ABC):
         return
 
     def metrics(self) -> dict[str, float]:
-        """Return figures of the last `collect` for the log."""
+        """Return metrics of the last `collect` for the log."""
         return {}
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
+from verikit.judges.rewards import RewardModel as rm
 from verikit.judges.rubric import Rubric as rubric
 from verikit.second_opinion import rescue as rescue
 from verikit.spec import load as load
@@ -101,6 +102,7 @@ __all__ = [
     'reference_judge',
     'regex',
     'rescue',
+    'rm',
     'rubric',
     'score_all',
     'search_format',

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cache
-from threading import RLock
 from typing import Any, Literal, get_args
 
 from verikit.engines import Request
 from verikit.engines.prompts import prompt_ids
-from verikit.errors import ConfigError, MissingExtra, SpecError
+from verikit.errors import ConfigError
 from verikit.judges.genprm.review import Solution
 from verikit.judges.genprm.stepwise import StepVerifier
+from verikit.judges.heads import EncodedText, context_of, forward, load_head
 from verikit.types import Message, Sample, Score
 
 Kind = Literal["token", "sequence", "tag"]
 """`token`: a token classifier read at each step's last token (TRL's PRMTrainer). `sequence`: a sequence classifier
 asked about each prefix. `tag`: a causal model's next token behind each step (Math-Shepherd)."""
+Activation = Literal["auto", "none", "sigmoid", "softmax"]
+"""What makes a reward of a head's numbers. `auto`: the sigmoid of one number, the softmax of several."""
 _CLASSES: dict[Kind, str] = {
     "token": "AutoModelForTokenClassification",
     "sequence": "AutoModelForSequenceClassification",
@@ -45,6 +46,9 @@ class Classifier(StepVerifier):
     """The class that means right; for `tag` the token's text."""
     wrong: str = "-"
     """For `tag`, the text of the token that means wrong."""
+    activation: Activation = "auto"
+    """What makes a reward of the head's numbers: `none` leaves them as they are (a scalar head trained on values),
+    `auto` is the sigmoid of one number and the softmax of several."""
     device: str = ""
     """`cpu`, `cuda`, …; by default CUDA where there is one."""
     loaded: Any = field(default=None, compare=False)
@@ -54,40 +58,71 @@ class Classifier(StepVerifier):
         super().__post_init__()
         if self.kind not in get_args(Kind):
             raise ConfigError(f"kind is one of {', '.join(get_args(Kind))}, not {self.kind!r}")
+        if self.activation not in get_args(Activation):
+            raise ConfigError(f"activation is one of {', '.join(get_args(Activation))}, not {self.activation!r}")
         if isinstance(self.right, str) != (self.kind == "tag"):
             raise ConfigError("`right` is a token's text for kind 'tag', and the number of a class for the others")
 
     def __repr__(self) -> str:
         """Every option that decides the rewards."""
-        shown = ("model", "kind", "aggregate", "split", "max_chars", "max_steps", "separator", "chat", "right", "wrong")
+        shown = ["model", "kind", "aggregate", "split", "max_chars", "max_steps", "separator", "chat", "right", "wrong"]
+        shown += ["activation"] if self.activation != "auto" else []
         return f"Classifier({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def score_steps(self, solutions: Sequence[Solution], samples: Sequence[Sample]) -> list[list[Score] | Score]:
         """Run the model over the solutions, sorted by length and padded."""
-        model, tokenizer = self.loaded or _load(self.model, self.kind, self.device)
+        model, tokenizer = self.loaded or load_head(
+            self.model, _CLASSES[self.kind], f"{self.kind} classifier", self.device
+        )
         rows = [row for solution in solutions for row in self._rows(tokenizer, solution)]
-        context = int(getattr(model.config, "max_position_embeddings", 2**31))
-        rewards = iter(_rewards(model, rows, self._picker(tokenizer), context, self.kind == "sequence"))
+        context = context_of(model)
+        rewards = iter(self._rewards(model, rows, self._picker(tokenizer), context))
         scored: list[list[Score] | Score] = []
         for solution in solutions:
             found = [next(rewards) for _ in range(len(solution.steps) if self.kind == "sequence" else 1)]
             if None in found:
                 scored.append(Score.error(f"the solution does not fit into the model's {context} tokens"))
             else:
-                scored.append([Score(reward, reason=self.kind) for one in found for reward in one or ()])
+                scored.append([Score(reward, reason=self.kind) for values in found for reward in values or ()])
         return scored
 
     def _rows(self, tokenizer: Any, solution: Solution) -> list[tuple[list[int], list[int]]]:
-        """Token ids with the places that are read: one row, or one a step for a sequence classifier."""
+        """Token ids with the positions that are read: one row, or one a step for a sequence classifier."""
         asked: str | list[Message] = solution.problem + self.separator
         if self.chat:
             asked = [Message(role="user", content=solution.problem)]
-        ids, places, rows = prompt_ids(tokenizer, Request(asked)), [], []
+        ids, positions, rows = prompt_ids(tokenizer, Request(asked)), [], []
         for step in solution.steps:
             ids = ids + list(tokenizer(step + self.separator, add_special_tokens=False).input_ids)
-            places.append(len(ids) - 1)
+            positions.append(len(ids) - 1)
             rows.append((ids, [len(ids) - 1]))
-        return rows if self.kind == "sequence" else [(ids, places)]
+        return rows if self.kind == "sequence" else [(ids, positions)]
+
+    def _rewards(
+        self, model: Any, rows: Sequence[tuple[list[int], list[int]]], pick: list[int] | int, context: int
+    ) -> list[list[float] | None]:
+        """The rewards read at each row's positions; None for a row that is longer than the context."""
+        rewards: list[list[float] | None] = [None] * len(rows)
+        fitting = [index for index, (ids, _) in enumerate(rows) if len(ids) <= context]
+        for batch, output in forward(model, [EncodedText(rows[index][0]) for index in fitting], most=self.batch):
+            logits = output.logits.float().cpu()
+            for line, at in enumerate(batch):
+                positions = rows[fitting[at]][1]
+                read = logits[line : line + 1] if self.kind == "sequence" else logits[line, positions]
+                rewards[fitting[at]] = self._probability(read, pick).tolist()
+        return rewards
+
+    def _probability(self, logits: Any, pick: list[int] | int) -> Any:
+        """The rewards of logits (positions, classes)."""
+        if isinstance(pick, list):
+            return logits[:, pick].softmax(-1)[:, 1]
+        single = logits.shape[-1] == 1
+        chosen = self.activation if self.activation != "auto" else "sigmoid" if single else "softmax"
+        if chosen == "softmax":
+            logits = logits.softmax(-1)
+        elif chosen == "sigmoid":
+            logits = logits.sigmoid()
+        return logits[:, 0 if single else pick]
 
     def _picker(self, tokenizer: Any) -> list[int] | int:
         """The class that is right, or the two tokens compared: wrong, right."""
@@ -97,74 +132,3 @@ class Classifier(StepVerifier):
         if any(len(ids) != 1 for ids in pair):
             raise ConfigError(f"{self.wrong!r} and {self.right!r} are not single tokens of this model")
         return [ids[0] for ids in pair]
-
-
-_lock = RLock()
-
-
-def _rewards(
-    model: Any, rows: Sequence[tuple[list[int], list[int]]], pick: list[int] | int, context: int, whole: bool
-) -> list[list[float] | None]:
-    """The rewards read at each row's places; None for a row that is longer than the context.
-
-    Args:
-        model: Gives logits by token, or (`whole`) by sequence.
-        rows: Token ids and places.
-        pick: The right class of a classifier's, or the tokens (wrong, right) of a language model's.
-        context: Most tokens of a row.
-        whole: One reward a row, of a sequence classifier.
-    """
-    import torch
-
-    rewards: list[list[float] | None] = [None] * len(rows)
-    fitting = sorted((n for n, (ids, _) in enumerate(rows) if len(ids) <= context), key=lambda n: len(rows[n][0]))
-    for start in range(0, len(fitting), 16):
-        part = fitting[start : start + 16]
-        width = max(len(rows[number][0]) for number in part)
-        ids = torch.zeros(len(part), width, dtype=torch.long)
-        mask = torch.zeros_like(ids)
-        for row, number in enumerate(part):
-            length = len(rows[number][0])
-            ids[row, :length] = torch.tensor(rows[number][0])
-            mask[row, :length] = 1
-        with _lock, torch.inference_mode():
-            logits = model(input_ids=ids.to(model.device), attention_mask=mask.to(model.device)).logits.float().cpu()
-        for row, number in enumerate(part):
-            read = logits[row : row + 1] if whole else logits[row, rows[number][1]]
-            rewards[number] = _probability(read, pick).tolist()
-    return rewards
-
-
-def _probability(logits: Any, pick: list[int] | int) -> Any:
-    """P(right) of logits (places, classes)."""
-    if isinstance(pick, list):
-        return logits[:, pick].softmax(-1)[:, 1]
-    if logits.shape[-1] == 1:
-        return logits[:, 0].sigmoid()
-    return logits.softmax(-1)[:, pick]
-
-
-@cache
-def _load(path: str, kind: Kind, device: str) -> tuple[Any, Any]:
-    """Load a model once per process.
-
-    Raises:
-        MissingExtra: torch or transformers is not installed.
-        SpecError: there is no such model, or it is of another kind.
-    """
-    try:
-        import torch
-        import transformers
-    except ImportError:
-        raise MissingExtra(f"prm({path!r})", "hf") from None
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path)
-        model, loading = getattr(transformers, _CLASSES[kind]).from_pretrained(path, output_loading_info=True)
-    except (OSError, ValueError) as error:
-        raise SpecError(f"can't load {path}: {' '.join(str(error).split())[:300]}") from None
-    if missing := sorted(loading["missing_keys"]):
-        raise SpecError(
-            f"{path} has no weights for {missing[0]}: it is no {kind} classifier of transformers",
-            hint="a head that was never trained would give random rewards; is it another kind?",
-        )
-    return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval(), tokenizer

@@ -85,5 +85,5 @@ def working(a: int, b: int) -> str:
 
 def spoil(text: str, draw: random.Random) -> str:
     """Replace one of the last digits by another."""
-    place = draw.choice([at for at, char in enumerate(text) if char.isdigit()][-SPOILT_DIGITS:])
-    return text[:place] + draw.choice([digit for digit in "0123456789" if digit != text[place]]) + text[place + 1 :]
+    index = draw.choice([at for at, char in enumerate(text) if char.isdigit()][-SPOILT_DIGITS:])
+    return text[:index] + draw.choice([digit for digit in "0123456789" if digit != text[index]]) + text[index + 1 :]

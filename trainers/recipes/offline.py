@@ -1,4 +1,4 @@
-"""Recipes without training: any engine in the place of the live policy, and rows appended to a file, round by round."""
+"""Recipes without training: any engine instead of the live policy, and rows appended to a file, round by round."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Offline(Sampler):
         return self.local.structured
 
     def encode(self, prompt: EnginePrompt) -> list[int]:
-        """Return a ticket: the prompt's place, once for each token."""
+        """Return a ticket: the prompt's index, once for each token."""
         self._tickets.append(prompt)
         text = prompt if isinstance(prompt, str) else json.dumps(list(prompt))
         return [len(self._tickets) - 1] * max(1, len(text) // TOKEN)
@@ -78,7 +78,7 @@ class Offline(Sampler):
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Return one result per request, in order."""
-        return [generation for generation, _ in self.generate_then(requests, lambda place, generation: None)]
+        return [generation for generation, _ in self.generate_then(requests, lambda index, generation: None)]
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Yield the results in order."""
@@ -89,9 +89,9 @@ class Offline(Sampler):
     ) -> list[tuple[Generation, Result]]:
         """Generate, and hand each result to `then` in a thread while others are generated."""
         waiting: dict[int, Any] = {}
-        for place, generation in self.local.stream([self._real(request) for request in requests]):
-            waiting[place] = (generation, self._threads.submit(then, place, generation))
-        return [(waiting[place][0], waiting[place][1].result()) for place in range(len(requests))]
+        for index, generation in self.local.stream([self._real(request) for request in requests]):
+            waiting[index] = (generation, self._threads.submit(then, index, generation))
+        return [(waiting[index][0], waiting[index][1].result()) for index in range(len(requests))]
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Apply the function to each item."""

@@ -120,8 +120,8 @@ class SingleTurn(Recipe):
         chosen = list(self._next(sampler))
         requests = self.requests(sampler, chosen)
 
-        def score(place: int, generation: Generation) -> list[Score]:
-            return self.score(chosen[place][1], generation)
+        def score(index: int, generation: Generation) -> list[Score]:
+            return self.score(chosen[index][1], generation)
 
         result = []
         for (number, problem, _), (generation, scores) in zip(
@@ -133,10 +133,10 @@ class SingleTurn(Recipe):
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the accuracy of sampled and of greedy completions of the held-out problems."""
-        figures = {}
+        metrics = {}
         if self.options.evaluate_samples:
-            figures["sampled"] = self.accuracy(sampler, self.options.temperature, self.options.evaluate_samples)
-        return figures | {"greedy": self.accuracy(sampler, 0.0, 1)}
+            metrics["sampled"] = self.accuracy(sampler, self.options.temperature, self.options.evaluate_samples)
+        return metrics | {"greedy": self.accuracy(sampler, 0.0, 1)}
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
         """Return the mean score on the held-out problems; what is unscored is left out.
@@ -145,7 +145,7 @@ class SingleTurn(Recipe):
             TrainerError: nothing could be scored.
         """
         requests = self.held_out_requests(sampler, temperature, n)
-        done = sampler.generate_then(requests, lambda place, one: self.score(self.held_out[place], one))
+        done = sampler.generate_then(requests, lambda index, generation: self.score(self.held_out[index], generation))
         given = [score for _, scores in done for score in scores]
         values = [score.value for score in given if score.value is not None]
         if given and not values:
@@ -230,12 +230,12 @@ class SingleTurn(Recipe):
                 )
 
     def _order(self, position: int) -> int:
-        """Return the index of the problem at a place: each epoch is a shuffle of all, keyed by the seed."""
-        epoch, place = divmod(position, len(self.problems))
+        """Return the index of the problem at a position: each epoch shuffles all, keyed by the seed."""
+        epoch, offset = divmod(position, len(self.problems))
         if self._shuffled[0] != epoch:
             count = len(self.problems)
             self._shuffled = (epoch, random.Random(f"{self.setting.seed} {epoch}").sample(range(count), count))
-        return self._shuffled[1][place]
+        return self._shuffled[1][offset]
 
     def _encoded(self, sampler: Sampler, index: int) -> list[int]:
         if index not in self._ids:

@@ -16,12 +16,18 @@ from typing import Any, ClassVar
 from verikit.engines.types import Generation, Request
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
 from verikit.trainers.recipes.absolute_zero.buffers import Buffer, distinct, solve_batch
-from verikit.trainers.recipes.absolute_zero.environment import Environment, Verdict
+from verikit.trainers.recipes.absolute_zero.environment import Environment, ProgramVerdict
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import SEEDS, Problem, read_held_out
-from verikit.trainers.recipes.absolute_zero.prompts import Prompts
+from verikit.trainers.recipes.absolute_zero.prompts import AbsoluteZeroPrompts
 from verikit.trainers.recipes.absolute_zero.rewards import solver_reward
-from verikit.trainers.recipes.absolute_zero.rounds import Asked, Proposed, Solved, figures, proposer_rewards
+from verikit.trainers.recipes.absolute_zero.rounds import (
+    ProposalPrompt,
+    Proposed,
+    Solved,
+    proposer_rewards,
+    round_metrics,
+)
 from verikit.types import Message
 from verikit.verifiers.fences import last
 
@@ -38,7 +44,7 @@ class AbsoluteZero(Recipe):
 
     def __init__(self, options: AbsoluteZeroOptions, setting: Setting) -> None:
         super().__init__(options, setting)
-        self.prompts = Prompts.load(options.prompts, setting.folder)
+        self.prompts = AbsoluteZeroPrompts.load(options.prompts, setting.folder)
         self.environment = Environment(options, "" if options.chat else self.prompts.opening)
         kinds = dict.fromkeys([*BASES, *options.tasks])
         self.buffers: dict[Task, Buffer] = {task: Buffer(options.buffer_size, options.keep) for task in kinds}
@@ -46,7 +52,7 @@ class AbsoluteZero(Recipe):
             buffer.problems = [self.seed_problem(task)]
         self.seeded = False
         self.held_out = self.load_held_out()
-        self._figures: dict[str, float] = {}
+        self._metrics: dict[str, float] = {}
         self._judging: list[float] = []
 
     def seed_problem(self, task: Task) -> Problem:
@@ -67,47 +73,47 @@ class AbsoluteZero(Recipe):
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Propose and solve; the first step also fills the buffers."""
-        self._figures, self._judging = {}, []
+        self._metrics, self._judging = {}, []
         if not self.seeded:
             self._seed(sampler)
         draw = random.Random(f"{self.setting.seed} {step}")
         asked = [self.ask(sampler, task, step, draw) for task in self.options.tasks for _ in range(self.options.batch)]
         proposed = self.propose(sampler, asked, step, draw)
         new: dict[Task, list[Problem]] = {task: [] for task in self.options.tasks}
-        for one in proposed:
-            if one.verdict.problem is not None:
-                new[one.asked.task].append(one.verdict.problem)
+        for proposal in proposed:
+            if proposal.verdict.problem is not None:
+                new[proposal.asked.task].append(proposal.verdict.problem)
         chosen: list[Problem] = []
         for task, fresh in new.items():
             old = self.buffers[task].problems
             chosen += solve_batch(fresh, old, self.options.batch, self.options.mix, draw)
             self.buffers[task].add(fresh, draw)
-        estimates, trained = self._solve_all(sampler, [one for task in new.values() for one in task], chosen)
+        estimates, trained = self._solve_all(sampler, [problem for task in new.values() for problem in task], chosen)
         rates = [estimate.rate for estimate in estimates]
-        self._figures = figures(proposed, rates, self.buffers) | {"seconds_sandbox": sum(self._judging)}
+        self._metrics = round_metrics(proposed, rates, self.buffers) | {"seconds_sandbox": sum(self._judging)}
         return self._proposals(sampler, proposed, rates) + self._solutions(trained)
 
     def propose(
-        self, sampler: Sampler, asked: Sequence[Asked], step: int, draw: random.Random, key: str = ""
+        self, sampler: Sampler, asked: Sequence[ProposalPrompt], step: int, draw: random.Random, key: str = ""
     ) -> list[Proposed]:
         """Sample a proposal for each, judge it while others are sampled, and leave out what is not admitted."""
         requests = [
             Request(
-                one.ids,
+                prompt.ids,
                 max_tokens=self.options.max_tokens,
                 temperature=self.options.temperature,
                 seed=sampler.seed("propose", key, number),
                 logprobs=0,
             )
-            for number, one in enumerate(asked)
+            for number, prompt in enumerate(asked)
         ]
 
-        def judge(place: int, generation: Generation) -> Verdict:
+        def judge(index: int, generation: Generation) -> ProgramVerdict:
             if not generation.outputs:
-                return Verdict("error", str(generation.error))
-            began, one = time.perf_counter(), asked[place]
+                return ProgramVerdict("error", str(generation.error))
+            began, prompt = time.perf_counter(), asked[index]
             text = generation.outputs[0].text
-            verdict = self.environment.proposal(one.task, text, one.program, one.functions)
+            verdict = self.environment.proposal(prompt.task, text, prompt.program, prompt.functions)
             self._judging.append(time.perf_counter() - began)
             return verdict
 
@@ -116,8 +122,8 @@ class AbsoluteZero(Recipe):
         if self.options.validation == "none":
             verdicts = self._believed(sampler, verdicts)
         return [
-            Proposed(one, generation, self._admitted(sampler, verdict, step, draw))
-            for one, (generation, _), verdict in zip(asked, done, verdicts, strict=True)
+            Proposed(prompt, generation, self._admitted(sampler, verdict, step, draw))
+            for prompt, (generation, _), verdict in zip(asked, done, verdicts, strict=True)
         ]
 
     def solve(
@@ -125,9 +131,9 @@ class AbsoluteZero(Recipe):
     ) -> list[Solved]:
         """Sample so many solutions of each problem, judged while others are sampled."""
 
-        def judge(place: int, generation: Generation) -> list[Verdict]:
+        def judge(index: int, generation: Generation) -> list[ProgramVerdict]:
             began = time.perf_counter()
-            verdicts = self.environment.solutions(wanted[place][0], [output.text for output in generation.outputs])
+            verdicts = self.environment.solutions(wanted[index][0], [output.text for output in generation.outputs])
             self._judging.append(time.perf_counter() - began)
             return verdicts
 
@@ -186,7 +192,7 @@ class AbsoluteZero(Recipe):
 
     def metrics(self) -> dict[str, float]:
         """Return valid-proposal rates, solve rates, buffer sizes and the sandbox's seconds of the last step."""
-        return self._figures
+        return self._metrics
 
     def _seed(self, sampler: Sampler) -> None:
         """Fill the buffers with what the untrained model proposes; induction last, as it draws from the others."""
@@ -199,17 +205,19 @@ class AbsoluteZero(Recipe):
                 draw = random.Random(f"{self.setting.seed} seeding {task} {attempt}")
                 asked = [self.ask(sampler, task, 0, draw) for _ in range(self.options.batch)]
                 proposed = self.propose(sampler, asked, 0, draw, f"seeding {task} {attempt}")
-                found = [one.verdict.problem for one in proposed if one.verdict.problem is not None]
+                found = [proposal.verdict.problem for proposal in proposed if proposal.verdict.problem is not None]
                 self.buffers[task].add(found[:missing], draw)
         self.seeded = True
 
-    def ask(self, sampler: Sampler, task: Task, step: int, draw: random.Random) -> Asked:
+    def ask(self, sampler: Sampler, task: Task, step: int, draw: random.Random) -> ProposalPrompt:
         """Draw what a proposal of a task starts from, and write its prompt, with fewer references if it is too long."""
         options = self.options
         if task == "induction":
             source = [problem for base in BASES for problem in self.buffers[base].problems]
             program = distinct(source, 1, draw, options.weights)[0].program
-            return Asked(task, self.encode(sampler, self.prompts.inputs(program, options.inputs)), program=program)
+            return ProposalPrompt(
+                task, self.encode(sampler, self.prompts.inputs(program, options.inputs)), program=program
+            )
         shown = distinct(self.buffers[task].problems, options.references, draw, options.weights)
         functions: list[Problem] = []
         if task in BASES and draw.random() < self._composite_share(step):
@@ -217,7 +225,7 @@ class AbsoluteZero(Recipe):
         while True:
             ids = self.encode(sampler, self.prompts.proposal(task, shown, functions))
             if len(ids) <= options.max_prompt_tokens or not shown:
-                return Asked(task, ids, shown, functions)
+                return ProposalPrompt(task, ids, shown, functions)
             shown = shown[:-1]
 
     def _composite_share(self, step: int) -> float:
@@ -226,24 +234,24 @@ class AbsoluteZero(Recipe):
         rise = (step - start) / start if start else 1.0
         return self.options.composite * min(max(rise, 0.0), 1.0)
 
-    def _admitted(self, sampler: Sampler, verdict: Verdict, step: int, draw: random.Random) -> Verdict:
+    def _admitted(self, sampler: Sampler, verdict: ProgramVerdict, step: int, draw: random.Random) -> ProgramVerdict:
         """Keep a valid problem unless its prompt is too long or the recipe holds it out."""
         if verdict.problem is None:
             return verdict
         kept = self.admit(replace(verdict.problem, step=step), draw)
         if kept is None:
-            return Verdict("error", "held out")
+            return ProgramVerdict("error", "held out")
         if len(self.encode(sampler, self.prompts.solution(kept))) > self.options.max_prompt_tokens:
-            return Verdict("wrong", "the problem is longer than max_prompt_tokens")
+            return ProgramVerdict("wrong", "the problem is longer than max_prompt_tokens")
         return replace(verdict, problem=kept)
 
-    def _believed(self, sampler: Sampler, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    def _believed(self, sampler: Sampler, verdicts: Sequence[ProgramVerdict]) -> list[ProgramVerdict]:
         """Take for a proposal's outputs what the model says they are, in one sample each (the ablation `none`)."""
         asked = [
-            (Problem("deduction", one.program, given), 1)
+            (Problem("deduction", problem.program, given), 1)
             for verdict in verdicts
-            if (one := verdict.problem) is not None
-            for given in ([text for text, _ in one.pairs] or [one.input])
+            if (problem := verdict.problem) is not None
+            for given in ([text for text, _ in problem.pairs] or [problem.input])
         ]
         replies = sampler.generate(self._requests(sampler, asked, "believed", self.options.temperature))
         said = (
@@ -251,12 +259,12 @@ class AbsoluteZero(Recipe):
         )
         result = []
         for verdict in verdicts:
-            one = verdict.problem
-            if one is not None and one.task == "induction":
-                one = replace(one, pairs=tuple((given, next(said)) for given, _ in one.pairs))
-            elif one is not None:
-                one = replace(one, output=next(said))
-            result.append(replace(verdict, problem=one))
+            problem = verdict.problem
+            if problem is not None and problem.task == "induction":
+                problem = replace(problem, pairs=tuple((given, next(said)) for given, _ in problem.pairs))
+            elif problem is not None:
+                problem = replace(problem, output=next(said))
+            result.append(replace(verdict, problem=problem))
         return result
 
     def _solve_all(
@@ -269,13 +277,15 @@ class AbsoluteZero(Recipe):
         """
         options = self.options
         estimated = list(new) if options.train_proposer or options.reuse else []
-        places = {id(one): place for place, one in enumerate(estimated)} if options.reuse else {}
-        sampled = [problem for problem in chosen if id(problem) not in places]
-        wanted = [(one, options.estimates) for one in estimated] + [(one, options.rollouts) for one in sampled]
+        indices = {id(problem): index for index, problem in enumerate(estimated)} if options.reuse else {}
+        sampled = [problem for problem in chosen if id(problem) not in indices]
+        wanted = [(problem, options.estimates) for problem in estimated] + [
+            (problem, options.rollouts) for problem in sampled
+        ]
         done = self.solve(sampler, wanted, "solve", options.temperature)
         estimates, others = done[: len(estimated)], done[len(estimated) :]
-        reused = dict.fromkeys(places[id(problem)] for problem in chosen if id(problem) in places)
-        return estimates, [estimates[place] for place in reused] + others
+        reused = dict.fromkeys(indices[id(problem)] for problem in chosen if id(problem) in indices)
+        return estimates, [estimates[index] for index in reused] + others
 
     def _proposals(
         self, sampler: Sampler, proposed: Sequence[Proposed], rates: Sequence[float | None]
@@ -285,21 +295,21 @@ class AbsoluteZero(Recipe):
             return []
         rewards = proposer_rewards(sampler, self.environment, self.options, proposed, rates, self.buffers)
         result = []
-        for one, reward in zip(proposed, rewards, strict=True):
-            for output in one.generation.outputs:
-                transcript = Transcript(one.generation.prompt_ids)
+        for proposal, reward in zip(proposed, rewards, strict=True):
+            for output in proposal.generation.outputs:
+                transcript = Transcript(proposal.generation.prompt_ids)
                 transcript.sampled(output)
                 result.append(
                     transcript.trajectory(
                         reward,
-                        f"propose {one.asked.task}",
+                        f"propose {proposal.asked.task}",
                         role="propose",
-                        task=one.asked.task,
+                        task=proposal.asked.task,
                         finished=output.finish_reason != "length",
                         temperature=self.options.temperature,
-                        prompt=sampler.decode(one.generation.prompt_ids),
+                        prompt=sampler.decode(proposal.generation.prompt_ids),
                         completion=output.text,
-                        answer=one.verdict.reason or one.verdict.fault,
+                        answer=proposal.verdict.reason or proposal.verdict.fault,
                     )
                 )
         return result

@@ -1,0 +1,234 @@
+"""Reward models behind a server: the pooling end points of vLLM, and SGLang's.
+
+vLLM       POST /classify  {messages} or {input: token ids}, use_activation false -> data[i].probs, the raw logits
+           POST /pooling   the same with task "classify"                          -> data[i].data
+           POST /score     {text_1, text_2}, for cross-encoders                   -> data[i].score
+           POST /rerank    {query, documents}, one request a prompt               -> results[i].relevance_score
+SGLang     POST /classify  {input_ids: [...]}                                     -> [{embedding: [...]}]
+           POST /v1/rerank {query, documents}                                     -> [{index, score}]
+
+/v1/models tells which of the two a server is, what it serves, and (vLLM) how long an input may be. Activations are
+switched off, so that the numbers are the head's own, as transformers gives them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from verikit.engines.errors import BadReply
+from verikit.engines.openai.dispatch import Dispatcher
+from verikit.engines.openai.options import header_key
+from verikit.engines.openai.wire import Failed, exchange
+from verikit.errors import EngineError
+from verikit.judges.heads import EncodedText
+from verikit.judges.rewards.encode import conversation, plain
+from verikit.judges.rewards.reward import Numbers
+from verikit.types import Sample
+
+if TYPE_CHECKING:
+    import httpx
+
+EndPoint = Literal["auto", "classify", "pooling", "score", "rerank"]
+RETRIES = 5
+FIRST_WAIT_S = 0.25
+AT_ONCE = 32
+"""Texts or documents of one request."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a server says of itself."""
+
+    model: str
+    sglang: bool = False
+    max_tokens: int = 2**31
+
+
+class _Asked:
+    """A dispatcher's job: one request, tried again after a failure that may pass; fills places of the results."""
+
+    def __init__(self, post: Callable[[], list[Numbers]], results: list[Any], indices: Sequence[int]) -> None:
+        self._post, self._results, self._indices = post, results, indices
+        self._tries = 0
+
+    def __call__(self) -> float | None:
+        """Try once; returns the seconds to wait before the next try, or None at the end."""
+        self._tries += 1
+        try:
+            replies: Sequence[Numbers | EngineError] = self._post()
+            if len(replies) != len(self._indices):
+                raise Failed(BadReply(f"{len(replies)} results for {len(self._indices)} texts"))
+        except Failed as failed:
+            if failed.error.retryable and self._tries <= RETRIES:
+                return float(max(FIRST_WAIT_S * 2 ** (self._tries - 1), failed.wait))
+            replies = [failed.error] * len(self._indices)
+        for index, reply in zip(self._indices, replies, strict=True):
+            self._results[index] = reply
+        return None
+
+
+class RewardServer:
+    """Asks a server for the numbers of its model's head. Close it after use."""
+
+    def __init__(self, spec: str, endpoint: EndPoint, timeout_s: float, concurrency: int) -> None:
+        """Describe the server (`http://host:8000[/v1][#model]`); nothing is sent yet."""
+        url, _, self._model = spec.partition("#")
+        self._url = url.rstrip("/").removesuffix("/v1")
+        self._key = header_key(os.environ.get("OPENAI_API_KEY", ""))
+        self._timeout_s = timeout_s
+        self._endpoint = "classify" if endpoint == "auto" else endpoint
+        self._local = threading.local()
+        self._about: About | None = None
+        self._dispatcher = Dispatcher(concurrency, self._close_client)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._dispatcher.close()
+        self._close_client()
+
+    def about(self) -> About:
+        """What the server says of itself.
+
+        Raises:
+            EngineError: it can't be asked, or has no such model.
+        """
+        if self._about is None:
+            for attempt in range(RETRIES + 1):
+                try:
+                    self._about = self._read_models(self._exchange("GET", "v1/models", None))
+                    break
+                except Failed as failed:
+                    if attempt == RETRIES or not failed.error.retryable:
+                        raise failed.error from None
+                    time.sleep(FIRST_WAIT_S * 2**attempt)
+        assert self._about is not None
+        return self._about
+
+    def conversations(self, samples: Sequence[Sample], form: str) -> list[Numbers | EngineError]:
+        """The numbers of each sample's conversation, put through the server's template."""
+        if self._endpoint == "rerank":
+            return self._in_groups(samples)
+        ask = self._score if self._endpoint == "score" else self._classify
+        if self._endpoint != "score" and form in ("pair", "text"):
+            texts = [plain(sample.prompt) + sample.completion for sample in samples]
+            return self._run([(partial(self._inputs, part), at) for part, at in _portions(texts)])
+        return self._run([(partial(ask, sample), [at]) for at, sample in enumerate(samples)])
+
+    def encoded(self, texts: Sequence[EncodedText]) -> list[Numbers | EngineError]:
+        """The numbers of each text's ids."""
+        ids = [list(text.ids) for text in texts]
+        ask = self._sglang if self.about().sglang else self._inputs
+        return self._run([(partial(ask, part), at) for part, at in _portions(ids)])
+
+    def _run(self, jobs: Sequence[tuple[Callable[[], list[Numbers]], Sequence[int]]]) -> list[Any]:
+        results: list[Any] = [None] * sum(len(at) for _, at in jobs)
+        for _ in self._dispatcher.run([_Asked(post, results, at) for post, at in jobs]):
+            pass
+        return results
+
+    def _in_groups(self, samples: Sequence[Sample]) -> list[Numbers | EngineError]:
+        """Candidates of one prompt are one request."""
+        groups: dict[str, list[int]] = {}
+        for at, sample in enumerate(samples):
+            groups.setdefault(plain(sample.prompt), []).append(at)
+        jobs: list[tuple[Callable[[], list[Numbers]], Sequence[int]]] = []
+        for query, members in groups.items():
+            for start in range(0, len(members), AT_ONCE):
+                part = members[start : start + AT_ONCE]
+                documents = [samples[at].completion for at in part]
+                jobs.append((partial(self._rerank, query, documents), part))
+        return self._run(jobs)
+
+    def _classify(self, sample: Sample) -> list[Numbers]:
+        return self._posted({"messages": conversation(sample)})
+
+    def _inputs(self, inputs: Sequence[Any]) -> list[Numbers]:
+        own = {} if isinstance(inputs[0], str) else {"add_special_tokens": False}
+        return self._posted({"input": list(inputs), **own})
+
+    def _posted(self, body: Mapping[str, Any]) -> list[Numbers]:
+        pooling = self._endpoint == "pooling"
+        own = {"task": "classify"} if pooling else {}
+        reply = self._post(self._endpoint, {**body, **own, "use_activation": False})
+        return _numbers(reply, "data", "data" if pooling else "probs")
+
+    def _score(self, sample: Sample) -> list[Numbers]:
+        body = {"text_1": plain(sample.prompt), "text_2": sample.completion, "use_activation": False}
+        return _numbers(self._post("score", body), "data", "score")
+
+    def _rerank(self, query: str, documents: list[str]) -> list[Numbers]:
+        body = {"query": query, "documents": documents}
+        if self.about().sglang:
+            return _numbers(self._post("v1/rerank", body), "", "score")
+        return _numbers(self._post("rerank", {**body, "use_activation": False}), "results", "relevance_score")
+
+    def _sglang(self, ids: Sequence[Any]) -> list[Numbers]:
+        reply = self._post("classify", {"input_ids": list(ids)})
+        told = isinstance(reply, list) and all(isinstance(one, dict) for one in reply)
+        return _numbers([{"index": at, **one} for at, one in enumerate(reply)] if told else None, "", "embedding")
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+        return self._exchange("POST", path, {"model": self.about().model, **body})
+
+    def _exchange(self, method: str, path: str, body: Any) -> Any:
+        client: httpx.Client | None = getattr(self._local, "client", None)
+        if client is None:
+            client = self._local.client = self._connect()
+        return exchange(client, method, path, body, timeout_s=self._timeout_s, secret=self._key)
+
+    def _connect(self) -> httpx.Client:
+        import httpx
+
+        headers = {"content-type": "application/json"}
+        if key := self._key.get_secret_value():
+            headers["authorization"] = f"Bearer {key}"
+        return httpx.Client(base_url=self._url, headers=headers)
+
+    def _close_client(self) -> None:
+        if (client := getattr(self._local, "client", None)) is not None:
+            client.close()
+
+    def _read_models(self, reply: Any) -> About:
+        try:
+            models = {str(one["id"]): one for one in reply["data"]}
+            name = self._model or next(iter(models))
+            told = models.get(name) or next(iter(models.values()))
+            sglang = told.get("owned_by") == "sglang"
+            return About(name, sglang, int(told.get("max_model_len") or 2**31))
+        except (KeyError, TypeError, AttributeError, ValueError, StopIteration):
+            raise Failed(BadReply(f"{self._url}/v1/models is not in the protocol's form")) from None
+
+
+def _portions(texts: Sequence[Any]) -> list[tuple[list[Any], list[int]]]:
+    """Texts of like length together, with their indices."""
+    order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+    cut = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
+    return [([texts[at] for at in part], part) for part in cut]
+
+
+def _numbers(reply: Any, key: str, value: str) -> list[Numbers]:
+    """The numbers in a reply, in the order of its indices.
+
+    Raises:
+        Failed: the reply is not in the protocol's form.
+    """
+    try:
+        listed = sorted(reply[key] if key else reply, key=lambda one: one["index"])
+        return [Numbers(_floats(one[value])) for one in listed]
+    except (KeyError, TypeError, ValueError, IndexError) as problem:
+        raise Failed(BadReply(f"the reply is not in the protocol's form: {type(problem).__name__} {problem}")) from None
+
+
+def _floats(value: Any) -> list[float]:
+    """A number, numbers, or numbers by token, of which the last token's count."""
+    if isinstance(value, list):
+        return _floats(value[-1]) if isinstance(value[0], list) else [float(one) for one in value]
+    return [float(value)]

@@ -1,0 +1,91 @@
+"""What is read of a head's numbers: one reward, and each number by its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from verikit.errors import ConfigError
+
+Activation = Literal["none", "sigmoid", "softmax"]
+Output = str | int | Mapping[str, float]
+"""A number's index or name, `mean` of all, or weights by name; "": the model's own score, or its only number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a head gave for one text."""
+
+    values: Sequence[float]
+    names: Sequence[str] = ()
+    """Of the values; empty where they are not known."""
+    score: float | None = None
+    """The model's own sum of them, where it makes one (ArmoRM's gated one)."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Makes one reward of a head's numbers."""
+
+    output: Any = ""
+    activation: Activation = "none"
+
+    def __post_init__(self) -> None:
+        if self.activation not in get_args(Activation):
+            raise ConfigError(f"activation is one of {', '.join(get_args(Activation))}, not {self.activation!r}")
+        weighted = isinstance(self.output, Mapping)
+        if not weighted and (isinstance(self.output, bool) or not isinstance(self.output, str | int)):
+            raise ConfigError(f"output is a number's name, its index, or weights by name, not {self.output!r}")
+        if weighted and not (self.output and all(_finite(weight) for weight in self.output.values())):
+            raise ConfigError("output's weights are finite numbers, and at least one")
+
+    def __call__(self, numbers: Numbers) -> float:
+        """The reward.
+
+        Raises:
+            ConfigError: the head has no such number, or it is not said which of several it is.
+        """
+        if self.output == "" and numbers.score is not None:
+            return _sigmoid(numbers.score) if self.activation == "sigmoid" else numbers.score
+        values = self._activated(numbers.values)
+        names = list(numbers.names) or [str(i) for i in range(len(values))]
+        if isinstance(self.output, Mapping):
+            return float(sum(weight * values[_index(name, names)] for name, weight in self.output.items()))
+        if self.output == "" and len(values) == 1:
+            return values[0]
+        if self.output == "":
+            told = ", ".join(names[:20])
+            raise ConfigError(
+                f"the head has {len(values)} numbers ({told})",
+                hint="output=NAME, an index, 'mean', or {NAME: weight, …}; activation='softmax' for classes",
+            )
+        if self.output == "mean" and "mean" not in names:
+            return sum(values) / len(values)
+        return values[_index(self.output, names)]
+
+    def _activated(self, values: Sequence[float]) -> list[float]:
+        if self.activation == "sigmoid":
+            return [_sigmoid(value) for value in values]
+        if self.activation == "softmax":
+            top = max(values)
+            powers = [math.exp(value - top) for value in values]
+            return [power / sum(powers) for power in powers]
+        return list(values)
+
+
+def _index(name: str | int, names: Sequence[str]) -> int:
+    if isinstance(name, int) and -len(names) <= name < len(names):
+        return name
+    if name in names:
+        return names.index(str(name))
+    raise ConfigError(f"the head has no number {name!r}", hint=f"it has {', '.join(names[:20])}")
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-value)) if value >= 0 else math.exp(value) / (1 + math.exp(value))
+
+
+def _finite(weight: object) -> bool:
+    return isinstance(weight, int | float) and not isinstance(weight, bool) and math.isfinite(weight)

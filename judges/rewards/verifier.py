@@ -1,0 +1,183 @@
+"""`rm`: a reward model's number for a reply."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import Any, get_args
+
+from verikit.base import TextVerifier, describe
+from verikit.engines.openai.options import check_spec
+from verikit.errors import ConfigError, EngineError, MissingExtra, SpecError
+from verikit.folders import check_code
+from verikit.judges.heads import context_of, load_head
+from verikit.judges.rewards.encode import Encoded, Encoder, Form, Truncation, Unfit
+from verikit.judges.rewards.local import CLASS, numbers_of
+from verikit.judges.rewards.remote import EndPoint, RewardServer
+from verikit.judges.rewards.reward import Activation, Numbers, Output, Reader
+from verikit.types import Sample, Score
+
+PARTS = 64
+"""Most of a head's numbers that are kept as parts."""
+
+
+@dataclass(frozen=True, repr=False)
+class RewardModel(TextVerifier):
+    """A reward model's number for a reply: of a head of transformers, or of a server's pooling end point.
+
+    The number is as the head gives it (of the Bradley-Terry kind: only differences within a prompt mean something);
+    `activation` brings it into 0 to 1. A head with several numbers gives each as a part.
+    """
+
+    name = "rm"
+    batch = 64
+    tallied = ("truncated",)
+
+    model: str
+    """`hf:DIR` (or a hub name), or `openai:http://host:8000#model`, a pooling server of vLLM's or SGLang's."""
+    _: KW_ONLY
+    output: Output = ""
+    """Which of several numbers is the reward: its name or index, `mean`, or weights by name (`{'help': 0.7, …}`);
+    "": the model's own sum (ArmoRM) or its only number."""
+    activation: Activation = "none"
+    """`sigmoid` or `softmax` over the numbers before one is taken; `none` leaves them as they are."""
+    form: Form = "auto"
+    """How prompt and reply become the input: `chat` (the chat template; `auto` is this), `pair` of texts, `text`."""
+    template: str = ""
+    """The file of a chat template in place of the model's own."""
+    max_tokens: int = 0
+    """Longest input; 0: what the model reads."""
+    truncate: Truncation = ""
+    """The side cut off a longer input, `left` or `right`, which the score tells; "": it has no score."""
+    dtype: str = "auto"
+    """`auto` (as saved), `float32`, `bfloat16`, …"""
+    device: str = ""
+    """`cpu`, `cuda`, …; by default CUDA where there is one."""
+    remote_code: bool = False
+    """Run the Python files that come with the model (ArmoRM needs it)."""
+    endpoint: EndPoint = "auto"
+    """Of a server: `classify` (`auto`), `pooling`, or `score` and `rerank`, which are for cross-encoders."""
+    tokenizer: str = ""
+    """Of a server: a folder with the model's tokenizer, to encode here, which SGLang needs."""
+    timeout_s: float = 120.0
+    """Of one request to a server."""
+    concurrency: int = 32
+    """Most requests on the wire."""
+    loaded: Any = field(default=None, compare=False)
+    """A model and its tokenizer, in place of loading `model`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind in (("form", Form), ("truncate", Truncation), ("endpoint", EndPoint)):
+            if getattr(self, name) not in get_args(kind):
+                raise ConfigError(f"{name} is one of {', '.join(map(repr, get_args(kind)))}")
+        if self.max_tokens < 0:
+            raise ConfigError("max_tokens is 0 or more")
+        _ = self._reader
+        if self.remote:
+            check_spec(self.path)
+        elif not self.model.startswith("hf:") and self.loaded is None:
+            raise SpecError(f"{self.model!r} is no reward model", hint="hf:DIR, or openai:http://host:8000#model")
+        if self.remote_code:
+            check_code(self.model)
+
+    def __repr__(self) -> str:
+        """Every option that decides the rewards."""
+        shown = ("model", "output", "activation", "form", "template", "max_tokens", "truncate", "dtype", "endpoint")
+        more = [f"{name}=True" for name in ("remote_code",) if getattr(self, name)]
+        more += [f"reads={self.reads!r}"] if self.reads != "reply" else []
+        return f"RewardModel({', '.join([f'{name}={getattr(self, name)!r}' for name in shown] + more)})"
+
+    @property
+    def remote(self) -> bool:
+        """Whether the model is a server's."""
+        return self.model.startswith("openai:")
+
+    @property
+    def path(self) -> str:
+        """The model's folder, or its server's address."""
+        return self.model.partition(":")[2]
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(self.output, self.activation)
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score all samples together."""
+        return self._by_server(samples) if self.remote else self._by_head(samples)
+
+    def _by_head(self, samples: Sequence[Sample]) -> list[Score]:
+        model, tokenizer = self.loaded or load_head(
+            self.path, CLASS, "reward model", self.device, self.dtype, self.remote_code
+        )
+        encoded = self._encoded(self._encoder(tokenizer, context_of(model)), samples)
+        rows = [row for row in encoded if isinstance(row, Encoded)]
+        numbers = iter(numbers_of(model, rows, self.batch))
+        return [row if isinstance(row, Score) else self._scored(next(numbers), row) for row in encoded]
+
+    def _by_server(self, samples: Sequence[Sample]) -> list[Score]:
+        with RewardServer(self.path, self.endpoint, self.timeout_s, self.concurrency) as server:
+            try:
+                about = server.about()
+            except EngineError as error:
+                return [Score.error(describe(error))] * len(samples)
+            if not self.tokenizer:
+                self._need_no_tokenizer(about.sglang)
+                replies = server.conversations(samples, self.form)
+                return [self._replied(reply, None) for reply in replies]
+            encoder = self._encoder(_tokenizer(self.tokenizer), about.max_tokens)
+            encoded = self._encoded(encoder, samples)
+            rows = [row for row in encoded if isinstance(row, Encoded)]
+            answered = iter(server.encoded([row.text for row in rows]))
+            return [row if isinstance(row, Score) else self._replied(next(answered), row) for row in encoded]
+
+    def _need_no_tokenizer(self, sglang: bool) -> None:
+        needs = self.truncate or self.template or self.max_tokens
+        if needs:
+            raise ConfigError("template, truncate and max_tokens of a server need the model's tokenizer=DIR")
+        if sglang and self.endpoint in ("auto", "classify"):
+            raise ConfigError(
+                "SGLang puts no conversation of a reward model through a template", hint="tokenizer=DIR, to do it here"
+            )
+
+    def _encoder(self, tokenizer: Any, context: int) -> Encoder:
+        limit = min(context, self.max_tokens) if self.max_tokens else context
+        return Encoder(tokenizer, self.form, self.template, limit, self.truncate)
+
+    def _encoded(self, encoder: Encoder, samples: Sequence[Sample]) -> list[Encoded | Score]:
+        found: list[Encoded | Score] = []
+        for sample in samples:
+            try:
+                found.append(encoder(sample))
+            except Unfit as error:
+                found.append(Score.error(describe(error)))
+        return found
+
+    def _replied(self, reply: Numbers | EngineError, row: Encoded | None) -> Score:
+        return Score.error(describe(reply)) if isinstance(reply, EngineError) else self._scored(reply, row)
+
+    def _scored(self, numbers: Numbers, row: Encoded | None) -> Score:
+        reward = self._reader(numbers)
+        if not math.isfinite(reward):
+            return Score.error(f"the model gave {reward} for a reward", text="does it overflow in its number format?")
+        several = len(numbers.values) > 1
+        named = zip(numbers.names or map(str, range(PARTS)), numbers.values, strict=False)
+        parts = {name: Score(value) for name, value in list(named)[:PARTS] if math.isfinite(value)} if several else {}
+        score = Score(reward, reason="by the reward model", parts=parts)
+        if row is None or not row.whole:
+            return score
+        told = f"by the reward model, of {len(row.text.ids)} of {row.whole} tokens: cut on the {self.truncate}"
+        return replace(score, reason=told, usage={"truncated": 1.0})
+
+
+def _tokenizer(path: str) -> Any:
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        raise MissingExtra(f"rm(tokenizer={path!r})", "hf") from None
+    try:
+        return AutoTokenizer.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise SpecError(f"can't load the tokenizer {path}: {' '.join(str(error).split())[:300]}") from None
