@@ -1,7 +1,8 @@
 """Replies that take several steps: a task names its rollout among the generation settings.
 
-`turns` asks the document's turns one after the other; `conversation` goes on with its messages; `single_shot`
-retrieves once by the question and `search` lets the model search as it goes (`verikit.search`). All documents and repeats go step by step together, each step one batch.
+`turns` asks the document's turns one after the other; `conversation` goes on with its messages; `single_shot` retrieves
+once by the question and `search` lets the model search as it goes (`verikit.search`). All documents and repeats go step
+by step together, each step one batch.
 """
 
 from __future__ import annotations
