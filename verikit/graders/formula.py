@@ -158,6 +158,17 @@ class Formula:
             raise self._refused("a bracket is not closed")
 
 
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """A formula with its graders under other names.
+
+    Raises:
+        UsageError: it is no formula.
+    """
+    wanted = Formula(text).names
+    words = [names.get(word, word) if kind == "name" and word in wanted else word for kind, word in _tokens(text)]
+    return " ".join(words)
+
+
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
     at, end = 0, len(text.rstrip())
     while at < end:
