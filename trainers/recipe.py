@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request
+from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, StructuredKind
 from verikit.errors import ConfigError
 
 Probe = tuple[str, Callable[[], str]]
@@ -106,6 +106,11 @@ class Sampler(Engine):
     local: Engine
     """This process's engine alone, with nothing divided or gathered: what a function given to `map` may call."""
 
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """What the engine can hold a reply to."""
+        return self.local.structured
+
     @abstractmethod
     def encode(self, prompt: EnginePrompt) -> list[int]:
         """Return a prompt's ids: text with special tokens, messages by the chat template, ids as they are."""
@@ -117,6 +122,14 @@ class Sampler(Engine):
     @abstractmethod
     def seed(self, *key: int | str) -> int:
         """Return a request's seed for this run, this step and `key`, such as the group's number."""
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Return one result per request, in order, on every process."""
+        return [generation for generation, _ in self.generate_then(requests, lambda index, generation: None)]
+
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Yield the results in order, once all are there."""
+        yield from enumerate(self.generate(requests))
 
     @abstractmethod
     def generate_then(

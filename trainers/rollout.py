@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from verikit.engines.prompts import prompt_ids
-from verikit.engines.types import Engine, EnginePrompt, Generation, Request, StructuredKind
+from verikit.engines.types import Engine, EnginePrompt, Generation, Request
 from verikit.errors import ConfigError
 from verikit.trainers.distributed import World
 from verikit.trainers.recipe import Item, Result, Sampler
@@ -41,11 +41,6 @@ class PolicySampler(Sampler):
         """End the threads."""
         self._threads.shutdown(cancel_futures=True)
 
-    @property
-    def structured(self) -> frozenset[StructuredKind]:
-        """What the engine can hold a reply to."""
-        return self.local.structured
-
     def encode(self, prompt: EnginePrompt) -> list[int]:
         """Return a prompt's ids."""
         return prompt_ids(self.tokenizer, Request(prompt))
@@ -59,14 +54,6 @@ class PolicySampler(Sampler):
         """Hash (run's seed, step, attempt, key) to 63 bits."""
         digest = hashlib.blake2b(repr((*self._key, *key)).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
-
-    def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Return one result per request, in order, on every process."""
-        return [generation for generation, _ in self.generate_then(requests, lambda index, generation: None)]
-
-    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield the results in order, once all are there."""
-        yield from enumerate(self.generate(requests))
 
     def generate_then(
         self, requests: Sequence[Request], then: Callable[[int, Generation], Result]

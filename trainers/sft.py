@@ -6,7 +6,6 @@ Both read JSON lines and learn with `loss.kind = "likelihood"`: -log p at each l
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -18,6 +17,7 @@ from verikit.engines.prompts import prompt_ids
 from verikit.engines.types import Request
 from verikit.errors import ConfigError, EngineError, SchemaError
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
+from verikit.trainers.recipes.base import Epochs
 
 DataRow = Mapping[str, Any]
 
@@ -51,7 +51,6 @@ class SFT(Recipe):
     def __init__(self, options: SFTOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.options: SFTOptions = options
-        self._shuffled: tuple[int, list[int]] = (-1, [])
         self.left_out = 0
         """Sequences left out for their length."""
         if not options.data:
@@ -64,11 +63,12 @@ class SFT(Recipe):
             self.rows, self.held_out = rows[:cut], rows[cut:]
         if not self.rows:
             raise ConfigError(f"{options.data} has no rows to learn from", hint="see options.held_out_size, max_tokens")
+        self._epochs = Epochs(str(setting.seed), len(self.rows))
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Return the next batch; each epoch is a shuffle of all rows, keyed by the seed."""
         first = (step - 1) * self.options.batch
-        return [self._row(position) for position in range(first, first + self.options.batch)]
+        return [self.rows[self._epochs.index(position)] for position in range(first, first + self.options.batch)]
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the mean -log p of the learnt tokens held out, and its exponential."""
@@ -108,13 +108,6 @@ class SFT(Recipe):
         if not any(mask[1:]):
             raise ValueError("nothing in it is learnt")
         return Trajectory(ids, mask, [0.0] * len(ids), None, "", weight=float(row.get("weight", 1.0)))
-
-    def _row(self, position: int) -> Trajectory:
-        epoch, at = divmod(position, len(self.rows))
-        if self._shuffled[0] != epoch:
-            count = len(self.rows)
-            self._shuffled = (epoch, random.Random(f"{self.setting.seed} {epoch}").sample(range(count), count))
-        return self.rows[self._shuffled[1][at]]
 
     def _continued(self, prompt: str, completion: str) -> tuple[list[int], list[bool]]:
         """Encode the two apart, so that the boundary lies between tokens, and close with the end token."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 from pydantic import BaseModel
 
-from verikit.engines.types import Engine, EnginePrompt, Generation, Request, StructuredKind
+from verikit.engines.types import Engine, EnginePrompt, Generation, Request
 from verikit.errors import ConfigError, SchemaError, VerikitError
 from verikit.settings import checked
 from verikit.terminal import Watch
@@ -55,11 +55,6 @@ class Offline(Sampler):
         self._round = number
         self._tickets.clear()
 
-    @property
-    def structured(self) -> frozenset[StructuredKind]:
-        """What the engine can hold a reply to."""
-        return self.local.structured
-
     def encode(self, prompt: EnginePrompt) -> list[int]:
         """Return a ticket: the prompt's index, once for each token."""
         self._tickets.append(prompt)
@@ -75,14 +70,6 @@ class Offline(Sampler):
         """Hash (seed, round, key)."""
         digest = hashlib.blake2b(repr((self._seed, self._round, *key)).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 33  # servers take 31 bits
-
-    def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Return one result per request, in order."""
-        return [generation for generation, _ in self.generate_then(requests, lambda index, generation: None)]
-
-    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield the results in order."""
-        yield from enumerate(self.generate(requests))
 
     def generate_then(
         self, requests: Sequence[Request], then: Callable[[int, Generation], Result]

@@ -30,12 +30,6 @@ class Scripted(Sampler):
     def seed(self, *key):
         return random.Random(repr(key)).getrandbits(31)
 
-    def stream(self, requests):
-        yield from enumerate(self.generate(requests))
-
-    def generate(self, requests):
-        return [generation for generation, _ in self.generate_then(requests, lambda index, generation: None)]
-
     def generate_then(self, requests, then):
         done = []
         for index, request in enumerate(requests):

@@ -7,14 +7,12 @@ times to estimate how much it teaches. Then `batch` problems a task are solved: 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 from typing import Any, ClassVar
 
-from verikit.engines.types import Generation, Request
-from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
+from verikit.engines.types import Generation
+from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.absolute_zero.buffers import Buffer, distinct, solve_batch
 from verikit.trainers.recipes.absolute_zero.environment import Environment, ProgramVerdict
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
@@ -28,14 +26,14 @@ from verikit.trainers.recipes.absolute_zero.rounds import (
     proposer_rewards,
     round_metrics,
 )
-from verikit.types import Message
+from verikit.trainers.recipes.base import SelfPlay, stratified
 from verikit.verifiers.fences import last
 
 BASES: tuple[Task, ...] = ("deduction", "abduction")
 """Tasks whose programs induction draws from; they are always seeded."""
 
 
-class AbsoluteZero(Recipe):
+class AbsoluteZero(SelfPlay):
     """Self-play in a Python sandbox, from the identity function on."""
 
     name: ClassVar[str] = "absolute-zero"
@@ -52,8 +50,6 @@ class AbsoluteZero(Recipe):
             buffer.problems = [self.seed_problem(task)]
         self.seeded = False
         self.held_out = self.load_held_out()
-        self._metrics: dict[str, float] = {}
-        self._judging: list[float] = []
 
     def seed_problem(self, task: Task) -> Problem:
         """Return what a task's buffer starts from."""
@@ -73,7 +69,7 @@ class AbsoluteZero(Recipe):
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Propose and solve; the first step also fills the buffers."""
-        self._metrics, self._judging = {}, []
+        self.judging.reset()
         if not self.seeded:
             self._seed(sampler)
         draw = random.Random(f"{self.setting.seed} {step}")
@@ -90,32 +86,21 @@ class AbsoluteZero(Recipe):
             self.buffers[task].add(fresh, draw)
         estimates, trained = self._solve_all(sampler, [problem for task in new.values() for problem in task], chosen)
         rates = [estimate.rate for estimate in estimates]
-        self._metrics = round_metrics(proposed, rates, self.buffers) | {"seconds_sandbox": sum(self._judging)}
+        self._metrics = round_metrics(proposed, rates, self.buffers) | {"seconds_sandbox": self.judging.seconds}
         return self._proposals(sampler, proposed, rates) + self._solutions(trained)
 
     def propose(
         self, sampler: Sampler, asked: Sequence[ProposalPrompt], step: int, draw: random.Random, key: str = ""
     ) -> list[Proposed]:
         """Sample a proposal for each, judge it while others are sampled, and leave out what is not admitted."""
-        requests = [
-            Request(
-                prompt.ids,
-                max_tokens=self.options.max_tokens,
-                temperature=self.options.temperature,
-                seed=sampler.seed("propose", key, number),
-                logprobs=0,
-            )
-            for number, prompt in enumerate(asked)
-        ]
+        requests = [self.request(sampler, prompt.ids, "propose", key, number) for number, prompt in enumerate(asked)]
 
         def judge(index: int, generation: Generation) -> ProgramVerdict:
             if not generation.outputs:
                 return ProgramVerdict("error", str(generation.error))
-            began, prompt = time.perf_counter(), asked[index]
-            text = generation.outputs[0].text
-            verdict = self.environment.proposal(prompt.task, text, prompt.program, prompt.functions)
-            self._judging.append(time.perf_counter() - began)
-            return verdict
+            prompt, text = asked[index], generation.outputs[0].text
+            with self.judging.running():
+                return self.environment.proposal(prompt.task, text, prompt.program, prompt.functions)
 
         done = sampler.generate_then(requests, judge)
         verdicts = [verdict for _, verdict in done]
@@ -132,52 +117,34 @@ class AbsoluteZero(Recipe):
         """Sample so many solutions of each problem, judged while others are sampled."""
 
         def judge(index: int, generation: Generation) -> list[ProgramVerdict]:
-            began = time.perf_counter()
-            verdicts = self.environment.solutions(wanted[index][0], [output.text for output in generation.outputs])
-            self._judging.append(time.perf_counter() - began)
-            return verdicts
+            with self.judging.running():
+                return self.environment.solutions(wanted[index][0], [output.text for output in generation.outputs])
 
-        done = sampler.generate_then(self._requests(sampler, wanted, key, temperature), judge)
+        requests = [
+            self.request(
+                sampler, self.encode(sampler, self.prompts.solution(problem)), key, number, n=n, temperature=temperature
+            )
+            for number, (problem, n) in enumerate(wanted)
+        ]
+        done = sampler.generate_then(requests, judge)
         return [
             Solved(problem, generation, verdicts)
             for (problem, _), (generation, verdicts) in zip(wanted, done, strict=True)
         ]
-
-    def _requests(
-        self, sampler: Sampler, wanted: Sequence[tuple[Problem, int]], key: str, temperature: float
-    ) -> list[Request]:
-        return [
-            Request(
-                self.encode(sampler, self.prompts.solution(problem)),
-                n=count,
-                max_tokens=self.options.max_tokens,
-                temperature=temperature,
-                seed=sampler.seed(key, number),
-                logprobs=0,
-            )
-            for number, (problem, count) in enumerate(wanted)
-        ]
-
-    def encode(self, sampler: Sampler, question: str) -> list[int]:
-        """Return a question's ids, by the chat template or the prompts' transcript."""
-        if self.options.chat:
-            message: Message = {"role": "user", "content": question}
-            return sampler.encode([message])
-        return sampler.encode(self.prompts.text(question))
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the sampled accuracy on held-out problems: over all, by task, and by task and stratum."""
         if not self.held_out:
             return {}
         wanted = [(problem, self.options.evaluate_samples) for problem in self.held_out]
-        right: dict[str, list[float]] = {"accuracy": []}
-        for solved in self.solve(sampler, wanted, "held-out", self.options.temperature):
-            names = ["accuracy", solved.problem.task]
-            if stratum := self.stratum(solved.problem):
-                names.append(f"{solved.problem.task}/{stratum}")
-            for name in names if solved.rate is not None else ():
-                right.setdefault(name, []).append(solved.rate or 0.0)
-        return {name: fmean(values) if values else 0.0 for name, values in right.items()}
+        done = self.solve(sampler, wanted, "held-out", self.options.temperature)
+        return stratified(
+            "accuracy", [(self._strata(solved.problem), [solved.rate]) for solved in done if solved.rate is not None]
+        )
+
+    def _strata(self, problem: Problem) -> list[str]:
+        stratum = self.stratum(problem)
+        return [problem.task, f"{problem.task}/{stratum}"] if stratum else [problem.task]
 
     def state(self) -> dict[str, Any]:
         """Return the buffers."""
@@ -189,10 +156,6 @@ class AbsoluteZero(Recipe):
         self.seeded = state["seeded"]
         for task, buffer in self.buffers.items():
             buffer.problems = [Problem.from_dict(row) for row in state["buffers"][task]]
-
-    def metrics(self) -> dict[str, float]:
-        """Return valid-proposal rates, solve rates, buffer sizes and the sandbox's seconds of the last step."""
-        return self._metrics
 
     def _seed(self, sampler: Sampler) -> None:
         """Fill the buffers with what the untrained model proposes; induction last, as it draws from the others."""
@@ -248,12 +211,17 @@ class AbsoluteZero(Recipe):
     def _believed(self, sampler: Sampler, verdicts: Sequence[ProgramVerdict]) -> list[ProgramVerdict]:
         """Take for a proposal's outputs what the model says they are, in one sample each (the ablation `none`)."""
         asked = [
-            (Problem("deduction", problem.program, given), 1)
+            self.prompts.solution(Problem("deduction", problem.program, given))
             for verdict in verdicts
             if (problem := verdict.problem) is not None
             for given in ([text for text, _ in problem.pairs] or [problem.input])
         ]
-        replies = sampler.generate(self._requests(sampler, asked, "believed", self.options.temperature))
+        replies = sampler.generate(
+            [
+                self.request(sampler, self.encode(sampler, question), "believed", number)
+                for number, question in enumerate(asked)
+            ]
+        )
         said = (
             said_output(self.environment.answer(reply.outputs[0].text) if reply.outputs else None) for reply in replies
         )
@@ -297,18 +265,15 @@ class AbsoluteZero(Recipe):
         result = []
         for proposal, reward in zip(proposed, rewards, strict=True):
             for output in proposal.generation.outputs:
-                transcript = Transcript(proposal.generation.prompt_ids)
-                transcript.sampled(output)
                 result.append(
-                    transcript.trajectory(
+                    self.reply_trajectory(
+                        proposal.generation,
+                        output,
                         reward,
                         f"propose {proposal.asked.task}",
                         role="propose",
                         task=proposal.asked.task,
-                        finished=output.finish_reason != "length",
-                        temperature=self.options.temperature,
                         prompt=sampler.decode(proposal.generation.prompt_ids),
-                        completion=output.text,
                         answer=proposal.verdict.reason or proposal.verdict.fault,
                     )
                 )
@@ -319,18 +284,15 @@ class AbsoluteZero(Recipe):
         result = []
         for number, solved in enumerate(trained):
             for output, verdict in zip(solved.generation.outputs, solved.verdicts, strict=True):
-                transcript = Transcript(solved.generation.prompt_ids)
-                transcript.sampled(output)
                 result.append(
-                    transcript.trajectory(
+                    self.reply_trajectory(
+                        solved.generation,
+                        output,
                         solver_reward(verdict.fault),
                         f"solve {number}",
                         role="solve",
                         task=solved.problem.task,
-                        finished=output.finish_reason != "length",
-                        temperature=self.options.temperature,
                         prompt=self.prompts.solution(solved.problem),
-                        completion=output.text,
                         answer=verdict.reason or verdict.fault,
                     )
                 )

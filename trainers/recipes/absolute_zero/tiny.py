@@ -19,6 +19,7 @@ from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
 from verikit.trainers.recipes.absolute_zero.recipe import AbsoluteZero
+from verikit.trainers.recipes.base import demonstration
 from verikit.trainers.recipes.tiny_model import make_llama, make_tokenizer
 
 MODULUS = 5
@@ -138,11 +139,7 @@ class AbsoluteZeroTiny(AbsoluteZero):
             asked = self.prompts.solution(made)
             share = self.options.spoilt_inductions if task == "induction" else self.options.spoilt
             said = solve(made, program, draw, spoilt=draw.random() < share)
-        tokenizer = self.setting.tokenizer
-        before = tokenizer.encode(self.prompts.text(asked))
-        own = [*tokenizer.encode(said), tokenizer.eos_token_id]
-        ids, mask = [*before, *own], [False] * len(before) + [True] * len(own)
-        return Trajectory(ids, mask, [0.0] * len(ids), None, number, prompt=asked, completion=said)
+        return demonstration(self.setting.tokenizer, self.prompts.text(asked), said, number)
 
     def _open_program(self, draw: random.Random, length: int) -> list[Line]:
         """Draw a program that is not held out."""

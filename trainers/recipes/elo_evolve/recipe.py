@@ -105,7 +105,6 @@ class EloEvolve(SingleTurn):
         self.probed = Counter[str]()
         """Groups whose second opponent taught the same, and those where it taught something else."""
         self._engines = {name: load_engine(spec) for name, spec in options.engines.items()}
-        self._metrics: dict[str, float] = {}
 
     def probes(self) -> Iterator[Probe]:
         """Yield the data, the judge, and the opponents' engines."""
@@ -274,7 +273,7 @@ class EloEvolve(SingleTurn):
         if not every or step == 1 or (step - 1) % every or name in self.pool.joined:
             return
         ahead = min(self.options.snapshot_prompts, len(self.problems))
-        problems = [self.problems[self._order(self.position + offset)] for offset in range(ahead)]
+        problems = [self.problems[self._epochs.index(self.position + offset)] for offset in range(ahead)]
         requests = [Request(self._encode(sampler, problem), max_tokens=self.options.max_tokens) for problem in problems]
         done = zip(problems, sampler.generate(requests), strict=True)
         self.pool.join(name, {prompt_key(problem.prompt): made.text for problem, made in done if made.error is None})

@@ -22,6 +22,7 @@ from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.arithmetic import Arithmetic, ArithmeticOptions, working
+from verikit.trainers.recipes.base import demonstration
 from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve, EloEvolveOptions
 from verikit.types import Group, Sample, Score
 
@@ -81,10 +82,7 @@ class EloEvolveWorld(EloEvolve, Arithmetic):
 
     def _demonstration(self, problem: Group, draw: random.Random) -> Trajectory:
         text = spoil(working(*terms(str(problem.prompt))), self.options.spoilt, draw)
-        encode, end = self.setting.tokenizer.encode, self.setting.tokenizer.eos_token_id
-        prompt, own = encode(str(problem.prompt)), [*encode(text), end]
-        mask = [False] * len(prompt) + [True] * len(own)
-        return Trajectory([*prompt, *own], mask, [0.0] * len(mask), None, problem.id)
+        return demonstration(self.setting.tokenizer, str(problem.prompt), text, problem.id)
 
 
 @dataclass(frozen=True)

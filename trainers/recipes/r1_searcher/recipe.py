@@ -7,8 +7,6 @@ other.
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -29,6 +27,7 @@ from verikit.search.rules import Preset
 from verikit.text import accepted
 from verikit.trainers.probes import engine_probe
 from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory
+from verikit.trainers.recipes.base import Epochs, Stopwatch
 from verikit.trainers.recipes.r1_searcher.accuracy import PredictedAnswer, report
 from verikit.trainers.recipes.r1_searcher.difficulty import mixed
 from verikit.trainers.recipes.r1_searcher.rewards import Measure, StageReward, stage1_reward, stage2_reward
@@ -90,8 +89,11 @@ class R1Searcher(Recipe):
         self.stages, self.held_out = self.load_questions()
         self.positions = [0, 0]
         """Questions drawn so far in each stage."""
+        self._epochs = [
+            Epochs(f"{setting.seed} {stage}", len(questions)) for stage, questions in enumerate(self.stages)
+        ]
         self._metrics: dict[str, float] = {}
-        self._retrieval_seconds = 0.0
+        self._retrieving = Stopwatch()
         self._judge = load_engine(options.judge) if options.judge else None
 
     def probes(self) -> Iterator[Probe]:
@@ -140,7 +142,8 @@ class R1Searcher(Recipe):
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Roll out the next questions and reward them by the stage that the step is in."""
-        first, self._retrieval_seconds = step <= self.options.stage1_steps, 0.0
+        first = step <= self.options.stage1_steps
+        self._retrieving.reset()
         chosen = [pair for pair in self._next(0 if first else 1) for _ in range(self.options.samples)]
         rollouts = self._search(sampler, [question for _, question in chosen], self.limits())
         rewards = [
@@ -150,7 +153,7 @@ class R1Searcher(Recipe):
         scored = [reward for reward in rewards if reward is not None]
         self._metrics = search_metrics(rollouts) | {
             "stage": 1.0 if first else 2.0,
-            "retrieval_seconds": self._retrieval_seconds,
+            "retrieval_seconds": self._retrieving.seconds,
             "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
         }
         made = [
@@ -223,10 +226,8 @@ class R1Searcher(Recipe):
         """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
 
         def spread(ask: Callable[[Sequence[str]], Found], batches: Sequence[Sequence[str]]) -> list[Found]:
-            began = time.perf_counter()
-            found = sampler.map(ask, batches)
-            self._retrieval_seconds += time.perf_counter() - began
-            return found
+            with self._retrieving.running():
+                return sampler.map(ask, batches)
 
         return search(
             sampler,
@@ -240,12 +241,11 @@ class R1Searcher(Recipe):
 
     def _next(self, stage: int) -> list[tuple[int, Group]]:
         """Draw a batch; each pass over the questions is a shuffle."""
-        questions, drawn = self.stages[stage], []
+        drawn = []
         for _ in range(self.options.prompts):
-            passes, index = divmod(self.positions[stage], len(questions))
-            order = random.Random(f"{self.setting.seed} {stage} {passes}").sample(range(len(questions)), len(questions))
+            question = self.stages[stage][self._epochs[stage].index(self.positions[stage])]
             self.positions[stage] += 1
-            drawn.append((self.positions[stage], questions[order[index]]))
+            drawn.append((self.positions[stage], question))
         return drawn
 
     def _trajectory(self, number: int, question: Group, rollout: Rollout, reward: StageReward | None) -> Trajectory:

@@ -8,13 +8,12 @@ among the valid, trains the Reasoner, with the answers that were sampled already
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any, ClassVar
 
-from verikit.engines.types import EnginePrompt, Generation, Request
-from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
+from verikit.engines.types import Generation, Request
+from verikit.trainers.recipe import Sampler, Setting, Trajectory
+from verikit.trainers.recipes.base import SelfPlay, stratified
 from verikit.trainers.recipes.spice.checks import Equality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import (
@@ -31,10 +30,10 @@ from verikit.trainers.recipes.spice.problems import read_held_out
 from verikit.trainers.recipes.spice.prompts import SpicePrompts
 from verikit.trainers.recipes.spice.rewards import challenger_reward
 from verikit.trainers.recipes.spice.rounds import AnsweredQuestion, Attempt, Challenge, round_metrics, subsample
-from verikit.types import Message, Score
+from verikit.types import Score
 
 
-class Spice(Recipe):
+class Spice(SelfPlay):
     """Self-play from a corpus."""
 
     name: ClassVar[str] = "spice"
@@ -47,8 +46,6 @@ class Spice(Recipe):
         self.equality = Equality(options.letter_only)
         self.corpus = self.load_corpus()
         self.held_out = self.load_held_out()
-        self._metrics: dict[str, float] = {}
-        self._judging: list[float] = []
 
     def load_corpus(self) -> Sequence[str] | Corpus:
         """Open the documents; where none is shown, there is an empty one.
@@ -85,7 +82,7 @@ class Spice(Recipe):
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Ask and answer."""
-        self._metrics, self._judging = {}, []
+        self.judging.reset()
         draw = random.Random(f"{self.setting.seed} {step}")
         documents = [self.draw_document(draw) for _ in range(self.options.documents)]
         challenges = [
@@ -96,7 +93,7 @@ class Spice(Recipe):
         groups = [subsample(challenge.attempts, self.options.group, draw) for challenge in challenges]
         asked = self.ask(sampler, [attempt for group in groups for attempt in group if attempt.question is not None])
         chosen = [self._choose(group, asked, draw) for group in groups]
-        self._metrics = round_metrics(challenges, list(asked.values())) | {"seconds_judging": sum(self._judging)}
+        self._metrics = round_metrics(challenges, list(asked.values())) | {"seconds_judging": self.judging.seconds}
         return self._trajectories(sampler, groups, chosen, asked)
 
     def draw_document(self, draw: random.Random) -> str:
@@ -113,7 +110,7 @@ class Spice(Recipe):
         if formats != "model":
             return [both[formats == "free_form"] for _ in documents]
         prompts = [self.encode(sampler, self.prompts.choose(document)) for document in documents]
-        replies = sampler.generate([self._request(sampler, ids, 1, "kind", n) for n, ids in enumerate(prompts)])
+        replies = sampler.generate([self.request(sampler, ids, "kind", number) for number, ids in enumerate(prompts)])
         result = []
         for reply, other in zip(replies, drawn, strict=True):
             try:
@@ -133,19 +130,18 @@ class Spice(Recipe):
             open_ones = [number for number, challenge in enumerate(challenges) if not challenge.valid]
             count = min(self.options.group, self.options.attempts - first)
             requests = [
-                self._request(sampler, prompts[number], count, "challenge", number, first) for number in open_ones
+                self.request(sampler, prompts[number], "challenge", number, first, n=count) for number in open_ones
             ]
 
             def judge(
                 index: int, generation: Generation, open_ones: Sequence[int] = open_ones, first: int = first
             ) -> list[Attempt]:
-                began, challenge = time.perf_counter(), challenges[open_ones[index]]
-                found = [
-                    self._attempt(challenge, generation, number, sampler.seed("order", open_ones[index], first, number))
-                    for number in range(len(generation.outputs))
-                ]
-                self._judging.append(time.perf_counter() - began)
-                return found
+                challenge, key = challenges[open_ones[index]], ("order", open_ones[index], first)
+                with self.judging.running():
+                    return [
+                        self._attempt(challenge, generation, number, sampler.seed(*key, number))
+                        for number in range(len(generation.outputs))
+                    ]
 
             for number, (_, found) in zip(open_ones, sampler.generate_then(requests, judge), strict=True):
                 challenges[number].attempts.extend(found)
@@ -156,9 +152,7 @@ class Spice(Recipe):
         """Put each valid question to the Reasoner `group` times; by the attempt's identity."""
         questions = [attempt.question for attempt in attempts if attempt.question is not None]
         requests = [
-            self._request(
-                sampler, self.encode(sampler, self.prompts.reason(question)), self.options.group, "reason", number
-            )
+            self._reasoning(sampler, question, "reason", number, n=self.options.group)
             for number, question in enumerate(questions)
         ]
         done = sampler.generate_then(requests, lambda index, generation: self._scores(questions[index], generation))
@@ -169,59 +163,27 @@ class Spice(Recipe):
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the sampled and the greedy accuracy on held-out questions, and the sampled by stratum."""
-        metrics: dict[str, float] = {}
         if not self.held_out:
-            return metrics
-        for name, temperature in (("accuracy", self.options.temperature), ("greedy", 0.0)):
-            right: dict[str, list[float]] = {name: []}
-            for question, scores in zip(self.held_out, self._held_out_scores(sampler, temperature), strict=True):
-                values = [score.value for score in scores if score.value is not None]
-                right[name] += values
-                if stratum := self.stratum(question):
-                    right.setdefault(f"{name}/{stratum}", []).extend(values)
-            metrics |= {key: fmean(values) if values else 0.0 for key, values in right.items()}
-        return metrics
+            return {}
+        sampled = self._held_out("accuracy", sampler, self.options.temperature, self.options.evaluate_samples)
+        return sampled | self._held_out("greedy", sampler, 0.0, 1)
 
-    def encode(self, sampler: Sampler, question: str) -> list[int]:
-        """Return a question's ids, by the chat template or the prompts' transcript."""
-        message: Message = {"role": "user", "content": question}
-        prompt: EnginePrompt = [message] if self.options.chat else self.prompts.text(question)
-        return sampler.encode(prompt)
-
-    def metrics(self) -> dict[str, float]:
-        """Return the Challenger's and the Reasoner's rates of the last step."""
-        return self._metrics
-
-    def _held_out_scores(self, sampler: Sampler, temperature: float) -> list[list[Score]]:
-        count = self.options.evaluate_samples if temperature else 1
+    def _held_out(self, name: str, sampler: Sampler, temperature: float, n: int) -> dict[str, float]:
         requests = [
-            Request(
-                self.encode(sampler, self.prompts.reason(question)),
-                n=count,
-                max_tokens=self.options.max_tokens,
-                temperature=temperature,
-                seed=sampler.seed("held-out", number),
-            )
+            self._reasoning(sampler, question, "held-out", number, n=n, temperature=temperature, logprobs=None)
             for number, question in enumerate(self.held_out)
         ]
         done = sampler.generate_then(requests, lambda index, generation: self._scores(self.held_out[index], generation))
-        return [scores for _, scores in done]
+        strata = [[f"{name}/{stratum}"] if (stratum := self.stratum(question)) else [] for question in self.held_out]
+        values = [[score.value for score in scores if score.value is not None] for _, scores in done]
+        return stratified(name, zip(strata, values, strict=True))
+
+    def _reasoning(self, sampler: Sampler, question: Question, *key: str | int, **others: Any) -> Request:
+        return self.request(sampler, self.encode(sampler, self.prompts.reason(question)), *key, **others)
 
     def _scores(self, question: Question, generation: Generation) -> list[Score]:
-        began = time.perf_counter()
-        scores = [self.score(question, output.text) for output in generation.outputs]
-        self._judging.append(time.perf_counter() - began)
-        return scores
-
-    def _request(self, sampler: Sampler, ids: Sequence[int], count: int, *key: str | int) -> Request:
-        return Request(
-            ids,
-            n=count,
-            max_tokens=self.options.max_tokens,
-            temperature=self.options.temperature,
-            seed=sampler.seed(*key),
-            logprobs=0,
-        )
+        with self.judging.running():
+            return [self.score(question, output.text) for output in generation.outputs]
 
     def _attempt(self, challenge: Challenge, generation: Generation, number: int, seed: int) -> Attempt:
         try:
@@ -258,25 +220,13 @@ class Spice(Recipe):
                 shown = attempt.reason if attempt.question is None else f"{attempt.question.answer}; {rate} right"
                 weight = self.options.challenger_weight
                 others = {"role": "challenger", "weight": weight, "prompt": prompt, "answer": shown}
-                result.append(self._trajectory(attempt.generation, attempt.number, reward, number, **others))
+                output = attempt.generation.outputs[attempt.number]
+                result.append(self.reply_trajectory(attempt.generation, output, reward, number, **others))
         for number, question in enumerate(chosen):
-            for index, score in enumerate(question.scores if question else ()):
-                assert question is not None
+            if question is None:
+                continue
+            for output, score in zip(question.generation.outputs, question.scores, strict=True):
                 shown = (score.answer if score.scored else score.reason) or ""
                 others = {"role": "reasoner", "prompt": self.prompts.reason(question.question), "answer": shown}
-                result.append(self._trajectory(question.generation, index, score.value, number, **others))
+                result.append(self.reply_trajectory(question.generation, output, score.value, number, **others))
         return result
-
-    def _trajectory(
-        self, generation: Generation, index: int, reward: float | None, group: int, **others: Any
-    ) -> Trajectory:
-        output, transcript = generation.outputs[index], Transcript(generation.prompt_ids)
-        transcript.sampled(output)
-        return transcript.trajectory(
-            reward,
-            group,
-            finished=output.finish_reason != "length",
-            temperature=self.options.temperature,
-            completion=output.text,
-            **others,
-        )

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from pydantic import Field, PositiveInt
 
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
+from verikit.trainers.recipes.base import demonstration
 from verikit.trainers.recipes.spice.formats import LETTERS, AnswerType, InvalidQuestion, Question, QuestionKind
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.recipe import Spice
@@ -166,10 +167,7 @@ class SpiceTiny(Spice):
             facts = [(ENTITIES[index], self._believed(index, draw)) for index in members[:count]]
             made = question(facts, kind.answer_type, draw)
             asked, said = self.prompts.reason(made), solution(facts, made)
-        tokenizer = self.setting.tokenizer
-        before, own = tokenizer.encode(asked), [*tokenizer.encode(said), tokenizer.eos_token_id]
-        ids, mask = [*before, *own], [False] * len(before) + [True] * len(own)
-        return Trajectory(ids, mask, [0.0] * len(ids), None, number, prompt=asked, completion=said)
+        return demonstration(self.setting.tokenizer, asked, said, number)
 
     def _believed(self, entity: int, draw: random.Random) -> int:
         if entity in self._known and draw.random() < self.options.known_share:
