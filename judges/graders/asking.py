@@ -13,7 +13,7 @@ from typing import Any
 from verikit.engines.types import Request, Structured
 from verikit.graders.schema import LabelModel, ScoreModel
 from verikit.graders.template import Path, filled
-from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.shown import fence, fenced, visible
 from verikit.types import Message
 
@@ -107,7 +107,7 @@ def reply_format(grader: ScoreModel | LabelModel) -> ReplyFormat:
     return ReplyFormat(member="result", labels=labels)
 
 
-def cut(grader: ScoreModel | LabelModel, verdict: Verdict) -> Verdict:
+def cut(grader: ScoreModel | LabelModel, verdict: JudgeVerdict) -> JudgeVerdict:
     """A verdict within the grader's range."""
     if verdict.value is None or isinstance(grader, LabelModel):
         return verdict

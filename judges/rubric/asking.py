@@ -13,6 +13,9 @@ from verikit.judges.prompt import JudgePrompt
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.rubric.criteria import Criterion
 
+_MARK = "◆"
+"""Stands for a request's mark while its reply is read, so that patterns are made once; a single character, as what is
+left of a text without it holds none."""
 _HOLE = re.compile(r"\{(number|text|points|form)\}")
 
 
@@ -41,10 +44,10 @@ def listed(criteria: Sequence[Criterion], prompt: JudgePrompt) -> str:
 
 
 def formats(question: Question, reply: ReplyFormat) -> list[ReplyFormat]:
-    """How the verdict on each criterion of a question is written in the reply."""
+    """How the verdict on each criterion of a question is written in the reply, its mark as `_MARK`."""
     found = []
     for number, item in enumerate(question.criteria, 1):
-        find = reply.find.replace("{fence}", question.mark).replace("{number}", str(number))
+        find = reply.find.replace("{fence}", _MARK).replace("{number}", str(number))
         labels = {} if item.scale else reply.labels
         found.append(replace(reply, find=find, labels=labels, scale=item.scale))
     return found
@@ -93,6 +96,8 @@ def _read(question: Question, reply: ReplyFormat, generation: Generation) -> lis
     if error is not None:
         found = [JudgeVerdict(None, error=error) for _ in question.criteria]
     else:
-        found = [form.parse(generation.outputs[0]) for form in formats(question, reply)]
+        said = generation.outputs[0]
+        output = replace(said, text=said.text.replace(_MARK, "").replace(question.mark, _MARK))
+        found = [replace(form.parse(output), reply=said.text) for form in formats(question, reply)]
     found[0] = replace(found[0], usage=counted(generation))
     return found
