@@ -23,7 +23,9 @@ from verikit.judges.rubric import Rubric, read
 from verikit.types import Sample
 
 PEER = """
-import json, sys
+import json, sys, typing
+from typing_extensions import override
+typing.override = override  # so that Python 3.11 can import it
 from rewardkit.judges import parse_judge_response
 from rewardkit.models import Criterion, Score
 from rewardkit.reward import aggregate_scores

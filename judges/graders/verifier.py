@@ -100,7 +100,7 @@ class OpenAIGrader(TextVerifier):
             raise ConfigError(f"on_raise is unscored or zero, not {self.on_raise!r}")
         if not (self.wall_s > 0 and self.memory_mb > 0 and self.max_chars > 0):
             raise ConfigError("wall_s, memory_mb and max_chars are above 0")
-        if self.engine == "" and any(isinstance(one, ScoreModel | LabelModel) for one in self._graders.values()):
+        if self.engine == "" and any(isinstance(grader, ScoreModel | LabelModel) for grader in self._graders.values()):
             named = os.environ.get(JUDGE, "")
             if not is_engine(named):
                 raise ConfigError(
@@ -123,11 +123,11 @@ class OpenAIGrader(TextVerifier):
     @property
     def slowest_s(self) -> float:
         """The time of all its Python graders."""
-        return self.wall_s * sum(isinstance(one, Python) for one in self._graders.values())
+        return self.wall_s * sum(isinstance(grader, Python) for grader in self._graders.values())
 
     def environment(self) -> dict[str, Any]:
         """The sandbox's properties, where a Python grader runs in it."""
-        needed = any(isinstance(one, Python) for one in self._graders.values())
+        needed = any(isinstance(grader, Python) for grader in self._graders.values())
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()} if needed else {}
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -137,7 +137,7 @@ class OpenAIGrader(TextVerifier):
             SandboxUnavailable: there is a Python grader, and this machine can't isolate it.
         """
         values = [{"item": _item(sample), "sample": _sample(sample)} for sample in samples]
-        columns = {name: self._column(one, values) for name, one in self._graders.items()}
+        columns = {name: self._column(grader, values) for name, grader in self._graders.items()}
         if not isinstance(self.spec, Multi):
             return next(iter(columns.values()))
         rows = zip(*columns.values(), strict=True)
@@ -166,7 +166,7 @@ class OpenAIGrader(TextVerifier):
             return self._asked(grader, values)
         if isinstance(grader, Python):
             return self._ran(grader, values)
-        return [_compared(grader, one) for one in values]
+        return [_compared(grader, row) for row in values]
 
     def _combined(self, parts: Mapping[str, Score]) -> Score:
         for name in sorted(self._formula.names):
@@ -184,23 +184,23 @@ class OpenAIGrader(TextVerifier):
         """Ask the model about all samples in one call."""
         structured = "json" in self._engine.structured
         found: list[Any] = []
-        for one in values:
+        for row in values:
             try:
-                found.append(request(grader, one, structured=structured, max_chars=self.max_chars))
+                found.append(request(grader, row, structured=structured, max_chars=self.max_chars))
             except NoValue as problem:
                 found.append(_lacking(problem))
-        live = [one for one in found if not isinstance(one, Score)]
+        live = [asked for asked in found if not isinstance(asked, Score)]
         verdicts = ask(self._engine, live, reply_format(grader))
         self._record.note(verdicts, self.probe)
         answered = iter(verdicts)
-        return [one if isinstance(one, Score) else _judged(grader, next(answered)) for one in found]
+        return [asked if isinstance(asked, Score) else _judged(grader, next(answered)) for asked in found]
 
     def _ran(self, grader: Python, values: Sequence[Values]) -> list[Score]:
         box = default_sandbox(ISOLATION)
         limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
 
-        def run(one: Values) -> Score:
-            return self._of_run(grader, _run(box, grader.source, one, limits))
+        def run(row: Values) -> Score:
+            return self._of_run(grader, _run(box, grader.source, row, limits))
 
         if len(values) < 2:
             return list(map(run, values))

@@ -63,16 +63,16 @@ def ask_all(
     """
     if not questions:
         return []
-    generations = engine.generate([one.request for one in questions])
-    found = [_read(one, prompt.reply, got) for one, got in zip(questions, generations, strict=True)]
+    generations = engine.generate([question.request for question in questions])
+    found = [_read(asked, prompt.reply, got) for asked, got in zip(questions, generations, strict=True)]
     again = [i for i, verdicts in enumerate(found) if any(map(_unread, verdicts))]
     if not (retry and again):
         return found
-    asked = [
+    reminders = [
         reminder(questions[i].request, found[i][0].reply, prompt.remind.replace("{fence}", questions[i].mark))
         for i in again
     ]
-    for i, got in zip(again, engine.generate(asked), strict=True):
+    for i, got in zip(again, engine.generate(reminders), strict=True):
         found[i] = _both(found[i], _read(questions[i], prompt.reply, got))
     return found
 
@@ -84,9 +84,9 @@ def _unread(verdict: JudgeVerdict) -> bool:
 def _both(first: Sequence[JudgeVerdict], second: Sequence[JudgeVerdict]) -> list[JudgeVerdict]:
     """The first verdicts, and the second where there was none; the replies one after the other."""
     reply = "\n\n".join(filter(None, (first[0].reply, second[0].reply)))
-    chosen = [two if _unread(one) else one for one, two in zip(first, second, strict=True)]
+    chosen = [pair[_unread(pair[0])] for pair in zip(first, second, strict=True)]
     usage = added(first[0].usage, second[0].usage)
-    return [replace(one, reply=reply, usage={} if i else usage) for i, one in enumerate(chosen)]
+    return [replace(verdict, reply=reply, usage={} if i else usage) for i, verdict in enumerate(chosen)]
 
 
 def _read(question: Question, reply: ReplyFormat, generation: Generation) -> list[JudgeVerdict]:

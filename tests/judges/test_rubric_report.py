@@ -67,4 +67,4 @@ def test_criteria_of_each_rows_own_do_not_fill_the_page():
         judged.add({"value": 1.0, "parts": {f"criterion {number}": part}})
     (table,) = judged.tables()
     assert len(table.rows) == 501
-    assert next(judged.figures()).note.startswith("2,000 verdicts")
+    assert next(judged.headline()).note.startswith("2,000 verdicts")

@@ -141,7 +141,7 @@ def _own(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
     spec = verifier.spec
     if not isinstance(spec, Multi):
         return _added(graders, spec.name or spec.type, _dumped(spec))
-    names = {name: _added(graders, name, _dumped(one)) for name, one in spec.graders.items()}
+    names = {name: _added(graders, name, _dumped(grader)) for name, grader in spec.graders.items()}
     return f"({renamed(spec.calculate_output, names)})"
 
 

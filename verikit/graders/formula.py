@@ -99,7 +99,7 @@ class Formula:
 
     def _next(self, *wanted: str) -> str:
         """The next token if it is one of these signs."""
-        if self._at < len(self._tokens) and self._tokens[self._at] in [("sign", one) for one in wanted]:
+        if self._at < len(self._tokens) and self._tokens[self._at] in [("sign", sign) for sign in wanted]:
             self._at += 1
             return self._tokens[self._at - 1][1]
         return ""

@@ -168,8 +168,8 @@ class Multi(_Grader):
         """Graders in a list, or one alone, by their own names."""
         if isinstance(graders, Mapping) and isinstance(graders.get("type"), str):
             graders = [graders]
-        if isinstance(graders, list) and all(isinstance(one, Mapping) for one in graders):
-            return {str(one.get("name")): one for one in graders}
+        if isinstance(graders, list) and all(isinstance(grader, Mapping) for grader in graders):
+            return {str(grader.get("name")): grader for grader in graders}
         return graders
 
     @model_validator(mode="after")
@@ -201,7 +201,7 @@ def read_grader(data: Any) -> Grader:
     try:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:
-        problems = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}".lstrip(": ") for one in error.errors()]
+        problems = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".lstrip(": ") for fault in error.errors()]
         raise ConfigError(f"no OpenAI grader: {'; '.join(problems)[:1000]}") from None
     except UsageError as error:
         raise ConfigError(f"no OpenAI grader: {error}", hint=error.hint) from None

@@ -49,7 +49,7 @@ class Judged:
             for key in self._keys(name, self._labels):
                 self._labels.setdefault(key, Counter())[pair] += 1
         asks = part["parts"].get(ASKS, {}).get("parts", {}).values()
-        known = [one["value"] for one in asks if one["value"] is not None]
+        known = [asked["value"] for asked in asks if asked["value"] is not None]
         if len(known) > 1:
             apart = [float((a >= PASS_MARK) != (b >= PASS_MARK)) for a, b in combinations(known, 2)]
             for key in self._keys(name, self._asks):
@@ -61,7 +61,7 @@ class Judged:
     def _keys(name: str, counted: Mapping[str, object]) -> Sequence[str]:
         return (_ALL, name) if name in counted or len(counted) <= MOST else (_ALL,)
 
-    def figures(self) -> Iterator[Figure]:
+    def headline(self) -> Iterator[Figure]:
         """Agreement with people and steadiness, over all criteria."""
         if counts := self._labels.get(_ALL):
             kappa = _kappa(counts)

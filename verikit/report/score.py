@@ -63,7 +63,7 @@ def collect(run: Path, options: Options) -> Run:
             f"the samples below are those of every {every}th prompt, {len(page.items):,} of "
             f"{summary['candidates']:,} candidates; all figures and charts are of all of them"
         )
-    page.figures = [*_figures(summary, plan), *judged.figures()]
+    page.figures = [*_figures(summary, plan), *judged.headline()]
     page.charts = list(_charts(summary, plan, seen, page.items))
     page.tables = [*_metrics(summary["metrics"]), *judged.tables(), *seen.tables(), *_bad_rows(run)]
     return page
