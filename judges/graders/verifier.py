@@ -35,7 +35,7 @@ from verikit.judges.graders.asking import cut, reply_format, request
 from verikit.judges.judge import failed
 from verikit.judges.shown import MAX_CHARS
 from verikit.messages import by_assistant
-from verikit.sandbox import ISOLATION, Array, Limits, LocalSandbox, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Array, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.text import accepted
 from verikit.types import Sample, Score
 
@@ -197,7 +197,7 @@ class OpenAIGrader(TextVerifier):
 
     def _ran(self, grader: Python, values: Sequence[Values]) -> list[Score]:
         box = default_sandbox(ISOLATION)
-        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
 
         def run(row: Values) -> Score:
             return self._of_run(grader, _run(box, grader.source, row, limits))
@@ -219,7 +219,7 @@ class OpenAIGrader(TextVerifier):
         return Score.error(f"the Python grader gave no grade: {problem}")
 
 
-def _run(box: LocalSandbox, source: str, values: Values, limits: Limits) -> RunResult:
+def _run(box: LocalSandbox, source: str, values: Values, limits: RunLimits) -> RunResult:
     try:
         return box.run(source, call=("grade", [dict(values["sample"]), dict(values["item"])], {}), limits=limits)
     except ValueError as problem:
