@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from verikit.errors import SchemaError
+from verikit.judges.rubric.read import read
 from verikit.text import boxes
 
 Row = Mapping[str, Any]
@@ -131,6 +132,26 @@ def sql_doc(row: Row) -> Doc:
     }
 
 
+def rubric_doc(row: Row) -> Doc:
+    """A conversation whose reply is judged by the row's own rubric: HealthBench; the category is its theme.
+
+    Raises:
+        SchemaError: the prompt is no conversation, or the rubric can't be read.
+    """
+    turns = _need(row, ("prompt", "messages"))
+    whole = isinstance(turns, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in turns)
+    if not (turns and whole and all(isinstance(turn["content"], str) for turn in turns)):
+        raise SchemaError("a list of messages is expected", field="prompt")
+    told = [{"role": str(turn.get("role", "user")), "content": turn["content"]} for turn in turns]
+    rubrics = _need(row, ("rubrics", "rubric"))
+    read(rubrics)
+    doc = _doc({**row, "question": turns[-1]["content"]}, ("question",))
+    tags = _texts(row.get("example_tags") or ())
+    doc["category"] = next((tag.removeprefix("theme:") for tag in tags if tag.startswith("theme:")), doc["category"])
+    # Both as text: columns of a data set have one type each.
+    return doc | {"answer": [], "conversation": json.dumps(told), "rubrics": json.dumps(rubrics)}
+
+
 def instructions_doc(row: Row) -> Doc:
     """A prompt with the ids and arguments of its instructions: IFEval, IFBench, IF-RLVR."""
     given = {key: row[key] for key in INSTRUCTIONS if row.get(key) not in MISSING}
@@ -147,6 +168,7 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
     "pair": pair_doc,
     "turns": turns_doc,
     "process": process_doc,
+    "rubric": rubric_doc,
     "code": code_doc,
     "sql": sql_doc,
     "instructions": instructions_doc,

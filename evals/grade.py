@@ -116,6 +116,8 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
         meta["prompt"] = doc["question"]
     meta |= meta_of(reply)
     prompt: Prompt = doc["question"]
+    if conversation := meta.pop("conversation", None):
+        prompt = json.loads(conversation)
     if turns := meta.get("turns"):
         said = reply.turns if isinstance(reply, Turns) else ()
         prompt = [Message(role="user", content=turns[0])]

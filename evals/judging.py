@@ -11,6 +11,7 @@ JUDGE = "VERIKIT_JUDGE"
 KINDS = {
     "reference": "reference_judge({engine!r})",
     "pairwise": "pairwise({engine!r})",
+    "rubric": "rubric({engine!r}, 'rubric-healthbench', clip=False)",
     "rating": "judge({engine!r}, turns='each')",
 }
 

@@ -35,6 +35,14 @@ def plain_prompt(doc: Doc) -> str:
     return str(doc["question"])
 
 
+def conversation_prompt(doc: Doc) -> str:
+    """A conversation to go on with, as text; a single question as it is. Runs in conversations ask its messages."""
+    turns = json.loads(doc["conversation"])
+    if len(turns) == 1:
+        return str(turns[0]["content"])
+    return "\n\n".join(f"{turn['role'].capitalize()}: {turn['content']}" for turn in turns) + "\n\nAssistant:"
+
+
 def solution(doc: Doc) -> str:
     """What an example of a few-shot prompt shows as the answer."""
     return str(doc["solution"])

@@ -1,20 +1,23 @@
 """Replies that take several steps: a task names its rollout among the generation settings.
 
-`turns` asks the document's turns one after the other; `single_shot` retrieves once by the question and `search` lets
-the model search as it goes (`verikit.search`). All documents and repeats go step by step together, each step one batch.
+`turns` asks the document's turns one after the other; `conversation` goes on with its messages; `single_shot` retrieves
+once by the question and `search` lets the model search as it goes (`verikit.search`). All documents and repeats go step
+by step together, each step one batch.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from verikit.base import describe
-from verikit.engines import Engine, Request
+from verikit.engines import Engine, Generation, Request
 from verikit.engines.types import EnginePrompt
 from verikit.evals.docs import Doc
 from verikit.evals.replies import Failed, Noted, Turns
+from verikit.messages import THOUGHT_KEYS
 from verikit.reply import split
 from verikit.retrieval import Retriever
 from verikit.search import EVALUATION, SearchLimits, SearchTrace, search, search_messages, search_prompt, single_shot
@@ -65,6 +68,28 @@ def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
     )
 
 
+def conversation(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
+    """Ask for the reply to each document's messages, as a conversation where the run asks in such."""
+    found = engine.generate([_with_messages(ask) for ask in asks])
+    return [
+        Failed(describe(generation.error)) if generation.error is not None else _said(generation)
+        for generation in found
+    ]
+
+
+def _with_messages(ask: Ask) -> Request:
+    if ask.request.kind != "chat":
+        return ask.request
+    system = [turn for turn in ask.request.prompt if isinstance(turn, dict) and turn.get("role") == "system"]
+    turns: list[Message] = [*system, *json.loads(ask.doc["conversation"])]  # type: ignore[list-item]
+    return replace(ask.request, prompt=turns)
+
+
+def _said(generation: Generation) -> str:
+    output = generation.outputs[0]
+    return Noted(output.text, {THOUGHT_KEYS[0]: output.thoughts}) if output.thoughts else output.text
+
+
 def retrieved(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[str]:
     """Retrieve once by the question, and answer."""
     chat = asks[0].request.kind == "chat"
@@ -92,6 +117,7 @@ def searched(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[
 
 ROLLOUTS: dict[str, Callable[[Engine, Sequence[Ask], Any], list[str]]] = {
     "turns": turns,
+    "conversation": conversation,
     "single_shot": retrieved,
     "search": searched,
 }

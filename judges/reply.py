@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 from verikit.engines.types import Output, TopLogprobs
@@ -89,10 +89,7 @@ class ReplyFormat:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        before, after = map(re.escape, self.find.split("{}"))
-        label = "|".join(map(re.escape, sorted(self.labels, key=len, reverse=True)))
-        start = r"(?:^|\n) ?" if self.where == "line_start" else ""
-        return re.compile(f"{start}{before}(?:{_NUMBER if self.scale else f'({label})'}){after}")
+        return _compiled(self.find, self.where, () if self.scale else tuple(self.labels))
 
     def choices(self) -> tuple[str, ...]:
         """Every whole reply there is, for structured output; empty where a reply is more than its verdict."""
@@ -195,6 +192,15 @@ class ReplyFormat:
     def _whole_numbers(self) -> tuple[int, int]:
         low, high = self.scale or (0.0, 0.0)
         return math.ceil(low), math.floor(high) + 1
+
+
+@lru_cache(maxsize=2048)
+def _compiled(find: str, where: Where, labels: tuple[str, ...]) -> re.Pattern[str]:
+    """The pattern of a verdict: one of these labels, or a number where there are none."""
+    before, after = map(re.escape, find.split("{}"))
+    label = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
+    start = r"(?:^|\n) ?" if where == "line_start" else ""
+    return re.compile(f"{start}{before}(?:{f'({label})' if labels else _NUMBER}){after}")
 
 
 def token_shares(top: TopLogprobs) -> dict[str, float]:

@@ -27,6 +27,7 @@ OPTIONS = {
     "rubric": "rubric('replay:/dev/null')",
     "rescue": "rescue(exact, f1)",
     "length_guard": "length_guard(exact, 100)",
+    "openai_grader": "openai_grader({'type': 'string_check', 'input': 'a', 'reference': 'a', 'operation': 'eq'})",
     "pairwise": "pairwise('replay:/dev/null')",
     "prm": "prm('/dev/null')",
     "reference_judge": "reference_judge('replay:/dev/null')",

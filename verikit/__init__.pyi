@@ -20,6 +20,7 @@ from verikit.guards import with_timeout as with_timeout
 from verikit.judges.genprm import Classifier as prm
 from verikit.judges.genprm import GenPRM as genprm
 from verikit.judges.genprm import StepColumn as step_column
+from verikit.judges.graders import OpenAIGrader as openai_grader
 from verikit.judges.jury import jury as jury
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
@@ -124,6 +125,7 @@ __all__ = [
     'mean',
     'minimum',
     'numeric',
+    'openai_grader',
     'pairwise',
     'prm',
     'program',

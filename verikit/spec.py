@@ -5,6 +5,7 @@
     package.module:attr    file.py:attr         an object in Python code: a verifier, its class, or a plain function
     file.toml#name                              a spec in a TOML file's [verifiers] table, which may use the others;
                                                 files it names lie beside it
+    grader.json                                 one of OpenAI's graders, see `openai_grader`
 
 An expression is parsed with `ast` and walked over a whitelist (names, calls, literals, `*`, `+`, unary minus); it is
 never evaluated. `load_selector` reads the same forms for selectors.
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
+_GRADER = re.compile(r"[^'\"()*]+\.json")
 _FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
 _PREFIX = "verikit_file_"
 """Of the names of modules that are files."""
@@ -83,6 +85,8 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
         return _from_toml(folder / os.path.expanduser(match["file"]), match["name"], kind)
     if names_object(text):
         return _from_python(text, kind, folder)
+    if kind == "verifiers" and _GRADER.fullmatch(text):
+        return find(kind, "openai_grader")(str(folder / os.path.expanduser(text)))
     if match := _FILE.match(text):
         file, part = match[0], ":NAME" if match[1] == "py" else "#NAME"
         raise SpecError(f"{text!r} does not name what {file} holds", hint=f"{file}{part}")

@@ -13,6 +13,9 @@ from verikit.judges.prompt import JudgePrompt
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.rubric.criteria import Criterion
 
+_MARK = "◆"
+"""Stands for a request's mark while its reply is read, so that patterns are made once; a single character, as what is
+left of a text without it holds none."""
 _HOLE = re.compile(r"\{(number|text|points|form)\}")
 
 
@@ -41,10 +44,10 @@ def listed(criteria: Sequence[Criterion], prompt: JudgePrompt) -> str:
 
 
 def formats(question: Question, reply: ReplyFormat) -> list[ReplyFormat]:
-    """How the verdict on each criterion of a question is written in the reply."""
+    """How the verdict on each criterion of a question is written in the reply, its mark as `_MARK`."""
     found = []
     for number, item in enumerate(question.criteria, 1):
-        find = reply.find.replace("{fence}", question.mark).replace("{number}", str(number))
+        find = reply.find.replace("{fence}", _MARK).replace("{number}", str(number))
         labels = {} if item.scale else reply.labels
         found.append(replace(reply, find=find, labels=labels, scale=item.scale))
     return found
@@ -60,16 +63,16 @@ def ask_all(
     """
     if not questions:
         return []
-    generations = engine.generate([one.request for one in questions])
-    found = [_read(one, prompt.reply, got) for one, got in zip(questions, generations, strict=True)]
+    generations = engine.generate([question.request for question in questions])
+    found = [_read(asked, prompt.reply, got) for asked, got in zip(questions, generations, strict=True)]
     again = [i for i, verdicts in enumerate(found) if any(map(_unread, verdicts))]
     if not (retry and again):
         return found
-    asked = [
+    reminders = [
         reminder(questions[i].request, found[i][0].reply, prompt.remind.replace("{fence}", questions[i].mark))
         for i in again
     ]
-    for i, got in zip(again, engine.generate(asked), strict=True):
+    for i, got in zip(again, engine.generate(reminders), strict=True):
         found[i] = _both(found[i], _read(questions[i], prompt.reply, got))
     return found
 
@@ -81,9 +84,9 @@ def _unread(verdict: JudgeVerdict) -> bool:
 def _both(first: Sequence[JudgeVerdict], second: Sequence[JudgeVerdict]) -> list[JudgeVerdict]:
     """The first verdicts, and the second where there was none; the replies one after the other."""
     reply = "\n\n".join(filter(None, (first[0].reply, second[0].reply)))
-    chosen = [two if _unread(one) else one for one, two in zip(first, second, strict=True)]
+    chosen = [pair[_unread(pair[0])] for pair in zip(first, second, strict=True)]
     usage = added(first[0].usage, second[0].usage)
-    return [replace(one, reply=reply, usage={} if i else usage) for i, one in enumerate(chosen)]
+    return [replace(verdict, reply=reply, usage={} if i else usage) for i, verdict in enumerate(chosen)]
 
 
 def _read(question: Question, reply: ReplyFormat, generation: Generation) -> list[JudgeVerdict]:
@@ -93,6 +96,8 @@ def _read(question: Question, reply: ReplyFormat, generation: Generation) -> lis
     if error is not None:
         found = [JudgeVerdict(None, error=error) for _ in question.criteria]
     else:
-        found = [form.parse(generation.outputs[0]) for form in formats(question, reply)]
+        said = generation.outputs[0]
+        output = replace(said, text=said.text.replace(_MARK, "").replace(question.mark, _MARK))
+        found = [replace(form.parse(output), reply=said.text) for form in formats(question, reply)]
     found[0] = replace(found[0], usage=counted(generation))
     return found

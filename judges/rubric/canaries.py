@@ -36,7 +36,9 @@ def canary_scores(rubric: Verifier, samples: Sequence[Sample]) -> dict[str, Esti
     """
     if not samples:
         raise UsageError("canaries need rows with a rubric")
-    attacked = [replace(one, completion=text, thoughts="") for text in RUBRIC_CANARIES.values() for one in samples]
+    attacked = [
+        replace(sample, completion=text, thoughts="") for text in RUBRIC_CANARIES.values() for sample in samples
+    ]
     scores = iter(score_all(rubric, attacked))
     found: dict[str, Estimate | None] = {}
     for name in RUBRIC_CANARIES:

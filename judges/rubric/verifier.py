@@ -84,18 +84,20 @@ class Rubric(Judge):
         """Judge every criterion of every sample, all in one call of the engine."""
         found = [self._of(sample) for sample in samples]
         plans = [
-            list(self._questions(sample, one)) if isinstance(one, Criteria) else []
-            for sample, one in zip(samples, found, strict=True)
+            list(self._questions(sample, rubric)) if isinstance(rubric, Criteria) else []
+            for sample, rubric in zip(samples, found, strict=True)
         ]
         questions = [question for plan in plans for _, question in plan]
         answered = iter(ask_all(self._engine, questions, self.file, retry=self.retry))
         verdicts = [[(numbers, next(answered)) for numbers, _ in plan] for plan in plans]
         # A reply counts as one, and as read if it holds any verdict.
-        told = [next((one for one in some if not one.error), some[0]) for plan in verdicts for _, some in plan]
+        told = [
+            next((verdict for verdict in some if not verdict.error), some[0]) for plan in verdicts for _, some in plan
+        ]
         self._record.note(told, self.probe)
         return [
-            self._whole(one, some, sample) if isinstance(one, Criteria) else one
-            for sample, one, some in zip(samples, found, verdicts, strict=True)
+            self._whole(rubric, some, sample) if isinstance(rubric, Criteria) else rubric
+            for sample, rubric, some in zip(samples, found, verdicts, strict=True)
         ]
 
     def _of(self, sample: Sample) -> Criteria | Score:
@@ -141,19 +143,23 @@ class Rubric(Judge):
             for number, verdict in zip(numbers, verdicts, strict=True):
                 said[number].append(verdict)
         judged = [self._judged(some) for some in said]
-        values = [None if one is None else item.value(one) for item, one in zip(rubric.items, judged, strict=True)]
+        values = [
+            None if level is None else item.value(level) for item, level in zip(rubric.items, judged, strict=True)
+        ]
         try:
             labels = self._labels(sample, rubric.items)
         except SchemaError as error:
             return Score.error(describe(error))
         parts = {
-            item.name: self._part(item, some, one, label)
-            for item, some, one, label in zip(rubric.items, said, judged, labels, strict=True)
+            item.name: self._part(item, some, level, label)
+            for item, some, level, label in zip(rubric.items, said, judged, labels, strict=True)
         }
         usage = added(*(verdict.usage for some in said for verdict in some))
         replies = dict.fromkeys(verdict.reply for some in said for verdict in some if verdict.reply)
         told: dict[str, Any] = {"parts": parts, "usage": usage, "text": "\n\n".join(replies)}
-        return self._decided(rubric, values, [one.error for some in said for one in some if one.error], told)
+        return self._decided(
+            rubric, values, [verdict.error for some in said for verdict in some if verdict.error], told
+        )
 
     def _decided(
         self, rubric: Criteria, values: Sequence[float | None], errors: Sequence[Exception], told: Mapping[str, Any]
@@ -183,13 +189,13 @@ class Rubric(Judge):
         if label is not None:
             more[LABEL] = Score(label, reason="what people said")
         if len(said) > 1:
-            asks = {str(number): self._asked(item, one) for number, one in enumerate(said, 1)}
+            asks = {str(number): self._asked(item, verdict) for number, verdict in enumerate(said, 1)}
             more[ASKS] = Score(None, "abstained", reason=f"asked {len(said)} times", parts=asks)
         told = f"{item.points:g} points: {item.text[:_SHOWN]}"
         if judged is None:
-            lost = failed(next(one.error for one in said if one.error), {})
+            lost = failed(next(verdict.error for verdict in said if verdict.error), {})
             return replace(lost, reason=f"{told}; {lost.reason}", parts=more)
-        answer = next(one.label for one in said if one.value == judged)
+        answer = next(verdict.label for verdict in said if verdict.value == judged)
         return Score(_level(item, judged), answer=answer, reason=f"{answer}, {told}", parts=more)
 
     def _asked(self, item: Criterion, verdict: JudgeVerdict) -> Score:
@@ -212,7 +218,7 @@ class Rubric(Judge):
             if len(items) == 1 and len(found) != 1:
                 return [_label(found, items[0])]
             if len(found) == len(items):
-                return [_label(one, item) for one, item in zip(found, items, strict=True)]
+                return [_label(label, item) for label, item in zip(found, items, strict=True)]
         raise SchemaError(f"labels for {len(items)} criteria are expected, not {found!r:.80}", field=self.labels)
 
 
@@ -225,7 +231,7 @@ def _label(said: Any, item: Criterion) -> float | None:
     if said is None:
         return None
     if isinstance(said, Sequence) and not isinstance(said, str):
-        known = [one for one in (_label(one, item) for one in said) if one is not None]
+        known = [label for label in (_label(person, item) for person in said) if label is not None]
         return fmean(known) if known else None
     if not isinstance(said, (bool, int, float)):
         raise SchemaError(f"a label is true, false or a number, not {said!r:.80}", field="labels")

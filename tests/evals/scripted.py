@@ -89,6 +89,15 @@ ROWS = {
     ],
     "alpaca": [{"instruction": "Say hello.", "output": "Hi.", "generator": "base", "dataset": "tiny"}],
     "mtbench": [{"question_id": 81, "category": "writing", "turns": ["Write a line.", "Make it shorter."]}],
+    "healthbench": [
+        {
+            "prompt_id": "4a",
+            "prompt": [{"role": "user", "content": "I feel sick."}],
+            "rubrics": [{"criterion": "Asks since when", "points": 5, "tags": ["axis:context_awareness"]}],
+            "example_tags": ["theme:context_seeking", "physician_agreed_category:enough-context"],
+            "ideal_completions_data": None,
+        }
+    ],
     "humaneval": [
         {
             "task_id": "HumanEval/0",

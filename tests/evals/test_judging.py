@@ -19,7 +19,7 @@ def test_a_judge_is_an_engine_asked_in_the_tasks_own_way_or_a_whole_judge(monkey
     assert judge_spec("answer", engine) == "answer"
     assert judge_spec("judge:pairwise", None) is None
     assert judge_spec("judge:pairwise", "jury(a, b)") == "jury(a, b)"
-    for kind in ("reference", "pairwise", "rating"):
+    for kind in ("reference", "pairwise", "rating", "rubric"):
         load(judge_spec(f"judge:{kind}", engine))
     monkeypatch.setenv(JUDGE, engine)
     assert judge_spec("judge:reference", None) == f"reference_judge({engine!r})"

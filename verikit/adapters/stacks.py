@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from verikit.adapters.openai_grader import written
 from verikit.errors import UsageError
 from verikit.spec import load
 
@@ -30,6 +31,7 @@ _REPLY = "17 + 25 = 42, so the answer is \\boxed{42}."
 _TURNS = [{"role": "user", "content": _PROMPT}]
 _TURN = {"role": "assistant", "content": _REPLY}
 
+GRADER = "openai-grader"
 STACKS = {
     "trl": Stack(
         "TRL 1.16",
@@ -110,6 +112,13 @@ STACKS = {
             '__all__ = ["filter_fn", "mean_scored", "process_results"]',
         ),
     ),
+    GRADER: Stack(
+        "OpenAI's grader schema of May 2025",
+        "the `grader` of a reinforcement fine-tuning job, or one of an eval's testing_criteria",
+        {"item": {"prompt": _PROMPT, "answer": "42"}, "sample": {"output_text": _REPLY}},
+        "a number; the file is the grader's JSON, not Python, and holds no verikit",
+        (),
+    ),
 }
 """Name -> stack; the examples are what the contract tests call with."""
 
@@ -131,13 +140,17 @@ def stack_of(name: str) -> Stack:
 
 
 def shim(name: str, spec: str) -> str:
-    """A Python file that gives a stack the reward of a spec; files the spec names are found from anywhere.
+    """A Python file that gives a stack the reward of a spec, or the JSON of an OpenAI grader.
+
+    Files that the spec names are found from anywhere.
 
     Raises:
         UsageError: there is no such stack, or the spec can't be read.
     """
     stack = stack_of(name)
-    load(spec)
+    verifier = load(spec)
+    if name == GRADER:
+        return written(verifier)
     path, mark, rest = spec.partition(".py:" if ".py:" in spec else ".toml#")
     if mark and (file := Path(path + mark[:-1])).is_file():
         spec = f"{file.resolve()}{mark[-1]}{rest}"

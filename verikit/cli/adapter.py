@@ -15,7 +15,7 @@ _STACK = click.Choice(list(STACKS))
 
 @click.group()
 def adapter() -> None:
-    """Use a verifier as the reward or scorer of another stack: trl, verl, openrlhf, verifiers, inspect, lm-eval."""
+    """Use a verifier in another stack: trl, verl, openrlhf, verifiers, inspect, lm-eval, openai-grader."""
 
 
 @adapter.command()

@@ -1,0 +1,315 @@
+"""The verifier `openai_grader`: a row's grade by one of OpenAI's graders."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from verikit.base import TextVerifier, describe
+from verikit.combine import whole
+from verikit.engines import Engine
+from verikit.engines.load import is_engine
+from verikit.errors import ConfigError, MissingExtra
+from verikit.graders.formula import Formula
+from verikit.graders.schema import (
+    Grader,
+    LabelModel,
+    Multi,
+    Python,
+    ScoreModel,
+    StringCheck,
+    TextSimilarity,
+    read_grader,
+    read_grader_file,
+)
+from verikit.graders.similarity import similarity
+from verikit.graders.template import NoValue, filled
+from verikit.judges.ask import PROBE, Record, ask, connect
+from verikit.judges.graders.asking import cut, reply_format, request
+from verikit.judges.judge import failed
+from verikit.judges.shown import MAX_CHARS
+from verikit.messages import by_assistant
+from verikit.sandbox import ISOLATION, Array, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.text import accepted
+from verikit.types import Sample, Score
+
+JUDGE = "VERIKIT_JUDGE"
+"""Names the engine of model graders where nothing else does."""
+GOLD_KEYS = (
+    "answer",
+    "reference_answer",
+    "reference",
+    "gold",
+    "target",
+    "label",
+    "ground_truth",
+    "solution",
+    "expected",
+    "gold_answer",
+    "final_answer",
+)
+"""Keys under which `item` shows the row's gold, which readers take out of the row."""
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class OpenAIGrader(TextVerifier):
+    """A grade by one of OpenAI's graders: string_check, text_similarity, python, score_model, label_model or multi.
+
+    `item` is the row (its keys, and its gold under `answer`, `reference_answer`, …), `sample` the reply. A key that
+    the row lacks is the data's fault, and leaves no score; what the reply lacks (JSON, a tool call) is its 0.0. Python
+    runs in the sandbox; model graders ask `engine`, not OpenAI, unless it says so.
+    """
+
+    grader: str | Mapping[str, Any] = field(hash=False)
+    """A JSON file with the grader, or the grader itself."""
+    engine: str | Engine = ""
+    """Which model score_model and label_model ask (the file's `model` is only a name): `openai:http://host/v1#model`;
+    "": the variable VERIKIT_JUDGE."""
+    _: KW_ONLY
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The engine's own options, where it is a spec."""
+    cache: bool = True
+    """Keep the model's replies in the user's cache of generations, where the engine is a spec."""
+    on_raise: Literal["unscored", "zero"] = "unscored"
+    """What a Python grader's exception or a result that is no number means; to OpenAI it is 0."""
+    wall_s: float = 120.0
+    """Time for one run of a Python grader, in seconds."""
+    memory_mb: int = 2048
+    """Memory of its process, in MiB."""
+    probe: int = PROBE
+    """Stop if a model's first so many replies hold no result at all; 0 never stops."""
+    max_chars: int = MAX_CHARS
+    """Characters of each filled-in text that a model sees."""
+    spec: Grader = field(init=False, compare=False, repr=False)
+    """The grader, checked."""
+    _record: Record = field(default_factory=Record, compare=False, repr=False)
+    name = "openai_grader"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        path = isinstance(self.grader, str)
+        object.__setattr__(self, "spec", read_grader_file(self.grader) if path else read_grader(self.grader))  # type: ignore[arg-type]
+        if self.on_raise not in ("unscored", "zero"):
+            raise ConfigError(f"on_raise is unscored or zero, not {self.on_raise!r}")
+        if not (self.wall_s > 0 and self.memory_mb > 0 and self.max_chars > 0):
+            raise ConfigError("wall_s, memory_mb and max_chars are above 0")
+        if self.engine == "" and any(isinstance(grader, ScoreModel | LabelModel) for grader in self._graders.values()):
+            named = os.environ.get(JUDGE, "")
+            if not is_engine(named):
+                raise ConfigError(
+                    "a model grader needs an engine",
+                    hint=f"openai_grader('FILE', engine='openai:http://host:8000/v1#model'), or {JUDGE}",
+                )
+            object.__setattr__(self, "engine", named)
+
+    def __repr__(self) -> str:
+        """The grader itself, not its file, and what decides its grades."""
+        engine = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
+        shown = f"{self.spec!r}, engine={engine!r}, on_raise={self.on_raise!r}, wall_s={self.wall_s}"
+        return f"OpenAIGrader({shown}, memory_mb={self.memory_mb}, max_chars={self.max_chars}, reads={self.reads!r})"
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        """As many samples as the engine has requests in flight, where it asks one."""
+        return int(self.options.get("concurrency", 64)) if self.engine else 1
+
+    @property
+    def slowest_s(self) -> float:
+        """The time of all its Python graders."""
+        return self.wall_s * sum(isinstance(grader, Python) for grader in self._graders.values())
+
+    def environment(self) -> dict[str, Any]:
+        """The sandbox's properties, where a Python grader runs in it."""
+        needed = any(isinstance(grader, Python) for grader in self._graders.values())
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()} if needed else {}
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Grade each sample: every grader on all of them, then the formula.
+
+        Raises:
+            SandboxUnavailable: there is a Python grader, and this machine can't isolate it.
+        """
+        values = [{"item": _item(sample), "sample": _sample(sample)} for sample in samples]
+        columns = {name: self._column(grader, values) for name, grader in self._graders.items()}
+        if not isinstance(self.spec, Multi):
+            return next(iter(columns.values()))
+        rows = zip(*columns.values(), strict=True)
+        return [self._combined(dict(zip(columns, row, strict=True))) for row in rows]
+
+    @cached_property
+    def _graders(self) -> Mapping[str, Any]:
+        return self.spec.graders if isinstance(self.spec, Multi) else {self.spec.name or self.spec.type: self.spec}
+
+    @cached_property
+    def _formula(self) -> Formula:
+        return Formula(self.spec.calculate_output if isinstance(self.spec, Multi) else "0")
+
+    @property
+    def _engine(self) -> Engine:
+        if isinstance(self.engine, str):
+            return connect(self.engine, self.options, cached=self.cache)
+        return self.engine
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("_graders", "_formula")}
+
+    def _column(self, grader: Any, values: Sequence[Values]) -> list[Score]:
+        """One grader's grades of all samples."""
+        if isinstance(grader, ScoreModel | LabelModel):
+            return self._asked(grader, values)
+        if isinstance(grader, Python):
+            return self._ran(grader, values)
+        return [_compared(grader, row) for row in values]
+
+    def _combined(self, parts: Mapping[str, Score]) -> Score:
+        for name in sorted(self._formula.names):
+            score = parts[name]
+            if score.value is None:
+                return whole(parts, None, score.status, f"{name}: {score.reason}")
+        known = {name: score.value for name, score in parts.items() if score.value is not None}
+        try:
+            value = self._formula.value(known)
+        except (ArithmeticError, ValueError) as error:
+            return whole(parts, None, "error", f"calculate_output has no value here: {error}")
+        return whole(parts, value, "ok", self._formula.text[:200] + _threshold(self.spec, value))
+
+    def _asked(self, grader: ScoreModel | LabelModel, values: Sequence[Values]) -> list[Score]:
+        """Ask the model about all samples in one call."""
+        structured = "json" in self._engine.structured
+        found: list[Any] = []
+        for row in values:
+            try:
+                found.append(request(grader, row, structured=structured, max_chars=self.max_chars))
+            except NoValue as problem:
+                found.append(_lacking(problem))
+        live = [asked for asked in found if not isinstance(asked, Score)]
+        verdicts = ask(self._engine, live, reply_format(grader))
+        self._record.note(verdicts, self.probe)
+        answered = iter(verdicts)
+        return [asked if isinstance(asked, Score) else _judged(grader, next(answered)) for asked in found]
+
+    def _ran(self, grader: Python, values: Sequence[Values]) -> list[Score]:
+        box = default_sandbox(ISOLATION)
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+
+        def run(row: Values) -> Score:
+            return self._of_run(grader, _run(box, grader.source, row, limits))
+
+        if len(values) < 2:
+            return list(map(run, values))
+        with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-grader") as threads:
+            return list(threads.map(run, values))
+
+    def _of_run(self, grader: Python, result: RunResult) -> Score:
+        if result.status == "infra_error":
+            return Score.error(f"the sandbox failed: {result.error}")
+        value = _number(result.value)
+        if result.status == "ok" and value is not None:
+            return Score(value, reason=f"{grader.name or 'python'}" + _threshold(grader, value))
+        problem = f"{result.status} ({result.error})" if result.status != "ok" else f"{result.value!r:.80} is no number"
+        if self.on_raise == "zero":
+            return Score(0.0, reason=f"the Python grader gave no grade: {problem}")
+        return Score.error(f"the Python grader gave no grade: {problem}")
+
+
+def _run(box: LocalSandbox, source: str, values: Values, limits: RunLimits) -> RunResult:
+    try:
+        return box.run(source, call=("grade", [dict(values["sample"]), dict(values["item"])], {}), limits=limits)
+    except ValueError as problem:
+        return RunResult("infra_error", error=None, stderr=str(problem))
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Array) and not value.shape and len(value.items) == 1:
+        value = value.items[0]
+    if not isinstance(value, (bool, int, float)):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _compared(grader: StringCheck | TextSimilarity, values: Values) -> Score:
+    """Compare the two filled-in texts."""
+    try:
+        text, reference = filled(grader.input, values), filled(grader.reference, values)
+    except NoValue as problem:
+        return _lacking(problem)
+    if isinstance(grader, TextSimilarity):
+        try:
+            value = similarity(grader.evaluation_metric, text, reference)
+        except MissingExtra as error:
+            return Score.error(describe(error))
+        return Score(value, answer=text, reason=grader.evaluation_metric + _threshold(grader, value))
+    right = {
+        "eq": text == reference,
+        "ne": text != reference,
+        "neq": text != reference,
+        "like": reference in text,
+        "ilike": reference.lower() in text.lower(),
+    }[grader.operation]
+    return Score(float(right), answer=text, reason=f"{grader.operation}: {'yes' if right else 'no'}")
+
+
+def _judged(grader: ScoreModel | LabelModel, verdict: Any) -> Score:
+    verdict = cut(grader, verdict)
+    if verdict.value is None:
+        return failed(verdict.error or ConfigError("no result"), verdict.usage)
+    told = f"the model says {verdict.label}" + _threshold(grader, verdict.value)
+    return Score(verdict.value, answer=verdict.label, reason=told, usage=verdict.usage, text=verdict.reply)
+
+
+def _lacking(problem: NoValue) -> Score:
+    """A path that leads nowhere: the candidate's 0.0 in the reply, the data's fault in the row."""
+    if problem.namespace == "sample":
+        return Score(0.0, reason=f"the reply has no {str(problem).removesuffix(' leads nowhere')}")
+    return Score.error(f"the row has no {str(problem).removesuffix(' leads nowhere')}")
+
+
+def _threshold(grader: Any, value: float) -> str:
+    """Whether a grade reaches the threshold that the grader has."""
+    at = grader.pass_threshold
+    return "" if at is None else f"; {'passes' if value >= at else 'fails'} at {at:g}"
+
+
+def _item(sample: Sample) -> dict[str, Any]:
+    """The row as `item` shows it."""
+    golds = accepted(sample.answer)
+    gold = golds[0] if len(golds) == 1 else list(golds)
+    shown = dict.fromkeys(GOLD_KEYS, gold) if golds else {}
+    return {"id": sample.id, "prompt": _prompt(sample), **shown, **sample.meta}
+
+
+def _prompt(sample: Sample) -> Any:
+    return sample.prompt if isinstance(sample.prompt, str) else [dict(turn) for turn in sample.prompt]
+
+
+def _sample(sample: Sample) -> dict[str, Any]:
+    """The reply as `sample` shows it."""
+    calls = [call for turn in sample.messages if by_assistant(turn) for call in turn.get("tool_calls") or ()]
+    message: dict[str, Any] = {"role": "assistant", "content": sample.completion}
+    if calls:
+        message["tool_calls"] = calls
+    return {
+        "output_text": sample.completion,
+        "output_json": _json(sample.completion),
+        "output_tools": calls,
+        "output_audio": None,
+        "choices": [{"index": 0, "finish_reason": "tool_calls" if calls else "stop", "message": message}],
+    }
+
+
+def _json(text: str) -> Any:
+    """The reply's value where it is JSON, all of it; None where it is not."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,125 @@
+"""`verikit adapter write openai-grader`: what is written grades as the spec does, and nothing else is written."""
+
+import json
+import random
+
+import pytest
+from click.testing import CliRunner
+
+from tests.judges.scripted import Scripted, asked
+from verikit import score_all
+from verikit.adapters.openai_grader import grader_of, written
+from verikit.cli import cli
+from verikit.errors import UsageError
+from verikit.graders.schema import read_grader
+from verikit.judges import Pointwise, Reference, Rubric
+from verikit.judges.graders import OpenAIGrader
+from verikit.spec import load
+from verikit.types import Sample
+
+WORDS = ["Paris", " Paris\n", "paris", "The capital of France is Paris.", "", "a b  c\nd", "Rome"]
+CHECK = (
+    "openai_grader({'type': 'string_check', 'operation': 'ilike', 'input': '{{sample.output_text}}',"
+    " 'reference': '{{item.answer}}'})"
+)
+MULTI = (
+    "openai_grader({'type': 'multi', 'graders': {'a': {'type': 'string_check', 'operation': 'eq', 'input': "
+    "'{{sample.output_text}}', 'reference': '{{item.answer}}'}, 'min_b': {'type': 'string_check', 'operation': 'like', "
+    "'input': '{{sample.output_text}}', 'reference': 'a'}}, 'calculate_output': 'min(a, 1) - 0.5 * min_b'})"
+)
+SPECS = [
+    "exact('none', extract='whole')",
+    "length(max=9)",
+    "length(min=2, max=4, unit='words')",
+    "length(min=2, unit='lines')",
+    "0.9*exact('none', extract='whole') + 0.1*length(max=9)",
+    "-0.5*length(max=9) + 1e-7*exact('none', extract='whole')",
+    "mean(exact('none', extract='whole'), length(max=9), 0.25)",
+    "minimum(length(max=9), 0.5*exact('none', extract='whole') + 0.25*length(min=5))",
+    "clip(maximum(length(max=9), 2*exact('none', extract='whole')), 0.1, 1.5)",
+    CHECK,
+    MULTI,
+    f"0.5*{MULTI} + 0.5*{MULTI} + {CHECK}",
+]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_written_grader_grades_as_the_spec_does(spec):
+    verifier, read = load(spec), OpenAIGrader(json.loads(written(load(spec))))
+    samples = [Sample("q", text, gold) for text in WORDS for gold in ("Paris", ("Rome", "Paris"))]
+    if "openai_grader" in spec:
+        samples = [sample for sample in samples if isinstance(sample.answer, str)]
+    there, here = score_all(read, samples), score_all(verifier, samples)
+    assert [score.value for score in there] == pytest.approx([score.value for score in here], abs=1e-12)
+    assert len({score.value for score in here}) > 1
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["answer", "exact", "f1", "all_of(length(max=9), length(min=2))", "0.5*answer + 0.5*length(max=9)",
+     "gate(length, length)", "rubric('replay:/dev/null')",
+     "judge('replay:/dev/null', 'rating-token')", "pairwise('replay:/dev/null')"],
+)  # fmt: skip
+def test_what_no_grader_can_say_is_refused_by_name(spec):
+    with pytest.raises(UsageError, match="can't be said"):
+        written(load(spec))
+
+
+def result(request, value):
+    return json.dumps({"steps": [], "result": value})
+
+
+def test_a_judge_becomes_a_model_grader_of_the_same_value():
+    for rating in (1, 4, 10):
+        ours = Pointwise(Scripted(lambda _, rating=rating: f"[[{rating}]]"))
+        theirs = OpenAIGrader(grader_of(ours), Scripted(lambda request, rating=rating: result(request, rating)))
+        assert theirs("text", "gold", prompt="q").value == pytest.approx(ours("text", prompt="q").value)
+    for label in ("True", "False"):
+        ours = Reference(Scripted(lambda _, label=label: label))
+        theirs = OpenAIGrader(grader_of(ours), Scripted(lambda request, label=label: result(request, label)))
+        assert theirs("text", "gold", prompt="q").value == ours("text", "gold", prompt="q").value
+
+
+RUBRIC = [
+    {"criterion": "names iron", "points": 5},
+    {"criterion": "names zinc", "points": 3},
+    {"criterion": "names lead", "points": -4},
+    {"criterion": "names gold", "points": 2, "negate": True},
+]
+
+
+def test_a_rubric_becomes_a_grader_for_each_criterion():
+    def ours(request):
+        from tests.judges.test_rubric import names
+
+        return names(request)
+
+    def theirs(request):
+        text = asked(request)
+        word = text.split("1. names ")[1].split()[0]
+        answer = text.split("<output_text ")[1].split("</output_text")[0]
+        return result(request, "met" if word in answer else "not met")
+
+    rng = random.Random(0)
+    for clip in (True, False):
+        rubric = Rubric(Scripted(ours), rubric=RUBRIC, clip=clip)
+        grader = OpenAIGrader(grader_of(rubric), Scripted(theirs))
+        texts = [" ".join(w for w in ("iron", "zinc", "lead", "gold") if rng.random() < 0.5) for _ in range(12)]
+        samples = [Sample("q", text, "gold") for text in texts]
+        there, here = score_all(grader, samples), score_all(rubric, samples)
+        assert [score.value for score in there] == pytest.approx([score.value for score in here])
+
+
+def test_each_file_has_a_mark_of_its_own():
+    judge = Pointwise(Scripted(lambda _: "[[5]]"))
+    one, two = (grader_of(judge)["graders"]["rating"]["input"][0]["content"] for _ in range(2))
+    assert one != two
+    assert "{{sample.output_text}}" in one
+
+
+def test_the_command_writes_json_that_is_a_spec(tmp_path):
+    path = tmp_path / "grader.json"
+    done = CliRunner().invoke(cli, ["adapter", "write", "openai-grader", SPECS[4], "-o", str(path)])
+    assert done.exit_code == 0, done.output
+    assert read_grader(json.loads(path.read_text())).type == "multi"
+    assert load(str(path))("Paris", "Paris").value == 1.0

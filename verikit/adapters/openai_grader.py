@@ -1,0 +1,226 @@
+"""A verifier as an OpenAI grader: `verikit adapter write openai-grader SPEC`.
+
+What a grader can say exactly is written; anything else is refused with its name. The row's gold stands under `answer`,
+its prompt under `prompt`. Sums, `mean`, `minimum`, `maximum` and `clip` become a formula over the parts; verifiers are
+known by what they are, not by their class, so that nothing here needs the judges.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from verikit.base import Verifier
+from verikit.combine import Clip, Combined, Constant, Mapped
+from verikit.errors import UsageError
+from verikit.graders.formula import renamed
+from verikit.graders.schema import Multi, read_grader
+
+MODEL = "gpt-4.1-2025-04-14"
+"""Written where a judge's engine names no model."""
+_SAID = "{{sample.output_text}}"
+_EXACT = """def grade(sample, item):
+    golds = item["answer"]
+    golds = [golds] if isinstance(golds, str) else golds
+    return float(any(sample["output_text"].strip() == gold.strip() for gold in golds))
+"""
+_LENGTH = """import re
+
+def grade(sample, item):
+    text = sample["output_text"]
+    size = {size}
+    return float(size >= {min}{most})
+"""
+_SIZES = {"chars": "len(text)", "words": 'len(re.findall(r"\\S+", text))', "lines": "len(text.splitlines())"}
+_ROUGE = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rouge3": "rouge_3", "rouge4": "rouge_4", "rougeL": "rouge_l"}
+_HOLE = re.compile(r"\{(\w+)\}")
+
+
+def written(verifier: Verifier) -> str:
+    """The grader's JSON.
+
+    Raises:
+        UsageError: a part of the verifier that no grader can say.
+    """
+    grader = grader_of(verifier)
+    read_grader(grader)
+    return json.dumps(grader, indent=2, ensure_ascii=False) + "\n"
+
+
+def grader_of(verifier: Verifier) -> dict[str, Any]:
+    """The grader as a table.
+
+    Raises:
+        UsageError: a part of the verifier that no grader can say.
+    """
+    graders: dict[str, dict[str, Any]] = {}
+    formula = _formula(verifier, graders)
+    if graders.keys() == {formula}:
+        return graders[formula]
+    if not graders:
+        raise UsageError("a constant is no grader")
+    return {"type": "multi", "name": "verikit", "graders": graders, "calculate_output": formula}
+
+
+def _formula(verifier: Verifier, graders: dict[str, dict[str, Any]]) -> str:
+    """A verifier as a formula over graders, which are added."""
+    if isinstance(verifier, Constant):
+        return _number(verifier.value)
+    if isinstance(verifier, Mapped) and isinstance(verifier.fn, Clip):
+        inner = _formula(verifier.part, graders)
+        return f"min(max({inner}, {_number(verifier.fn.low)}), {_number(verifier.fn.high)})"
+    if isinstance(verifier, Combined):
+        return _combined(verifier, [_formula(part, graders) for part in verifier.parts])
+    say = _SAYABLE.get(verifier.name)
+    if say is None:
+        raise _refused(verifier, "no grader says it", f"these can be said: {', '.join(_SAYABLE)}, and sums of them")
+    return say(verifier, graders)
+
+
+def _combined(verifier: Combined, parts: Sequence[str]) -> str:
+    if verifier.name == "sum":
+        return " + ".join(f"{_number(w)} * ({part})" for w, part in zip(verifier.weights, parts, strict=True))
+    if verifier.name == "mean":
+        return f"({' + '.join(f'({part})' for part in parts)}) / {len(parts)}"
+    if verifier.name in ("minimum", "maximum"):
+        return f"{verifier.name[:3]}({', '.join(parts)})"
+    raise _refused(verifier, f"{verifier.name} is no arithmetic")
+
+
+def _refused(verifier: Verifier, problem: str, hint: str = "") -> UsageError:
+    return UsageError(f"{verifier.name} can't be said as an OpenAI grader: {problem}", hint=hint)
+
+
+def _number(value: float) -> str:
+    """A number without an exponent."""
+    text = repr(float(value))
+    return f"{value:.20f}".rstrip("0") if "e" in text and math.isfinite(value) else text
+
+
+def _added(graders: dict[str, dict[str, Any]], name: str, grader: Mapping[str, Any]) -> str:
+    """The name under which a grader was added."""
+    free = name
+    while free in graders:
+        free = f"{name}_{len(graders) + 1}"
+    graders[free] = {**grader, "name": free}
+    return free
+
+
+def _python(graders: dict[str, dict[str, Any]], name: str, source: str) -> str:
+    return _added(graders, name, {"type": "python", "source": source, "image_tag": "2025-05-08"})
+
+
+def _exact(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
+    if (verifier.normalizer, verifier.extract, verifier.reads) != ("none", "whole", "reply"):
+        raise _refused(verifier, "it looks for a stated answer", "exact(extract='whole') compares the whole reply")
+    return _python(graders, "exact", _EXACT)
+
+
+def _length(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
+    most = "" if verifier.max is None else f" and size <= {verifier.max}"
+    return _python(graders, "length", _LENGTH.format(size=_SIZES[verifier.unit], min=verifier.min, most=most))
+
+
+def _rouge(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
+    metric = _ROUGE.get(verifier.kind)
+    if metric is None or verifier.measure_of != "fmeasure" or verifier.stemmer:
+        raise _refused(verifier, "graders have rouge1 to rouge4 and rougeL, as F1 and without stemming")
+    return _added(
+        graders,
+        metric,
+        {"type": "text_similarity", "input": _SAID, "reference": "{{item.answer}}", "evaluation_metric": metric},
+    )
+
+
+def _own(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
+    """A grader that was read from JSON, a multi one as a formula within the formula."""
+    spec = verifier.spec
+    if not isinstance(spec, Multi):
+        return _added(graders, spec.name or spec.type, _dumped(spec))
+    names = {name: _added(graders, name, _dumped(grader)) for name, grader in spec.graders.items()}
+    return f"({renamed(spec.calculate_output, names)})"
+
+
+def _dumped(spec: Any) -> dict[str, Any]:
+    table: dict[str, Any] = spec.model_dump(mode="json", exclude_none=True)
+    if "sampling_params" in table:
+        table["sampling_params"]["max_completions_tokens"] = table["sampling_params"].pop("max_tokens")
+    return table
+
+
+def _judge(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
+    reply = verifier.file.reply
+    if reply.scale is None or reply.read != "text" or verifier.turns != "last":
+        raise _refused(verifier, "a score_model reads a number from a reply")
+    low, high = reply.scale
+    note = f"\n\nGive the rating, a number from {low:g} to {high:g}, as `result`."
+    grader = {"type": "score_model", "range": [low, high], **_asking(verifier, note)}
+    name = _added(graders, "rating", grader)
+    return f"({name} - {_number(low)}) / {_number(high - low)}"
+
+
+def _reference_judge(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
+    labels = verifier.file.reply.labels
+    if set(labels.values()) != {0.0, 1.0}:
+        raise _refused(verifier, "a label_model's labels pass or not")
+    passing = [label for label, value in labels.items() if value == 1.0]
+    note = f"\n\nGive the verdict, one of {', '.join(labels)}, as `result`."
+    grader = {"type": "label_model", "labels": list(labels), "passing_labels": passing, **_asking(verifier, note)}
+    return _added(graders, "verdict", grader)
+
+
+def _rubric(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
+    """A grader for each criterion of a rubric of all rows, and their points in the formula."""
+    rubric = verifier.criteria
+    if rubric is None:
+        raise _refused(verifier, "each row has a rubric of its own", "rubric(engine, rubric='FILE')")
+    plain = rubric.rule in ("points", "sum") and verifier.asks == 1
+    if not plain or any(item.must or item.scale for item in rubric.items):
+        raise _refused(verifier, "gates, scales, repeats and rules other than points are no sum")
+    labels = verifier.file.reply.labels
+    terms = []
+    for item in rubric.items:
+        shown = f"1. {item.text}"
+        note = f"\n\nGive the verdict on the criterion, one of {', '.join(labels)}, as `result`."
+        passing = [label for label, value in labels.items() if (value == 1.0) != item.negate]
+        grader = {"type": "label_model", "labels": list(labels), "passing_labels": passing}
+        name = _added(graders, "criterion", grader | _asking(verifier, note, criteria=shown))
+        terms.append(f"{_number(item.points)} * {name}")
+    total = " + ".join(terms)
+    formula = f"({total}) / {_number(rubric.positive)}" if rubric.rule == "points" else f"({total})"
+    return f"min(max({formula}, 0), 1)" if verifier.clip else formula
+
+
+def _asking(verifier: Any, note: str, **blocks: str) -> dict[str, Any]:
+    """What a model grader is asked: the judge's prompt with templates, between marks that the file alone knows."""
+    mark = secrets.token_hex(6)
+    holes = {"prompt": "{{item.prompt}}", "answer": _SAID, "reference": "{{item.answer}}", **blocks}
+    shown = {"fence": mark} | {name: f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in holes.items()}
+
+    def fill(hole: re.Match[str]) -> str:
+        return shown.get(hole[1], hole[0])
+
+    file = verifier.file
+    turns = [(role, text) for role, text in (("system", file.system), ("user", file.user)) if text]
+    messages = [{"role": role, "content": _HOLE.sub(fill, text)} for role, text in turns]
+    messages[-1]["content"] += note
+    engine = verifier.engine if isinstance(verifier.engine, str) else ""
+    model = engine.partition("#")[2] if engine.startswith("openai:") else ""
+    sampling = {"temperature": file.sampling.temperature, "max_completions_tokens": file.sampling.max_tokens}
+    return {"model": model or MODEL, "input": messages, "sampling_params": sampling}
+
+
+_SAYABLE: Mapping[str, Callable[[Any, dict[str, dict[str, Any]]], str]] = {
+    "exact": _exact,
+    "judge": _judge,
+    "length": _length,
+    "openai_grader": _own,
+    "reference_judge": _reference_judge,
+    "rouge": _rouge,
+    "rubric": _rubric,
+}
+"""By the verifier's name."""

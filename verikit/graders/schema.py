@@ -1,0 +1,237 @@
+"""The JSON of OpenAI's graders, checked: string_check, text_similarity, python, score_model, label_model, multi."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
+
+from verikit.errors import ConfigError, UsageError
+from verikit.graders.formula import Formula
+from verikit.graders.similarity import METRICS, REFUSED
+from verikit.graders.template import check
+
+LARGEST = 4 * 2**20
+"""Bytes of a file."""
+_WRAPPED = (("method", "reinforcement", "grader"), ("reinforcement", "grader"), ("grader",), ("testing_criteria",))
+SOURCE = 256 * 1024
+"""Bytes of a Python grader's source, as OpenAI has it."""
+
+
+class _Grader(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str = ""
+    pass_threshold: float | None = None
+
+
+class StringCheck(_Grader):
+    """Texts that are equal, differ, or hold one another: 1 or 0."""
+
+    type: Literal["string_check"]
+    input: str
+    reference: str
+    operation: Literal["eq", "ne", "neq", "like", "ilike"]
+
+    @field_validator("input", "reference")
+    @classmethod
+    def _template(cls, text: str) -> str:
+        return _checked(text)
+
+
+class TextSimilarity(_Grader):
+    """How like two texts are."""
+
+    type: Literal["text_similarity"]
+    input: str
+    reference: str
+    evaluation_metric: str
+
+    @field_validator("input", "reference")
+    @classmethod
+    def _template(cls, text: str) -> str:
+        return _checked(text)
+
+    @field_validator("evaluation_metric")
+    @classmethod
+    def _known(cls, metric: str) -> str:
+        if metric in REFUSED:
+            raise ValueError(f"{metric} {REFUSED[metric]}")
+        if metric not in METRICS:
+            raise ValueError(f"a metric is one of {', '.join(METRICS)}")
+        return metric
+
+
+class Python(_Grader):
+    """A program's `grade(sample, item)`."""
+
+    type: Literal["python"]
+    source: str = Field(max_length=SOURCE)
+
+
+class Turn(BaseModel):
+    """One message to the model that grades."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    role: Literal["system", "developer", "user", "assistant"] = "user"
+    content: str
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _text(cls, content: Any) -> str:
+        """The text of a content, also of one in parts."""
+        parts = content if isinstance(content, list) else [content]
+        texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("only texts can be shown to the model that grades")
+        return _checked("".join(map(str, texts)))
+
+
+class Sampling(BaseModel):
+    """How the model that grades is sampled."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    temperature: float = Field(0.0, ge=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    seed: int | None = None
+    max_tokens: int = Field(4096, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names(cls, table: Any) -> Any:
+        if not isinstance(table, Mapping):
+            return table
+        names = ("max_completions_tokens", "max_completion_tokens", "max_tokens")
+        most = next((table[name] for name in names if table.get(name) is not None), None)
+        kept = {key: value for key, value in table.items() if value is not None and key not in names}
+        return kept if most is None else {**kept, "max_tokens": most}
+
+
+class _Model(_Grader):
+    model: str = ""
+    input: tuple[Turn, ...] = Field(min_length=1)
+    sampling_params: Sampling = Sampling()  # type: ignore[call-arg]
+
+    @field_validator("sampling_params", mode="before")
+    @classmethod
+    def _none(cls, table: Any) -> Any:
+        return {} if table is None else table
+
+
+class ScoreModel(_Model):
+    """A number that a model gives."""
+
+    type: Literal["score_model"]
+    range: tuple[float, float] = (0.0, 1.0)
+
+    @field_validator("range", mode="before")
+    @classmethod
+    def _rising(cls, ends: Any) -> Any:
+        ends = (0.0, 1.0) if ends is None else ends
+        if not (isinstance(ends, (list, tuple)) and len(ends) == 2 and ends[0] < ends[1]):
+            raise ValueError("a range is two numbers, the lower one first")
+        return ends
+
+
+class LabelModel(_Model):
+    """A label that a model gives; 1 where it is one of those that pass."""
+
+    type: Literal["label_model"]
+    labels: tuple[str, ...] = Field(min_length=1)
+    passing_labels: tuple[str, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _subset(self) -> LabelModel:
+        if unknown := set(self.passing_labels) - set(self.labels):
+            raise ValueError(f"passing_labels holds {min(unknown)!r}, which is no label")
+        return self
+
+
+Single = Annotated[StringCheck | TextSimilarity | Python | ScoreModel | LabelModel, Field(discriminator="type")]
+
+
+class Multi(_Grader):
+    """A formula over graders by their names."""
+
+    type: Literal["multi"]
+    graders: dict[str, Single] = Field(min_length=1)
+    calculate_output: str
+
+    @field_validator("graders", mode="before")
+    @classmethod
+    def _by_name(cls, graders: Any) -> Any:
+        """Graders in a list, or one alone, by their own names."""
+        if isinstance(graders, Mapping) and isinstance(graders.get("type"), str):
+            graders = [graders]
+        if isinstance(graders, list) and all(isinstance(grader, Mapping) for grader in graders):
+            return {str(grader.get("name")): grader for grader in graders}
+        return graders
+
+    @model_validator(mode="after")
+    def _names(self) -> Multi:
+        if unknown := Formula(self.calculate_output).names - self.graders.keys():
+            raise ValueError(f"calculate_output names {min(unknown)!r}; there are {', '.join(self.graders)}")
+        return self
+
+
+Grader = StringCheck | TextSimilarity | Python | ScoreModel | LabelModel | Multi
+_ADAPTER: TypeAdapter[Grader] = TypeAdapter(Annotated[Grader, Field(discriminator="type")])
+
+
+def _checked(text: str) -> str:
+    try:
+        check(text)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def read_grader(data: Any) -> Grader:
+    """A grader from its JSON; also where it stands in a job (`method.reinforcement.grader`) or a request (`grader`).
+
+    Raises:
+        ConfigError: it is none; every wrong key is named.
+    """
+    data = _unwrapped(data)
+    try:
+        return _ADAPTER.validate_python(data)
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".lstrip(": ") for fault in error.errors()]
+        raise ConfigError(f"no OpenAI grader: {'; '.join(problems)[:1000]}") from None
+    except UsageError as error:
+        raise ConfigError(f"no OpenAI grader: {error}", hint=error.hint) from None
+
+
+def _unwrapped(data: Any) -> Any:
+    for path in _WRAPPED:
+        found = data
+        for key in path:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        if isinstance(found, list):
+            raise ConfigError(f"{len(found)} graders; one is expected", hint="a multi grader, or a file for each")
+        if found is not None:
+            return found
+    return data
+
+
+def read_grader_file(path: str) -> Grader:
+    """A grader from a JSON file.
+
+    Raises:
+        ConfigError: it can't be read, or holds none.
+    """
+    try:
+        if Path(path).stat().st_size > LARGEST:
+            raise ConfigError(f"{path} is larger than {LARGEST:,} bytes")
+        return read_grader(json.loads(Path(path).read_text("utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}", hint=error.hint) from None

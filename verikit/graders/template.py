@@ -1,0 +1,109 @@
+"""Templates: `{{ item.key }}` and `{{ sample.output_json.names[0] }}` in a text, filled in once.
+
+A path is a namespace and then keys by points, or in brackets as numbers or quoted texts. What is filled in is never
+read as a template again. A path into `item` that leads nowhere is the data's fault, one into `sample` the candidate's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from verikit.errors import UsageError
+
+_HOLE = re.compile(r"\{\{([^{}]{0,500})\}\}")
+_STEP = re.compile(
+    r"""\.?([A-Za-z_][\w-]{0,99})|\[\s?(-?\d{1,6})\s?\]|\[\s?"([^"\]]{0,99})"\s?\]|\[\s?'([^'\]]{0,99})'\s?\]"""
+)
+NAMESPACES = ("item", "sample")
+SAMPLE = ("output_text", "output_json", "output_tools", "choices", "output_audio")
+"""What `sample` holds."""
+
+
+class NoValue(LookupError):
+    """A path leads nowhere; `namespace` says who is at fault."""
+
+    def __init__(self, namespace: str, path: str) -> None:
+        super().__init__(f"{path} leads nowhere")
+        self.namespace = namespace
+
+
+Path = tuple[str | int, ...]
+
+
+def parse(path: str) -> Path:
+    """The steps of a path, its namespace first.
+
+    Raises:
+        UsageError: it is none, or its namespace is unknown.
+    """
+    text, at = path.strip(), 0
+    steps: list[str | int] = []
+    while at < len(text):
+        match = _STEP.match(text, at)
+        if match is None or (not steps and match[1] is None):
+            raise UsageError(f"can't read the path {path!r}", hint="{{item.key}}, {{sample.output_text}}")
+        steps.append(int(match[2]) if match[2] is not None else match[1] or match[3] or match[4] or "")
+        at = match.end()
+    if not steps or steps[0] not in NAMESPACES:
+        raise UsageError(f"{path!r} names neither item nor sample", hint="{{item.key}}, {{sample.output_text}}")
+    if steps[0] == "sample" and (len(steps) < 2 or steps[1] not in SAMPLE):
+        raise UsageError(f"sample has no {path!r}", hint=f"it has {', '.join(SAMPLE)}")
+    return tuple(steps)
+
+
+def check(text: str) -> None:
+    """Refuse a template that can't be filled in.
+
+    Raises:
+        UsageError: a path that is none.
+    """
+    for hole in _HOLE.finditer(text):
+        parse(hole[1])
+
+
+def lookup(path: Path, values: Mapping[str, Any]) -> Any:
+    """What stands at a path.
+
+    Raises:
+        NoValue: nothing.
+    """
+    found: Any = values
+    for step in path:
+        try:
+            if isinstance(step, int) and not (isinstance(found, Sequence) and not isinstance(found, str)):
+                raise LookupError
+            if isinstance(step, str) and not isinstance(found, Mapping):
+                raise LookupError
+            found = found[step]
+        except LookupError:
+            raise NoValue(str(path[0]), ".".join(map(str, path))) from None
+    if found is None:
+        raise NoValue(str(path[0]), ".".join(map(str, path)))
+    return found
+
+
+def text_of(value: Any) -> str:
+    """A value as a template shows it: a text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def filled(text: str, values: Mapping[str, Any], show: Callable[[Path, str], str] = lambda path, text: text) -> str:
+    """A template with its values.
+
+    Args:
+        text: The template.
+        values: `item` and `sample`.
+        show: What becomes of each value's text, by its path.
+
+    Raises:
+        NoValue: a path leads nowhere.
+    """
+
+    def fill(hole: re.Match[str]) -> str:
+        path = parse(hole[1])
+        return show(path, text_of(lookup(path, values)))
+
+    return _HOLE.sub(fill, text)
