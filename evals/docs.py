@@ -152,6 +152,31 @@ def rubric_doc(row: Row) -> Doc:
     return doc | {"answer": [], "conversation": json.dumps(told), "rubrics": json.dumps(rubrics)}
 
 
+def calls_doc(row: Row) -> Doc:
+    """Tools and what is asked of them: BFCL's single-turn items, with the `ground_truth` of their answer file.
+
+    Irrelevance items need none: no call is right there; in relevance items any is.
+    """
+    asked = _need(row, ("question",))
+    turn = asked[0] if isinstance(asked, list) and isinstance(asked[0], list) else asked
+    messages = [message for message in turn if isinstance(message, Mapping)] if isinstance(turn, list) else []
+    texts = [str(message["content"]) for message in messages if message.get("content")]
+    doc = _doc({**row, "question": "\n\n".join(texts) if messages else asked})
+    category = str(_first(row, CATEGORY) or doc["id"].rpartition("_")[0])
+    calls = row.get("ground_truth")
+    if calls is None:
+        calls = [] if "irrelevance" in category else "any" if "relevance" in category else None
+    if calls is None:
+        raise SchemaError(
+            "no expected calls in the row or in the folder possible_answer beside the file", field="ground_truth"
+        )
+    # Columns of text, as columns of a data set have one type each and arguments come in many.
+    tools = json.dumps(_need(row, ("function", "tools")))
+    return doc | {
+        "answer": [], "category": category, "tools": tools, "calls": calls if calls == "any" else json.dumps(calls)
+    }  # fmt: skip
+
+
 def instructions_doc(row: Row) -> Doc:
     """A prompt with the ids and arguments of its instructions: IFEval, IFBench, IF-RLVR."""
     given = {key: row[key] for key in INSTRUCTIONS if row.get(key) not in MISSING}
@@ -171,6 +196,7 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
     "rubric": rubric_doc,
     "code": code_doc,
     "sql": sql_doc,
+    "calls": calls_doc,
     "instructions": instructions_doc,
 }
 

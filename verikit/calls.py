@@ -205,17 +205,18 @@ def _json_calls(value: Any) -> list[ToolCall]:
     items = value if isinstance(value, list) else [value]
     if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
         items = value["tool_calls"]
-    calls = [_json_call(item) for item in items]
+    calls = [_json_call(item, listed=isinstance(value, list)) for item in items]
     return [call._replace(written=True) for call in calls if call] if all(calls) else []
 
 
-def _json_call(item: Any) -> ToolCall | None:
+def _json_call(item: Any, *, listed: bool) -> ToolCall | None:
+    """A call in JSON text; an object that only has a name is an answer, and so is a lone one of one key."""
     if not isinstance(item, dict):
         return None
-    if "name" in item or "function" in item:
+    if "function" in item or ("name" in item and any(key in item for key in _ARGUMENTS)):
         call = read_call(item)
         return call if call.name else None
-    if len(item) == 1 and isinstance(next(iter(item.values())), dict):
+    if listed and len(item) == 1 and isinstance(next(iter(item.values())), dict):
         return _with_arguments(*next(iter(item.items())))
     return None
 
@@ -274,25 +275,24 @@ def _keywords(node: ast.Call, depth: int) -> dict[str, Any]:
 
 def _literal(node: ast.expr, depth: int) -> Any:
     """The value of a literal; a bare name and a call without names are their text, as data sets write variables."""
+    if type(node) is ast.Constant:  # as most are
+        return "..." if node.value is Ellipsis else node.value
     if depth > MAX_DEPTH:
         raise _Unreadable(f"nested deeper than {MAX_DEPTH} levels")
-    match node:
-        case ast.Constant():
-            return "..." if node.value is Ellipsis else node.value
-        case ast.List():
-            return [_literal(item, depth + 1) for item in node.elts]
-        case ast.Tuple():
-            return tuple(_literal(item, depth + 1) for item in node.elts)
-        case ast.Dict():
-            return _mapping(node, depth)
-        case ast.Name():
-            return node.id
-        case ast.UnaryOp() | ast.BinOp():
-            return _number(node, depth)
-        case ast.Call():
-            return {_dotted(node.func): _keywords(node, depth)} if node.keywords else _source(node)
-        case ast.Subscript():
-            return _source(node)
+    if isinstance(node, ast.List):
+        return [_literal(item, depth + 1) for item in node.elts]
+    if isinstance(node, ast.Tuple):
+        return tuple([_literal(item, depth + 1) for item in node.elts])
+    if isinstance(node, ast.Dict):
+        return _mapping(node, depth)
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
+        return _number(node, depth)
+    if isinstance(node, ast.Call):
+        return {_dotted(node.func): _keywords(node, depth)} if node.keywords else _source(node)
+    if isinstance(node, ast.Subscript):
+        return _source(node)
     raise _Unreadable(f"{type(node).__name__} is no literal")
 
 

@@ -106,6 +106,14 @@ ROWS = {
             "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n",
         }
     ],
+    "bfcl": [
+        {
+            "id": "simple_python_0",
+            "question": [[{"role": "user", "content": "Pay 3."}]],
+            "function": [{"name": "pay", "parameters": {"properties": {"sum": {"type": "integer"}}, "required": []}}],
+            "ground_truth": [{"pay": {"sum": [3]}}],
+        }
+    ],
     "mbpp": [{"task_id": 2, "text": "Write add.", "test_list": ["assert add(1, 2) == 3"], "test_setup_code": ""}],
 }
 """Rows of every benchmark, under the names that the published files use."""

@@ -212,6 +212,11 @@ def test_tools_that_cant_be_read_are_an_error():
     assert verifier("f(a=1)", "f(a=1)", tools=[7]).status == "error"
 
 
+@pytest.mark.parametrize("text", ['{"name": "Ann", "age": 3}', '{"result": {"a": 1}}', "[1, 2]", '"f(a=1)"', "{}"])
+def test_an_answer_in_json_is_no_call(text):
+    assert (value(text, []), value(text, "any")) == (1.0, 0.0)
+
+
 DEEP = "[" * 30_000 + "]" * 30_000
 
 
