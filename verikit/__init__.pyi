@@ -48,6 +48,7 @@ from verikit.verifiers.json_schema import JsonSchema as json_schema
 from verikit.verifiers.length import Length as length
 from verikit.verifiers.numeric import Numeric as numeric
 from verikit.verifiers.program import Program as program
+from verikit.verifiers.reasoning_gym import ReasoningGym as reasoning_gym
 from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
@@ -97,6 +98,7 @@ __all__ = [
     'pairwise',
     'prm',
     'program',
+    'reasoning_gym',
     'reference_judge',
     'regex',
     'rescue',
