@@ -77,16 +77,16 @@ def ideal_seconds(order: list[int]) -> float:
     from verikit.engines.openai.call import FIRST_WAIT_S
 
     free = [0.0] * IN_FLIGHT
-    ready = [(0.0, place, number, 0) for place, number in enumerate(order)]
+    ready = [(0.0, index, number, 0) for index, number in enumerate(order)]
     end = 0.0
     while ready:
-        at, place, number, tries = heapq.heappop(ready)
+        at, index, number, tries = heapq.heappop(ready)
         start = max(at, heapq.heappop(free))
         fault = fault_of(number) if tries == 0 else ""
         done = start + (TIMEOUT_S if fault == "hang" else LATENCY_S)
         heapq.heappush(free, done)
         if fault:
-            heapq.heappush(ready, (done + 0.75 * FIRST_WAIT_S, place, number, 1))
+            heapq.heappush(ready, (done + 0.75 * FIRST_WAIT_S, index, number, 1))
         end = max(end, done)
     return end
 

@@ -144,7 +144,7 @@ def by_right(metric: str, candidates: int, k: int) -> Any:
     if metric == "pass":
         return np.array([pass_at_k(candidates, right, k) for right in range(candidates + 1)])
     lists = [[1.0] * right + [0.0] * (candidates - right) for right in range(candidates + 1)]
-    return np.array([vote_at_k(truth, [int(one) for one in truth], k).value for truth in lists])
+    return np.array([vote_at_k(truth, [int(right) for right in truth], k).value for truth in lists])
 
 
 def drawn_values(rng: Any, metric: str, mean: float, concentration: float, shape: tuple[int, int]) -> Any:
@@ -178,8 +178,8 @@ def coverage(runs: int, seed: int) -> None:
         widths["ideal"].append(sum(ideal) / runs)
         for name, method in methods.items():
             found = [method(some.tolist()) for some in (sets if name == "beta" else sets[: runs // 10])]
-            covered[name].append(sum(one.low <= mean <= one.high for one in found) / len(found))
-            widths[name].append(sum(one.high - one.low for one in found) / len(found))
+            covered[name].append(sum(estimate.low <= mean <= estimate.high for estimate in found) / len(found))
+            widths[name].append(sum(estimate.high - estimate.low for estimate in found) / len(found))
         cells = (f"{name} {covered[name][-1]:.3f} ({widths[name][-1]:.4f})" for name in methods)
         label = f"{metric}@4 {accuracy:4.2f}, difficulty beta x {concentration}, {prompts:3d} prompts, mean {mean:.4f}"
         print(f"  {label}: {'   '.join(cells)}   ideal ({widths['ideal'][-1]:.4f})")

@@ -81,7 +81,11 @@ def math(data: Path, peers: bool) -> None:
     print("\n## Stored Qwen2.5-Math answers (bon): accepted of the stored-correct, and of the wrong")
     file = data / "bon/qwen_math_cot_100.jsonl"
     stored = [row for row in read(file) if row["idx"] != BAD_GOLD]
-    labels = {(str(row["idx"]), i): bool(one["correct"]) for row in stored for i, one in enumerate(row["candidates"])}
+    labels = {
+        (str(row["idx"]), i): bool(candidate["correct"])
+        for row in stored
+        for i, candidate in enumerate(row["candidates"])
+    }
     start = time.process_time()
     verdicts = {
         (row["doc"]["id"], i): grade["acc"]["value"] == 1
@@ -97,7 +101,7 @@ def math(data: Path, peers: bool) -> None:
 
     golds = {str(row["idx"]): row["gold"] for row in stored}
     docs = {str(row["idx"]): {"solution": row["solution"], "answer": golds[str(row["idx"])]} for row in stored}
-    texts = {(str(row["idx"]), i): one["text"] for row in stored for i, one in enumerate(row["candidates"])}
+    texts = {(str(row["idx"]), i): candidate["text"] for row in stored for i, candidate in enumerate(row["candidates"])}
     for name, grade, metric in (
         ("hendrycks_math exact_match", hendrycks.process_results, "exact_match"),
         ("minerva_math exact_match", minerva.process_results, "exact_match"),

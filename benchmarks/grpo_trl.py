@@ -103,7 +103,7 @@ def accuracy(model: Any, tokenizer: Any, seed: int) -> float:
     asked = [
         Request(prompt, max_tokens=32, temperature=1.0, seed=seed * 1000 + n) for n, (prompt, _) in enumerate(problems)
     ]
-    texts = [one.outputs[0].text for one in engine.generate(asked)]
+    texts = [generation.outputs[0].text for generation in engine.generate(asked)]
     return statistics.fmean(f"\\boxed{{{gold}}}" in text for text, (_, gold) in zip(texts, problems, strict=True))
 
 
@@ -269,7 +269,7 @@ def throughput(case: str, folder: Path, rounds: int) -> None:
             found["ours, one micro-batch"].append(run("ours", case, folder, "whole"))
     speed = {side: statistics.median(map(rate, runs)) for side, runs in found.items() if runs}
     memory = {side: statistics.median(run["peak"] for run in runs) for side, runs in found.items() if runs}
-    count = {side: statistics.fmean(sum(one["tokens"]) for one in found[side]) for side in ("ours", "trl")}
+    count = {side: statistics.fmean(sum(measured["tokens"]) for measured in found[side]) for side in ("ours", "trl")}
     assert abs(count["ours"] / count["trl"] - 1) < 0.08, count
     bar, aim = CASES[case]["bar"], CASES[case]["aim"]
     ratio = speed["ours"] / speed["trl"]
@@ -278,9 +278,9 @@ def throughput(case: str, folder: Path, rounds: int) -> None:
     )
     print(f"  tokens learnt: {count['ours']:,.0f} against {count['trl']:,.0f}", flush=True)
     if case == "vocabulary":
-        one = "ours, one micro-batch"
-        print(f"  peak over start: TRL {memory['trl']:.0f} MB; ours in the same micro-batch {memory[one]:.0f} MB = "
-              f"1/{memory['trl'] / memory[one]:.1f} (bar 1/3); by default {memory['ours']:.0f} MB = "
+        whole = memory["ours, one micro-batch"]
+        print(f"  peak over start: TRL {memory['trl']:.0f} MB; ours in the same micro-batch {whole:.0f} MB = "
+              f"1/{memory['trl'] / whole:.1f} (bar 1/3); by default {memory['ours']:.0f} MB = "
               f"1/{memory['trl'] / memory['ours']:.1f} (bar 1/6)", flush=True)  # fmt: skip
 
 

@@ -217,17 +217,17 @@ def judgebench(judges: Path) -> None:
     n = same = 0
     for row in rows(judges / "judgebench_decisions.jsonl"):
         by_judge.setdefault(row["judge"], []).append(row)
-        for one in row["judgments"]:
-            if "[[" in one["tail"]:
-                n, same = n + 1, same + (form.parse(Output(one["tail"])).value == side[one["decision"]])
+        for judgement in row["judgments"]:
+            if "[[" in judgement["tail"]:
+                n, same = n + 1, same + (form.parse(Output(judgement["tail"])).value == side[judgement["decision"]])
     print(f"JudgeBench replies whose end is stored: {same} of {n} read as recorded")
     for judge, some in by_judge.items():
-        pairs = [tuple(side[one["decision"]] for one in row["judgments"]) for row in some]
+        pairs = [tuple(side[judgement["decision"]] for judgement in row["judgments"]) for row in some]
         turned = [(a, None if b is None else 1 - b) for a, b in pairs]
         found = both_orders(turned, [side[row["label"]] or 0.0 for row in some])
         right = 0
         for row in some:
-            first, second = (one["decision"] for one in row["judgments"])
+            first, second = (judgement["decision"] for judgement in row["judgments"])
             points = [(d == row["label"]) - (d == flip[row["label"]]) for d in (first, flip.get(second, second))]
             right += sum(points) > 0
         print(
@@ -272,11 +272,11 @@ class FirstAlways(Engine):
         return [Generation(outputs=(Output("[[A]]"),)) for _ in requests]
 
 
-def place(judges: Path) -> None:
+def position_bias(judges: Path) -> None:
     pairs = [Pair(row["output_1"], row["output_2"], row["input"]) for row in rows(judges / "llmbar_pairs.jsonl")]
     for order in ("both", "fixed"):
         compared, seconds = timed(lambda order=order: Pairwise(FirstAlways(), order=order).compare(pairs))  # type: ignore[misc]
-        rate = win_rate([one.preference for one in compared])
+        rate = win_rate([judgement.preference for judgement in compared])
         print(f"a judge that prefers the first place, {order}: {100 * rate.value} % of {rate.n} in {seconds:.2f} s")
 
 
@@ -289,7 +289,7 @@ def main() -> None:
     llmbar(folder / "judges")
     judgebench(folder / "judges")
     pandalm(folder / "judges")
-    place(folder / "judges")
+    position_bias(folder / "judges")
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def tree(pid: int) -> list[int]:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except FileNotFoundError:
         return []
-    return [pid, *(one for child in children for one in tree(int(child)))]
+    return [pid, *(below for child in children for below in tree(int(child)))]
 
 
 def cpu_of(pid: int) -> float:

@@ -83,7 +83,7 @@ def recall_table(folder: Path) -> None:
         print(f"{len(questions)} questions, {len(texts):,} passages")
         print(f"{'':<22}" + "".join(f"{f'R@{k}':>8}" for k in KS) + f"{'all@8':>8}{'MRR':>8}")
         for name, index in systems.items():
-            show(name, [[one.title for one in found] for found in index.retrieve(questions, KS[-1])], golds)
+            show(name, [[passage.title for passage in found] for found in index.retrieve(questions, KS[-1])], golds)
         titles = [passage.title for passage in bm25.passages]
         theirs = bm25s.BM25(method="lucene", k1=0.9, b=0.4)
         theirs.index([words(text) for text in texts], show_progress=False)
@@ -101,10 +101,10 @@ def recall_table(folder: Path) -> None:
 
 
 def show(name: str, ranked: Sequence[Sequence[str]], golds: Sequence[Sequence[str]]) -> None:
-    figures = report(ranked, golds, KS)
-    shown = [figures[f"recall@{k}"] if max(map(len, ranked)) >= k else None for k in KS]
-    shown += [figures["all-gold@8"], figures["mrr"]]
-    print(f"{name:<22}" + "".join(f"{'-' if one is None else f'{one:.4f}':>8}" for one in shown))
+    found = report(ranked, golds, KS)
+    shown = [found[f"recall@{k}"] if max(map(len, ranked)) >= k else None for k in KS]
+    shown += [found["all-gold@8"], found["mrr"]]
+    print(f"{name:<22}" + "".join(f"{'-' if share is None else f'{share:.4f}':>8}" for share in shown))
 
 
 def measured(name: str, work: Callable[[], Any]) -> Any:

@@ -102,7 +102,7 @@ def main() -> None:
                 )
         for name in ("scores.jsonl", "summary.json"):
             assert Path(folder, "out1", name).read_bytes() == Path(folder, "out2", name).read_bytes(), name
-    each = [one / two for one, two in zip(seconds[1], seconds[2], strict=True)]
+    each = [single / double for single, double in zip(seconds[1], seconds[2], strict=True)]
     best = min(seconds[1]) / min(seconds[2])
     print(f"2 jobs over 1: best of each {best:.2f}, by round {', '.join(f'{ratio:.2f}' for ratio in each)}")
     bars = {

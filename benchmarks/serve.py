@@ -89,7 +89,12 @@ def requests(per_request: int) -> list[tuple[bytes, bytes]]:
     for start in range(0, len(given) - per_request + 1, per_request):
         part = given[start : start + per_request]
         body = json.dumps(
-            {"samples": [{"prompt": one.prompt, "completion": one.completion, "answer": one.answer} for one in part]}
+            {
+                "samples": [
+                    {"prompt": sample.prompt, "completion": sample.completion, "answer": sample.answer}
+                    for sample in part
+                ]
+            }
         ).encode()
         head = f"POST /score HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode()
         made.append((head + body, b'{"scores":[' + b",".join(rows[start : start + per_request]) + b"]}\n"))

@@ -179,6 +179,6 @@ def compare(first: Path, second: Path, examples: int, as_json: bool) -> None:
         raise MissingExtra("verikit compare", "eval") from None
     found = compare_runs(first, second)
     if as_json:
-        click.echo(json.dumps([plain(one) for one in found], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([plain(difference) for difference in found], indent=2, ensure_ascii=False))
     else:
         click.echo("\n".join(show_comparison(found, examples)))

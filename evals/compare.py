@@ -36,7 +36,7 @@ def compare_runs(first: Path, second: Path) -> list[Difference]:
         found.append(compare_rows(name, runs[0]["tasks"][parts[0][name][0]]["own"], *rows))
     if not any(found):
         raise UsageError(f"{first} and {second} share no question with results", hint="run both on the same tasks")
-    return [one for one in found if one is not None]
+    return [difference for difference in found if difference is not None]
 
 
 def differences(runs: Mapping[str, Path]) -> list[tuple[str, str, Difference]]:
@@ -44,43 +44,45 @@ def differences(runs: Mapping[str, Path]) -> list[tuple[str, str, Difference]]:
     return [(a, b, difference) for a, b in combinations(runs, 2) for difference in compare_runs(runs[a], runs[b])]
 
 
-def cells(ones: Sequence[Difference]) -> list[tuple[str, ...]]:
+def cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]:
     """Rows of the table of differences; the p-values are corrected for there being several."""
     return [
         (
-            one.task,
-            one.metric,
-            f"{100 * one.before:.2f}",
-            f"{100 * one.after:.2f}",
-            f"{100 * one.value:+.2f}",
-            f"{100 * one.low:+.2f} to {100 * one.high:+.2f}",
+            difference.task,
+            difference.metric,
+            f"{100 * difference.before:.2f}",
+            f"{100 * difference.after:.2f}",
+            f"{100 * difference.value:+.2f}",
+            f"{100 * difference.low:+.2f} to {100 * difference.high:+.2f}",
             f"{p:.4f}{' *' if p < LEVEL else ''}",
-            str(one.gained),
-            str(one.lost),
-            str(one.docs),
+            str(difference.gained),
+            str(difference.lost),
+            str(difference.docs),
         )
-        for one, p in zip(ones, holm([one.p for one in ones]), strict=True)
+        for difference, p in zip(differences, holm([difference.p for difference in differences]), strict=True)
     ]
 
 
-def show_comparison(ones: Sequence[Difference], examples: int) -> Iterator[str]:
+def show_comparison(differences: Sequence[Difference], examples: int) -> Iterator[str]:
     """Lines that tell two runs' differences, and the rows that changed most."""
-    yield from table(HEADER, cells(ones))
+    yield from table(HEADER, cells(differences))
     yield ""
-    yield verdict([(one.task, one) for one in ones])
-    for one in ones:
-        if one.left_out:
-            yield f"{one.task}: {one.left_out:,} documents have no value in both runs and are left out"
-        if examples and one.changed:
-            yield f"{one.task}: {len(one.changed):,} documents changed"
-            for change in _ends(one.changed, examples):
+    yield verdict([(difference.task, difference) for difference in differences])
+    for difference in differences:
+        if difference.left_out:
+            yield f"{difference.task}: {difference.left_out:,} documents have no value in both runs and are left out"
+        if examples and difference.changed:
+            yield f"{difference.task}: {len(difference.changed):,} documents changed"
+            for change in _ends(difference.changed, examples):
                 yield printable(f"  {change.before:.2f} -> {change.after:.2f}  {change.id}: {change.question[:90]}")
 
 
 def verdict(named: Sequence[tuple[str, Difference]]) -> str:
     """Which of some differences are real."""
-    ps = holm([one.p for _, one in named])
-    real = [f"{name} ({100 * one.value:+.2f})" for (name, one), p in zip(named, ps, strict=True) if p < LEVEL]
+    ps = holm([difference.p for _, difference in named])
+    real = [
+        f"{name} ({100 * difference.value:+.2f})" for (name, difference), p in zip(named, ps, strict=True) if p < LEVEL
+    ]
     told = f"real at {LEVEL:.0%}: {', '.join(real)}" if real else f"no difference is real at {LEVEL:.0%}"
     return told + (f" (sign-flip test, Holm over {len(named)})" if len(named) > 1 else " (sign-flip test)")
 
@@ -101,6 +103,6 @@ def as_json(difference: Difference) -> dict[str, Any]:
 
 def markdown_differences(pairs: Sequence[tuple[str, str, Difference]]) -> list[str]:
     """A suite's differences as Markdown."""
-    rows = cells([one for _, _, one in pairs])
+    rows = cells([difference for _, _, difference in pairs])
     named = [(f"{b} - {a}", row[0], *row[4:]) for (a, b, _), row in zip(pairs, rows, strict=True)]
     return markdown_table(("models", "task", *HEADER[4:]), named)

@@ -192,8 +192,8 @@ def _keys(row: Row) -> str:
 def _texts(value: Any) -> list[str]:
     """A value or list of values as texts; whole floats as whole numbers."""
     items = value if isinstance(value, (list, tuple)) else [value]
-    flat = [one for item in items for one in (item if isinstance(item, (list, tuple)) else [item])]
-    return [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in flat]
+    flat = [value for item in items for value in (item if isinstance(item, (list, tuple)) else [item])]
+    return [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in flat]
 
 
 def _gsm8k(text: str) -> str:

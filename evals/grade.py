@@ -149,7 +149,7 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, float]:
     if len(grades) > 1:
         summary = Summary(ks(len(grades)))
         add(summary, grades)
-        found |= {name: one.value for name, one in summary.estimates().items() if name.startswith(AT_K)}
+        found |= {name: estimate.value for name, estimate in summary.estimates().items() if name.startswith(AT_K)}
     return found
 
 
@@ -164,5 +164,7 @@ def add(summary: Summary, grades: Sequence[Grade]) -> None:
     ranking = [from_row(grade[BY]) for grade in grades] if BY in grades[0] else None
     voted = [grade.get(CLUSTER) for grade in grades]
     summary.add(
-        [from_row(grade[own]) for grade in grades], ranking, voted if any(one is not None for one in voted) else None
+        [from_row(grade[own]) for grade in grades],
+        ranking,
+        voted if any(cluster is not None for cluster in voted) else None,
     )

@@ -17,7 +17,7 @@ from verikit.stats import Estimate, mean_interval
 Results = Mapping[str, Mapping[str, Any]]
 
 
-def group_figures(
+def group_metrics(
     names: Iterable[str], tasks: Results, rows_of: Callable[[str], Sequence[Mapping[str, Any]]]
 ) -> dict[str, dict[str, Any]]:
     """Each group among some names, and the groups in it: its `members` that were run, `metrics`, and if it is `whole`.
@@ -31,8 +31,8 @@ def group_figures(
     for name in names:
         config = load_yaml(task_file(name), resolve_func=False)
         if "group" in config:
-            found |= group_figures(config["task"], tasks, rows_of)
-            known = {member: place[member] for member in config["task"] for place in (tasks, found) if member in place}
+            found |= group_metrics(config["task"], tasks, rows_of)
+            known = {member: held[member] for member in config["task"] for held in (tasks, found) if member in held}
             hows = config.get("aggregate_metric_list", ())
             whole = bool(hows) and all(how.get("weight_by_size", True) for how in hows)
             rows = [row for member in known if whole for row in rows_of(member)]
@@ -49,7 +49,7 @@ def _pooled(metric: str, rows: Sequence[Mapping[str, Any]]) -> Estimate | None:
 
 
 def _mean(metric: str, members: Iterable[Mapping[str, Any]]) -> Estimate | None:
-    """The plain mean of the members' figures; each end lies as far off as the parts' ends do together.
+    """The plain mean of the members' metrics; each end lies as far off as the parts' ends do together.
 
     That is the square root of their summed squared distances (Zou and Donner 2008), so no part counts as certain.
     """

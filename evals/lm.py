@@ -81,7 +81,7 @@ class EngineLM(LM):  # type: ignore[misc]
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> Chat:
         """Keep the conversation; the engine applies its model's template, and goes on with an assistant's last turn."""
-        return Chat(json.dumps([{"role": one["role"], "content": one["content"]} for one in chat_history]))
+        return Chat(json.dumps([{"role": message["role"], "content": message["content"]} for message in chat_history]))
 
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
         """Generate for all requests: in one batch, and one for each kind of rollout.
@@ -97,27 +97,27 @@ class EngineLM(LM):  # type: ignore[misc]
         if plain := [group for group, kind in zip(groups, kinds, strict=True) if not kind]:
             self._sample(plain, replies)
         for name, rollout in ROLLOUTS.items():
-            places = [
-                (instance, number, place)
-                for (instance, all_places), kind in zip(groups, kinds, strict=True)
+            indices = [
+                (instance, number, index)
+                for (instance, all_indices), kind in zip(groups, kinds, strict=True)
                 if kind == name
-                for number, place in enumerate(all_places)
+                for number, index in enumerate(all_indices)
             ]
-            asks = [self._ask(instance, number) for instance, number, _ in places]
+            asks = [self._ask(instance, number) for instance, number, _ in indices]
             found = rollout(self.engine, asks, self.retriever) if asks else []
-            for (_, _, place), text in zip(places, found, strict=True):
-                replies[place] = text
+            for (_, _, index), text in zip(indices, found, strict=True):
+                replies[index] = text
             self.told(len(asks), len(asks))
         return replies
 
     def _sample(self, groups: Sequence[tuple[Instance, list[int]]], replies: list[str]) -> None:
-        done, total = 0, sum(len(places) for _, places in groups)
-        asked = [self.request(instance, len(places)) for instance, places in groups]
+        done, total = 0, sum(len(indices) for _, indices in groups)
+        asked = [self.request(instance, len(indices)) for instance, indices in groups]
         for number, generation in self.engine.stream(asked):
-            places = groups[number][1]
-            for place, text in zip(places, texts(generation, len(places)), strict=True):
-                replies[place] = text
-            done += len(places)
+            indices = groups[number][1]
+            for index, text in zip(indices, texts(generation, len(indices)), strict=True):
+                replies[index] = text
+            done += len(indices)
             self.told(done, total)
 
     def _ask(self, instance: Instance, number: int) -> Ask:
@@ -173,7 +173,7 @@ class EngineLM(LM):  # type: ignore[misc]
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
         """Log-probability of each whole text, cut at what the model's context holds."""
         scored = self._scored([str(instance.args[0]) for instance in requests])
-        return [sum(value for value in one.prompt_logprobs if value is not None) for one in scored]
+        return [sum(value for value in generation.prompt_logprobs if value is not None) for generation in scored]
 
     def _scored(self, prompts: Sequence[str]) -> list[Generation]:
         asked = [Request(text, max_tokens=0, prompt_logprobs=1) for text in prompts]
@@ -188,10 +188,10 @@ class EngineLM(LM):  # type: ignore[misc]
 
 def repeats(requests: Sequence[Instance]) -> list[tuple[Instance, list[int]]]:
     """Each instance with its places: lm-eval puts an instance into the list as often as it is to be repeated."""
-    places: dict[int, tuple[Instance, list[int]]] = {}
-    for place, instance in enumerate(requests):
-        places.setdefault(id(instance), (instance, []))[1].append(place)
-    return list(places.values())
+    indices: dict[int, tuple[Instance, list[int]]] = {}
+    for index, instance in enumerate(requests):
+        indices.setdefault(id(instance), (instance, []))[1].append(index)
+    return list(indices.values())
 
 
 def prompt(context: Any) -> str | list[Message]:
@@ -217,10 +217,10 @@ def continuation(generation: Generation, start: int) -> tuple[float, bool]:
     """Log-probability of a prompt's tokens from `start` on, and whether each is the likeliest at its place."""
     total, greedy = 0.0, True
     start = max(1, min(start, len(generation.prompt_ids) - 1))
-    for place in range(start, len(generation.prompt_ids)):
-        value = generation.prompt_logprobs[place]
+    for index in range(start, len(generation.prompt_ids)):
+        value = generation.prompt_logprobs[index]
         total += value or 0.0
-        top = generation.prompt_top_logprobs[place]
+        top = generation.prompt_top_logprobs[index]
         greedy = greedy and bool(top) and value is not None and value >= top[0].logprob
     return total, greedy
 

@@ -125,5 +125,5 @@ def task_file(name: str) -> Path:
         return own
     if name.endswith((".yaml", ".yml")) and Path(name).is_file():
         return Path(name)
-    near = [one for one in task_names() if name.removeprefix(PREFIX).split("_")[0] in one]
+    near = [known for known in task_names() if name.removeprefix(PREFIX).split("_")[0] in known]
     raise UsageError(f"there is no task {name!r}", hint=f"one of {', '.join(near or task_names())}, or a YAML file")

@@ -72,7 +72,9 @@ def _charts(
     if len(all_units) > 1:
         yield from forest("tasks", "Tasks", "value", _told(all_units))
     for name, group in groups.items():
-        yield from forest(f"{name}/members", name, "value", _told({one: tasks[one] for one in group["members"]}))
+        yield from forest(
+            f"{name}/members", name, "value", _told({member: tasks[member] for member in group["members"]})
+        )
     for name, task in tasks.items():
         metrics, own = task["metrics"], task["own"]
         kinds = {metric.partition("@")[0] for metric in metrics if "@" in metric}

@@ -102,9 +102,9 @@ def compare_rows(task: str, metric: str, first: Sequence[Row], second: Sequence[
 def holm(ps: Sequence[float]) -> list[float]:
     """Holm's adjusted p-values, in the given order (Holm 1979)."""
     adjusted, most = [0.0] * len(ps), 0.0
-    for rank, place in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        most = max(most, min(1.0, ps[place] * (len(ps) - rank)))
-        adjusted[place] = most
+    for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        most = max(most, min(1.0, ps[index] * (len(ps) - rank)))
+        adjusted[index] = most
     return adjusted
 
 

@@ -43,7 +43,7 @@ def _length_controlled(values: Sequence[Sequence[Compared]]) -> Estimate | None:
 
 
 def _rate(values: Sequence[Sequence[Compared]]) -> float:
-    rows = [one for compared in values for one in compared]
+    rows = [value for compared in values for value in compared]
     preferences, ours, theirs = zip(*rows, strict=True)
     return length_controlled(preferences, [int(their) for their in theirs], [int(our) for our in ours]).value
 

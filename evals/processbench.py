@@ -30,8 +30,8 @@ _INDEX = re.compile(r"\s*(?:\\text\{\s*)?(?:paragraph[_ ]?)?(-?\d{1,6})\s*\}?\.?
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """ProcessBench's figures; an accuracy is NaN-free: 0 where there is nothing of its kind."""
+class FirstErrorMetrics:
+    """ProcessBench's metrics; an accuracy is NaN-free: 0 where there is nothing of its kind."""
 
     acc_error: float
     acc_correct: float
@@ -40,13 +40,13 @@ class Figures:
     n_correct: int
 
 
-def figures(predictions: Sequence[int | None], labels: Sequence[int]) -> Figures:
+def metrics(predictions: Sequence[int | None], labels: Sequence[int]) -> FirstErrorMetrics:
     """Accuracies and F1 of predicted first errors (None: could not be read) against labels; -1 is no error."""
     hits = [(label, guess == label) for guess, label in zip(predictions, labels, strict=True)]
     wrong = [hit for label, hit in hits if label != NO_ERROR]
     right = [hit for label, hit in hits if label == NO_ERROR]
     accuracies = [fmean(some) if some else 0.0 for some in (wrong, right)]
-    return Figures(accuracies[0], accuracies[1], harmonic(*accuracies), len(wrong), len(right))
+    return FirstErrorMetrics(accuracies[0], accuracies[1], harmonic(*accuracies), len(wrong), len(right))
 
 
 def harmonic(a: float, b: float) -> float:
@@ -54,9 +54,9 @@ def harmonic(a: float, b: float) -> float:
     return 2 * a * b / (a + b) if a + b else 0.0
 
 
-def average(by_config: Mapping[str, Figures]) -> float:
-    """The benchmark's single figure: the plain mean of F1 over configurations."""
-    return fmean(figures.f1 for figures in by_config.values())
+def average(by_config: Mapping[str, FirstErrorMetrics]) -> float:
+    """The benchmark's single number: the plain mean of F1 over configurations."""
+    return fmean(metrics.f1 for metrics in by_config.values())
 
 
 def majority(predictions: Iterable[int | None]) -> int | None:
@@ -70,9 +70,9 @@ def first_below(scores: Sequence[float], threshold: float) -> int:
     return next((i for i, score in enumerate(scores) if score < threshold), NO_ERROR)
 
 
-def best_threshold(scores: Sequence[Sequence[float]], labels: Sequence[int]) -> tuple[float, Figures]:
-    """The threshold of the grid with the highest F1 (the lowest such), and its figures. In-sample: an upper bound."""
-    tried = [(at, figures([first_below(steps, at) for steps in scores], labels)) for at in GRID]
+def best_threshold(scores: Sequence[Sequence[float]], labels: Sequence[int]) -> tuple[float, FirstErrorMetrics]:
+    """The threshold of the grid with the highest F1 (the lowest such), and its metrics. In-sample: an upper bound."""
+    tried = [(at, metrics([first_below(steps, at) for steps in scores], labels)) for at in GRID]
     return max(tried, key=lambda pair: (pair[1].f1, -pair[0]))
 
 

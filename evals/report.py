@@ -27,7 +27,10 @@ def markdown(results: Mapping[str, Any]) -> str:
         lines += [f"- {name}: {printable(line)}" for line in remarks(task)]
     for name, task in results["tasks"].items():
         if task["categories"]:
-            parts = [(part, percent(one), interval(one), str(one["n"])) for part, one in task["categories"].items()]
+            parts = [
+                (part, percent(estimate), interval(estimate), str(estimate["n"]))
+                for part, estimate in task["categories"].items()
+            ]
             lines += ["", f"## {name} by category", "", *markdown_table(("category", task["own"], *HEADER[3:]), parts)]
     return "\n".join(lines) + "\n"
 
@@ -37,16 +40,16 @@ def result_rows(results: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, task in results["tasks"].items():
         yield from metric_rows(name, task)
     for name, group in results["groups"].items():
-        for metric, one in group["metrics"].items():
-            yield name, metric, *figures(metric, one), str(one["n"])
+        for metric, estimate in group["metrics"].items():
+            yield name, metric, *metric_cells(metric, estimate), str(estimate["n"])
 
 
 def metric_rows(name: str, task: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """A task's metrics as cells; a task without any score says so."""
     shots = f" ({task['fewshot']}-shot)" if task["fewshot"] else ""
-    for metric, one in task["metrics"].items():
+    for metric, estimate in task["metrics"].items():
         shown = f"{metric} (mean@{task['repeats']})" if metric == task["own"] and task["repeats"] > 1 else metric
-        yield name + shots, shown, *figures(metric, one), str(one["n"])
+        yield name + shots, shown, *metric_cells(metric, estimate), str(estimate["n"])
     if not task["metrics"]:
         yield name + shots, task["own"], "none", "", "0"
 
@@ -69,18 +72,20 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
     return [lines[0], "|" + "---|" * len(header), *lines[1:]]
 
 
-def figures(metric: str, one: Mapping[str, Any]) -> tuple[str, str]:
+def metric_cells(metric: str, estimate: Mapping[str, Any]) -> tuple[str, str]:
     """An estimate's value and interval: in percent, or as they are for the metrics in `RAW`."""
     if metric in RAW:
-        return f"{one['value']:.2f}", "none" if one["low"] is None else f"{one['low']:.2f} to {one['high']:.2f}"
-    return percent(one), interval(one)
+        return f"{estimate['value']:.2f}", "none" if estimate[
+            "low"
+        ] is None else f"{estimate['low']:.2f} to {estimate['high']:.2f}"
+    return percent(estimate), interval(estimate)
 
 
-def percent(one: Mapping[str, Any]) -> str:
+def percent(estimate: Mapping[str, Any]) -> str:
     """An estimate's value in percent."""
-    return f"{100 * one['value']:.2f}"
+    return f"{100 * estimate['value']:.2f}"
 
 
-def interval(one: Mapping[str, Any]) -> str:
+def interval(estimate: Mapping[str, Any]) -> str:
     """An estimate's interval in percent."""
-    return "none" if one["low"] is None else f"{100 * one['low']:.2f} to {100 * one['high']:.2f}"
+    return "none" if estimate["low"] is None else f"{100 * estimate['low']:.2f} to {100 * estimate['high']:.2f}"

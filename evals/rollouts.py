@@ -116,12 +116,12 @@ def _limits(ask: Ask) -> Limits:
 
 def _seeds(asks: Sequence[Ask]) -> Callable[[int, int], int]:
     """A seed for each place and leg, from the request's own."""
-    return lambda place, leg: (asks[place].request.seed or 0) * 1000 + leg
+    return lambda index, leg: (asks[index].request.seed or 0) * 1000 + leg
 
 
 def _reply(rollout: Rollout) -> str:
     """What the model wrote, with its searches; evidence is not the model's."""
     if rollout.error is not None:
         return Failed(describe(rollout.error))
-    notes = {"searches": [one.query for one in rollout.searches], "finished": rollout.finished}
+    notes = {"searches": [search.query for search in rollout.searches], "finished": rollout.finished}
     return Noted(rollout.own, notes | {"transcript": rollout.text, "evidence_spans": rollout.evidence_spans})

@@ -21,7 +21,7 @@ from lm_eval.evaluator import evaluate
 
 from verikit.errors import UsageError
 from verikit.evals.data import EmptySplit
-from verikit.evals.groups import group_figures
+from verikit.evals.groups import group_metrics
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, build, expand
 from verikit.evals.ranker import Ranker
@@ -109,7 +109,7 @@ def run_tasks(
                 folder.replace(file, b"".join(encode(row).encode("utf-8", "replace") + b"\n" for row in rows))
                 results["tasks"][task.task_name] = {"digest": digest, **summarize(task, read_samples(out / file))}
             folder.write_json(RESULTS, results | {"tasks": held | results["tasks"]})
-        results["groups"] = group_figures(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
+        results["groups"] = group_metrics(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
         folder.write_json(RESULTS, results)
         folder.replace(REPORT, markdown(results).encode())
         folder.seal(CONFIG, RESULTS, REPORT, *(samples_name(task) for task in held | results["tasks"]))

@@ -37,6 +37,6 @@ def read_results(run: Path) -> dict[str, Any]:
 def units(results: Mapping[str, Any]) -> dict[str, list[str]]:
     """What a run's models are compared on, each with the tasks it is made of: whole groups, and the tasks in none."""
     groups = results["groups"]
-    found = {name: one["members"] for name, one in groups.items() if one["whole"]}
+    found = {name: group["members"] for name, group in groups.items() if group["whole"]}
     parts = {member for members in found.values() for member in members}
     return {name: [name] for name in results["tasks"] if name not in parts} | found

@@ -63,14 +63,14 @@ class Stored(LM):  # type: ignore[misc]
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
         """Look each document up; the k-th repeat gets the k-th stored output."""
         replies: list[str] = [""] * len(requests)
-        for instance, places in repeats(requests):
+        for instance, indices in repeats(requests):
             found = self.outputs(instance.doc)
-            for number, place in enumerate(places):
+            for number, index in enumerate(indices):
                 if number < len(found):
-                    replies[place] = found[number]
+                    replies[index] = found[number]
                 else:
                     problem = f"only {len(found)} outputs" if found else "no output"
-                    replies[place] = Failed(f"{self.path} holds {problem} for this question")
+                    replies[index] = Failed(f"{self.path} holds {problem} for this question")
         return replies
 
     def outputs(self, doc: Mapping[str, Any]) -> list[str]:

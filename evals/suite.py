@@ -118,9 +118,9 @@ def run_suite(
     pairs = differences({name: out / name for name in results}) if len(results) > 1 else []
     found: dict[str, Any] = {
         "models": results,
-        "differences": [{"first": a, "second": b, **as_json(one)} for a, b, one in pairs],
+        "differences": [{"first": a, "second": b, **as_json(difference)} for a, b, difference in pairs],
     }
-    real = verdict([(f"{b} over {a} on {one.task}", one) for a, b, one in pairs])
+    real = verdict([(f"{b} over {a} on {difference.task}", difference) for a, b, difference in pairs])
     found["verdict"] = real
     lines = ["# Models by tasks", "", *markdown_table(*by_task(results)), ""]
     if pairs:
@@ -134,7 +134,7 @@ def run_suite(
 def by_task(results: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Header and rows of models by tasks and groups: the own metric with its interval, and what has no score."""
     names = list(dict.fromkeys(name for result in results.values() for name in (*units(result), *result["groups"])))
-    rows = [(model, *(_cell(one, name) for name in names)) for model, one in results.items()]
+    rows = [(model, *(_cell(result, name) for name in names)) for model, result in results.items()]
     return ("model", *names), rows
 
 
@@ -151,7 +151,7 @@ def _cell(results: Mapping[str, Any], name: str) -> str:
     found = results["tasks"].get(name) or results["groups"].get(name)
     if found is None or found["own"] not in found["metrics"]:
         return "none"
-    one = found["metrics"][found["own"]]
+    estimate = found["metrics"][found["own"]]
     members = [results["tasks"][member] for member in units(results).get(name, ())]
     lost = sum(member["unscored"].get(member["own"], 0) for member in members)
-    return f"{percent(one)} ({interval(one)})" + (f", {lost} unscored" if lost else "")
+    return f"{percent(estimate)} ({interval(estimate)})" + (f", {lost} unscored" if lost else "")

@@ -44,14 +44,14 @@ def _graded(rows: Sequence[Row]) -> dict[str, Any]:
     metrics = {own: estimates["mean"]} if "mean" in estimates else {}
     told = dict.fromkeys(name for row in rows for name in row["metrics"])
     metrics |= dict(_means(rows, [name for name in told if name != own and not name.startswith(AT_K)]))
-    metrics |= {name: one for name, one in estimates.items() if name.startswith(AT_K)}
+    metrics |= {name: estimate for name, estimate in estimates.items() if name.startswith(AT_K)}
     scored = {name: name for name in names} | ({BY: "rank"} if BY in every[0] else {})
     lost = [grade[name] for grade in every for name in scored if grade[name]["value"] is None]
     return {
         "own": own,
         "repeats": repeats,
         "replies": len(every),
-        "metrics": {name: one.as_row() for name, one in metrics.items()},
+        "metrics": {name: estimate.as_row() for name, estimate in metrics.items()},
         "unscored": {
             called: n for name, called in scored.items() if (n := sum(grade[name]["value"] is None for grade in every))
         },
@@ -70,7 +70,7 @@ def _plain(rows: Sequence[Row]) -> dict[str, Any]:
         "own": names[0] if names else "",
         "repeats": 1,
         "replies": len(rows),
-        "metrics": {name: one.as_row() for name, one in _means(whole, names)},
+        "metrics": {name: estimate.as_row() for name, estimate in _means(whole, names)},
         "unscored": {"reply": len(rows) - len(whole)} if len(whole) < len(rows) else {},
         "unparsed": 0,
         "reasons": dict(reasons.most_common(MAX_REASONS)),

@@ -19,7 +19,7 @@ from verikit.judges.jury import Jury, jury
 from verikit.judges.pairwise import ByScore, Comparer, Comparison, Pair, Pairwise
 from verikit.judges.pointwise import Pointwise, Reference
 from verikit.judges.prompt import JudgePrompt, load_prompt, prompt_names
-from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.rubric import Rubric
 from verikit.judges.tournament import Knockout, RoundRobin
 
@@ -28,6 +28,7 @@ __all__ = [
     "Comparer",
     "Comparison",
     "JudgePrompt",
+    "JudgeVerdict",
     "Jury",
     "Knockout",
     "Pair",
@@ -37,7 +38,6 @@ __all__ = [
     "ReplyFormat",
     "RoundRobin",
     "Rubric",
-    "Verdict",
     "jury",
     "load_prompt",
     "prompt_names",

@@ -17,7 +17,7 @@ from typing import Any
 from verikit.engines import Cache, Engine, Generation, Request, load_engine
 from verikit.engines.cache import default_path
 from verikit.errors import ConfigError, EngineError
-from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.types import Message
 
 PROBE = 8
@@ -50,12 +50,12 @@ class Record:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._unread: list[Verdict] | None = []
+        self._unread: list[JudgeVerdict] | None = []
 
     def __reduce__(self) -> tuple[type[Record], tuple[()]]:
         return (Record, ())
 
-    def note(self, verdicts: Sequence[Verdict], probe: int) -> None:
+    def note(self, verdicts: Sequence[JudgeVerdict], probe: int) -> None:
         """Count replies.
 
         Raises:
@@ -81,7 +81,7 @@ class Record:
 
 def ask(
     engine: Engine, requests: Sequence[Request], reply: ReplyFormat, *, remind: str = "", retry: bool = False
-) -> list[Verdict]:
+) -> list[JudgeVerdict]:
     """Send the requests in one call and read each reply; with `retry`, ask once more for those without a verdict."""
     verdicts = [_read(generation, reply) for generation in engine.generate(requests)] if requests else []
     again = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
@@ -95,12 +95,12 @@ def ask(
     return verdicts
 
 
-def _read(generation: Generation, reply: ReplyFormat) -> Verdict:
+def _read(generation: Generation, reply: ReplyFormat) -> JudgeVerdict:
     usage = counted(generation)
     if generation.error is not None:
-        return Verdict(None, error=generation.error, usage=usage)
+        return JudgeVerdict(None, error=generation.error, usage=usage)
     if not generation.outputs:
-        return Verdict(None, error=EngineError("the engine gave no output"), usage=usage)
+        return JudgeVerdict(None, error=EngineError("the engine gave no output"), usage=usage)
     return replace(reply.parse(generation.outputs[0]), usage=usage)
 
 

@@ -44,7 +44,7 @@ def bias(judged: Iterable[Judged]) -> Bias:
     """Count."""
     rows = list(judged)
     comparisons = [row.comparison for row in rows]
-    replies = [one.verdict for comparison in comparisons for one in comparison.asked]
+    replies = [order.verdict for comparison in comparisons for order in comparison.orders]
     said = [verdict.value for verdict in replies if verdict.value is not None]
     unread = [
         isinstance(verdict.error, JudgeError) for verdict in replies if not isinstance(verdict.error, EngineError)
@@ -68,9 +68,9 @@ def bias(judged: Iterable[Judged]) -> Bias:
 
 def _swaps(comparison: Comparison) -> Iterator[bool]:
     """For each judge that answered in both orders, whether both verdicts take the same side."""
-    for one, other in zip(comparison.asked[::2], comparison.asked[1::2], strict=False):
-        a, b = one.preference, other.preference
-        if other.swapped and not one.swapped and a is not None and b is not None:
+    for order, swapped in zip(comparison.orders[::2], comparison.orders[1::2], strict=False):
+        a, b = order.preference, swapped.preference
+        if swapped.swapped and not order.swapped and a is not None and b is not None:
             yield (a > TIE) - (a < TIE) == (b > TIE) - (b < TIE)
 
 

@@ -12,7 +12,7 @@ from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineTimeout
 from verikit.judges.ask import PROBE, Record, ask, connect
 from verikit.judges.prompt import JudgePrompt, Task, load_prompt
-from verikit.judges.reply import Verdict
+from verikit.judges.reply import JudgeVerdict
 from verikit.judges.shown import MAX_CHARS
 from verikit.text import accepted
 from verikit.types import Prompt, Sample, Score
@@ -65,7 +65,7 @@ class Judge(TextVerifier):
     def __repr__(self) -> str:
         """Every option that decides the verdicts, the prompt with a digest of its content."""
         hidden = ("_record", "file", "probe", "options", "cache")
-        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
+        shown = {field_.name: getattr(self, field_.name) for field_ in fields(self) if field_.name not in hidden}
         # Options are not shown as they stand: how many requests are in flight decides no verdict.
         shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
         shown["prompt"] = f"{self.prompt}#{self.file.digest}"
@@ -76,7 +76,7 @@ class Judge(TextVerifier):
         structured = self.structured and "choice" in self._engine.structured
         return self.file.request(texts, structured=structured, max_chars=self.max_chars)
 
-    def ask(self, requests: Sequence[Request]) -> list[Verdict]:
+    def ask(self, requests: Sequence[Request]) -> list[JudgeVerdict]:
         """Ask the engine, all in one call.
 
         Raises:

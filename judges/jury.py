@@ -46,16 +46,16 @@ class Jury(Verifier, Comparer):
         return [self._agreed(row) for row in zip(*columns, strict=True)]
 
     def _agreed(self, votes: Sequence[Comparison]) -> Comparison:
-        asked, usage = tuple(one for vote in votes for one in vote.asked), added(*(vote.usage for vote in votes))
+        orders, usage = tuple(order for vote in votes for order in vote.orders), added(*(vote.usage for vote in votes))
         known = [vote.preference for vote in votes if vote.preference is not None]
         if lost := next((vote for vote in votes if vote.preference is None), None):
-            return Comparison(None, lost.reason, asked, lost.error, usage)
+            return Comparison(None, lost.reason, orders, lost.error, usage)
         if self.rule == "mean":
-            return Comparison(fmean(known), f"mean of {len(votes)} judges", asked, usage=usage)
+            return Comparison(fmean(known), f"mean of {len(votes)} judges", orders, usage=usage)
         wins, losses = sum(p > TIE for p in known), sum(p < TIE for p in known)
         needed = len(votes) if self.rule == "minimum" else len(votes) // 2 + 1
         side = 1.0 if wins >= needed else 0.0 if losses >= needed else TIE
-        return Comparison(side, f"{wins} to {losses} of {len(votes)} judges", asked, usage=usage)
+        return Comparison(side, f"{wins} to {losses} of {len(votes)} judges", orders, usage=usage)
 
 
 @dataclass(frozen=True)

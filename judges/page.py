@@ -82,7 +82,7 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
     if length := _by_length(judged):
         yield length
     if "ratings" in summary:
-        rated = [Figure(one["name"], one["rating"], one["low"], one["high"], False) for one in summary["ratings"]]
+        rated = [Figure(row["name"], row["rating"], row["low"], row["high"], False) for row in summary["ratings"]]
         yield from forest("ratings", "Ratings", "Bradley-Terry rating on Elo's scale", rated)
     if attacks := [estimate(name, row) for name, row in summary.get("canaries", {}).items() if row is not None]:
         title = "Answers that must not win"
@@ -91,14 +91,14 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
 
 def _units(name: str, judged: Sequence[Judged]) -> int:
     """Comparisons that a figure of bias rests on."""
-    return sum(getattr(bias([one]), name) is not None for one in judged)
+    return sum(getattr(bias([judgement]), name) is not None for judgement in judged)
 
 
 def _by_length(judged: Sequence[Judged]) -> Chart | None:
     """Preference for the longer answer over how much longer it is, in bins of equally many comparisons."""
     found = []
-    for one in judged:
-        preference, more = one.comparison.preference, one.first_length - one.second_length
+    for judgement in judged:
+        preference, more = judgement.comparison.preference, judgement.first_length - judgement.second_length
         if preference is not None and more:
             found.append((abs(more), preference if more > 0 else 1 - preference))
     bins = min(BINS, len(found) // LEAST)
@@ -106,8 +106,8 @@ def _by_length(judged: Sequence[Judged]) -> Chart | None:
         return None
     found.sort()
     points = []
-    for place in range(bins):
-        some = found[place * len(found) // bins : (place + 1) * len(found) // bins]
+    for index in range(bins):
+        some = found[index * len(found) // bins : (index + 1) * len(found) // bins]
         rate = mean_interval(preference for _, preference in some)
         points.append((some[len(some) // 2][0], rate.value, rate.low, rate.high))
     title, x = "Preference for the longer answer", "characters longer (median of the bin)"
@@ -125,9 +125,9 @@ def _tables(summary: Row) -> Iterator[Table]:
     yield Table("Pairs", columns, rows)
     columns = ["model", "answers", "mean length", "distinct", "most common text", "verdict-like"]
     rows = []
-    for name, one in summary["models"].items():
-        texts = one["repeats"]["distinct"], f"{one['repeats']['share']:.1%}"
-        rows.append([name, one["answers"], round(one["mean_length"]), *texts, one["verdict_like"]])
+    for name, model in summary["models"].items():
+        texts = model["repeats"]["distinct"], f"{model['repeats']['share']:.1%}"
+        rows.append([name, model["answers"], round(model["mean_length"]), *texts, model["verdict_like"]])
     yield Table("Models", columns, rows, "lengths in characters; verdict-like: answers that hold a verdict themselves")
     if "both" in (found := summary.get("agreement", {})):
         shares = [(name, f"{found[key]:.1%}") for name, key in _ORDERS.items() if key in found]
@@ -162,7 +162,7 @@ def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notice
 
 def _item(row: Row, bout: Bout | None) -> Item:
     tag, verdict = _verdict(row)
-    sides = {one["preference"] for one in row["orders"] if one["preference"] is not None}
+    sides = {order["preference"] for order in row["orders"] if order["preference"] is not None}
     tags = [tag] + ["orders"] * (max(sides, default=FAIR) > FAIR > min(sides, default=FAIR))
     names = {"a": row["a"], "b": row["b"]}
     texts = []
@@ -171,8 +171,8 @@ def _item(row: Row, bout: Bout | None) -> Item:
         texts.append(shown(f"Answer of {bout.b}", bout.pair.second))
         if bout.pair.reference:
             texts.append(shown("Reference", bout.pair.reference))
-    for one in row["orders"]:
-        texts.append(shown(f"Judge, {names[one['first']]} shown first", one["reply"] or one.get("error", "")))
+    for order in row["orders"]:
+        texts.append(shown(f"Judge, {names[order['first']]} shown first", order["reply"] or order.get("error", "")))
     between = f"{row['a']} \u2013 {row['b']}"
     item = Item(row["id"], between, tags, row["preference"], verdict, sum(row["lengths"]), texts)
     item.facts = [("verdict", row["reason"])] if row["reason"] else []

@@ -19,7 +19,7 @@ from verikit.errors import ConfigError, JudgeError, VerikitError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
 from verikit.judges.prompt import as_text
-from verikit.judges.reply import Verdict
+from verikit.judges.reply import JudgeVerdict
 from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
 
@@ -39,12 +39,12 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OrderVerdict:
     """One order in which a pair was shown."""
 
     swapped: bool
     """Whether the second answer was shown first."""
-    verdict: Verdict
+    verdict: JudgeVerdict
     """As the judge gave it: its value is for the answer it was shown first."""
 
     @property
@@ -61,7 +61,7 @@ class Comparison:
     preference: float | None
     """For the first answer: 1 wins, 0.5 tie, 0 loses; None: no verdict."""
     reason: str = ""
-    asked: tuple[Asked, ...] = ()
+    orders: tuple[OrderVerdict, ...] = ()
     error: Exception | None = None
     """What left it without a preference."""
     usage: Mapping[str, float] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Pairwise(Judge, Comparer):
             self.request(_texts(pair, swapped)) for pair, swaps in zip(pairs, orders, strict=True) for swapped in swaps
         ]
         verdicts = iter(self.ask(requests))
-        return [self._compared(tuple(Asked(swapped, next(verdicts)) for swapped in swaps)) for swaps in orders]
+        return [self._compared(tuple(OrderVerdict(swapped, next(verdicts)) for swapped in swaps)) for swaps in orders]
 
     def _orders(self, pair: Pair) -> tuple[bool, ...]:
         if pair.first == pair.second:
@@ -137,20 +137,20 @@ class Pairwise(Judge, Comparer):
         drawn = hashlib.sha256(as_text(pair.prompt).encode("utf-8", "replace")).digest()[0] % 2 == 1
         return (self.order == "random" and drawn,)
 
-    def _compared(self, asked: tuple[Asked, ...]) -> Comparison:
-        if not asked:
+    def _compared(self, orders: tuple[OrderVerdict, ...]) -> Comparison:
+        if not orders:
             return Comparison(TIE, "the answers are equal")
-        usage = added(*(one.verdict.usage for one in asked))
-        if error := next((one.verdict.error for one in asked if one.verdict.error), None):
-            return Comparison(None, describe(error), asked, error, usage)
-        preferences = [one.preference or 0.0 for one in asked]
+        usage = added(*(order.verdict.usage for order in orders))
+        if error := next((order.verdict.error for order in orders if order.verdict.error), None):
+            return Comparison(None, describe(error), orders, error, usage)
+        preferences = [order.preference or 0.0 for order in orders]
         if self.file.reply.read == "logprobs":
-            reason = f"mean probability of {_orders(len(asked))}"
-            return Comparison(fmean(preferences), reason, asked, usage=usage)
+            reason = f"mean probability of {_orders(len(orders))}"
+            return Comparison(fmean(preferences), reason, orders, usage=usage)
         if len(set(preferences)) == 1:
-            reason = "both orders agree" if len(asked) > 1 else "one order"
-            return Comparison(preferences[0], reason, asked, usage=usage)
-        return Comparison(TIE, "the orders disagree", asked, usage=usage)
+            reason = "both orders agree" if len(orders) > 1 else "one order"
+            return Comparison(preferences[0], reason, orders, usage=usage)
+        return Comparison(TIE, "the orders disagree", orders, usage=usage)
 
     def _pair(self, sample: Sample) -> Pair | Score:
         opponent = sample.meta.get("opponent")

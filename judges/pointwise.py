@@ -12,7 +12,7 @@ from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
-from verikit.judges.reply import Verdict
+from verikit.judges.reply import JudgeVerdict
 from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
 
@@ -58,7 +58,7 @@ class Pointwise(Judge, Comparer):
         verdicts = iter(self.ask([self.request(text) for text in texts]))
         return [self._compared(next(verdicts), next(verdicts)) for _ in pairs]
 
-    def _compared(self, first: Verdict, second: Verdict) -> Comparison:
+    def _compared(self, first: JudgeVerdict, second: JudgeVerdict) -> Comparison:
         usage = added(first.usage, second.usage)
         if first.value is None or second.value is None:
             error = first.error or second.error
@@ -80,7 +80,7 @@ class Pointwise(Judge, Comparer):
             ]
         return turns
 
-    def _scored(self, verdict: Verdict) -> Score:
+    def _scored(self, verdict: JudgeVerdict) -> Score:
         if verdict.value is None:
             return failed(verdict.error or ConfigError("no verdict"), verdict.usage)
         low, high = self.file.reply.span
@@ -123,7 +123,7 @@ class Reference(Judge):
             return None
         return {"prompt": sample.prompt, "answer": sample.completion, "reference": reference}
 
-    def _scored(self, verdict: Verdict) -> Score:
+    def _scored(self, verdict: JudgeVerdict) -> Score:
         if verdict.value is None:
             return failed(verdict.error or ConfigError("no verdict"), verdict.usage)
         return Score(verdict.value, answer=verdict.label, reason=f"the judge says {verdict.label}", usage=verdict.usage)

@@ -119,9 +119,9 @@ def load_prompt(name: str) -> JudgePrompt:
         ConfigError: there is none, or it can't be read.
     """
     own = "/" not in name and not name.endswith(".toml")
-    place = files("verikit.judges") / "prompts" / f"{name}.toml" if own else Path(name)
+    path = files("verikit.judges") / "prompts" / f"{name}.toml" if own else Path(name)
     try:
-        table = tomllib.loads(place.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"no judge prompt {name!r}", hint=f"ours are {', '.join(prompt_names())}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

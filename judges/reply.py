@@ -34,7 +34,7 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JudgeVerdict:
     """What one reply says: a value, or the error that says why there is none."""
 
     value: float | None
@@ -129,13 +129,13 @@ class ReplyFormat:
         written = json.dumps(said) if number or isinstance(said, bool) else ""
         return [written] if (number if self.scale else written in self.labels) else []
 
-    def parse(self, output: Output) -> Verdict:
+    def parse(self, output: Output) -> JudgeVerdict:
         """Read a reply; what can't be read is a verdict with an error."""
         try:
             value, label = self._by_logprobs(output) if self.read == "logprobs" else self._by_text(output)
         except JudgeError as error:
-            return Verdict(None, reply=output.text, error=error)
-        return Verdict(value, label, output.text)
+            return JudgeVerdict(None, reply=output.text, error=error)
+        return JudgeVerdict(value, label, output.text)
 
     def _by_text(self, output: Output) -> tuple[float, str]:
         reply = split(output.text)
@@ -200,9 +200,9 @@ class ReplyFormat:
 def token_shares(top: TopLogprobs) -> dict[str, float]:
     """Probability by token text without its surrounding spaces; spellings that differ in spaces are added."""
     shares: dict[str, float] = {}
-    for one in top:
-        name = one.token.strip()
-        shares[name] = shares.get(name, 0.0) + math.exp(min(one.logprob, 0.0))
+    for candidate in top:
+        name = candidate.token.strip()
+        shares[name] = shares.get(name, 0.0) + math.exp(min(candidate.logprob, 0.0))
     return shares
 
 

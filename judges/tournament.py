@@ -35,9 +35,9 @@ class _Tournament(Selector):
         """
         pairs = [Pair(group.completions[i], group.completions[j], group.prompt) for i, j in games]
         played = self._comparer.compare(pairs) if pairs else []
-        if lost := next((one for one in played if one.preference is None), None):
+        if lost := next((comparison for comparison in played if comparison.preference is None), None):
             raise JudgeError(f"no ranking: {lost.reason}")
-        return [one.preference or 0.0 for one in played]
+        return [comparison.preference or 0.0 for comparison in played]
 
 
 @dataclass(frozen=True)

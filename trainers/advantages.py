@@ -1,7 +1,7 @@
 """From rewards to advantages: one function for each estimator.
 
 Shapes: `rewards` (n,) of scored trajectories, `groups` (n,) group numbers, `lengths` (n,) sampled tokens of each; flat
-token values (sum of lengths,). Reckoned in float64. A group of one has nothing to compare with, and equal rewards
+token values (sum of lengths,). Computed in float64. A group of one has nothing to compare with, and equal rewards
 nothing to tell: both give exactly 0, not what rounding leaves over a tiny deviation.
 """
 
@@ -70,8 +70,8 @@ def trr_pp(rewards: Tensor, kinds: Tensor, lengths: Tensor, penalties: Tensor | 
     """REINFORCE++ with a mean and variance for each (task, role); Absolute Zero, arXiv 2505.03335, 3.3.5; flat."""
     values, kind = returns_to_go(rewards, lengths, penalties), kinds.repeat_interleave(lengths)
     result = torch.empty_like(values)
-    for one in kinds.unique():
-        result[kind == one] = whiten(values[kind == one])
+    for number in kinds.unique():
+        result[kind == number] = whiten(values[kind == number])
     return result
 
 
@@ -99,8 +99,8 @@ def estimate(
         rewards = rewards.index_add(0, row, -penalties.double())
     if name == "reinforce++-baseline":
         return reinforce_pp_baseline(rewards, groups, lengths)
-    one = {"grpo": lambda r, g: grpo(r, g, epsilon), "dr-grpo": dr_grpo, "rloo": rloo}[name](rewards, groups)
-    return one.repeat_interleave(lengths)
+    advantages = {"grpo": lambda r, g: grpo(r, g, epsilon), "dr-grpo": dr_grpo, "rloo": rloo}[name](rewards, groups)
+    return advantages.repeat_interleave(lengths)
 
 
 def _centred(rewards: Tensor, groups: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """Trajectories as rows of numbers, and rows as micro-batches: sorted by length, under a token budget, padded or packed.
 
-A row holds only what counts: its ids up to the last place that predicts, and flat values for each learnt token. Padding
-is on the right and means nothing, so its id may be any.
+A row holds only what counts: its ids up to the last position that predicts, and flat values for each learnt token.
+Padding is on the right and means nothing, so its id may be any.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from verikit.trainers.recipe import Trajectory
 
 
 @dataclass(slots=True)
-class Row:
+class TrainRow:
     """One sequence to learn from; tensors are (learnt tokens,), on the CPU."""
 
     number: int
-    """Its place in the batch."""
+    """Its index in the batch."""
     ids: Sequence[int]
     where: list[int]
-    """Places whose hidden state predicts a target."""
+    """Positions whose hidden state predicts a target."""
     targets: list[int]
     sampled: Tensor
     """Log-probabilities by the engine that sampled."""
@@ -41,27 +41,29 @@ class Row:
         return bool(self.advantage.any())
 
 
-def as_row(number: int, trajectory: Trajectory) -> Row:
-    """Take from a trajectory what is learnt: the token after each place, or the place's own class.
+def as_row(number: int, trajectory: Trajectory) -> TrainRow:
+    """Take from a trajectory what is learnt: the token after each position, or the position's own class.
 
     The first token of a sequence has nothing before it and is never learnt.
     """
     shift = 0 if trajectory.labels else 1
-    learnt = [place for place, own in enumerate(trajectory.mask) if own and place >= shift]
-    targets = [(trajectory.labels or trajectory.ids)[place] for place in learnt]
-    where = [place - shift for place in learnt]
-    sampled = torch.tensor([trajectory.logprobs[place] for place in learnt])
+    learnt = [index for index, own in enumerate(trajectory.mask) if own and index >= shift]
+    targets = [(trajectory.labels or trajectory.ids)[index] for index in learnt]
+    where = [index - shift for index in learnt]
+    sampled = torch.tensor([trajectory.logprobs[index] for index in learnt])
     ids = trajectory.ids[: where[-1] + 1] if where else ()
-    return Row(number, ids, where, targets, sampled, torch.zeros(len(where)), trajectory.temperature)
+    return TrainRow(number, ids, where, targets, sampled, torch.zeros(len(where)), trajectory.temperature)
 
 
-def micro_batches(rows: Sequence[Row], tokens: int, shares: int = 1, *, packed: bool = False) -> list[list[Row]]:
+def micro_batches(
+    rows: Sequence[TrainRow], tokens: int, shares: int = 1, *, packed: bool = False
+) -> list[list[TrainRow]]:
     """Cut rows into micro-batches of like length, longest first, each of at most `tokens` (padded) tokens.
 
     Their number is a multiple of `shares`, so that process r of them takes every `shares`-th from r on; what is missing
     is filled with the shortest row at weight 0, since every process must run as often as the others.
     """
-    batches: list[list[Row]] = []
+    batches: list[list[TrainRow]] = []
     used = 0
     for row in sorted(rows, key=lambda row: (-len(row.ids), row.number)):
         cost = len(row.ids) if packed or not batches else len(batches[-1][0].ids)
@@ -76,8 +78,8 @@ def micro_batches(rows: Sequence[Row], tokens: int, shares: int = 1, *, packed: 
 
 
 @dataclass(frozen=True, slots=True)
-class Micro:
-    """A micro-batch as tensors on the device; see `Policy.forward` and `losses` for the shapes."""
+class MicroBatch:
+    """A micro-batch as tensors on the device; see `PolicyModel.forward` and `losses` for the shapes."""
 
     ids: Tensor
     positions: Tensor | None
@@ -92,7 +94,7 @@ class Micro:
     weight: Tensor
 
 
-def collate(rows: Sequence[Row], device: torch.device, *, packed: bool = False) -> Micro:
+def collate(rows: Sequence[TrainRow], device: torch.device, *, packed: bool = False) -> MicroBatch:
     """Put rows into tensors."""
     lengths = [len(row.ids) for row in rows]
     positions = None
@@ -107,11 +109,11 @@ def collate(rows: Sequence[Row], device: torch.device, *, packed: bool = False) 
     counts = torch.tensor([len(row.where) for row in rows])
     even = all(row.temperature == 1 for row in rows)
     values = torch.tensor([[row.weight, row.temperature] for row in rows]).repeat_interleave(counts, 0).to(device)
-    return Micro(
+    return MicroBatch(
         ids=ids.to(device),
         positions=positions,
         where=torch.tensor(
-            [start + place for start, row in zip(starts, rows, strict=True) for place in row.where], device=device
+            [start + index for start, row in zip(starts, rows, strict=True) for index in row.where], device=device
         ),
         targets=torch.tensor([target for row in rows for target in row.targets], device=device),
         temperature=None if even else values[:, 1],

@@ -113,7 +113,9 @@ def _read(tensors: dict[str, Any], path: Path, alone: bool) -> None:
         try:
             dcp_load(tensors, storage_reader=PlainReader(path), planner=PlainPlanner(), no_dist=alone)
         except CheckpointException as error:
-            told = "; ".join(dict.fromkeys(" ".join(str(one).split())[:300] for one, _ in error.failures.values()))
+            told = "; ".join(
+                dict.fromkeys(" ".join(str(failure).split())[:300] for failure, _ in error.failures.values())
+            )
             raise TrainerError(
                 f"can't read the checkpoint {path}: {told}", hint="delete it, and go on from the one before"
             ) from None

@@ -84,12 +84,13 @@ class LossSection(Section):
 
 
 class KLSection(Section):
-    """[kl]: the leash to the model at the start of training."""
+    """[kl]: the KL penalty to the model at the start of training."""
 
     coefficient: float = Field(default=0.0, ge=0)
     estimator: Literal["k1", "k2", "k3", "k1+", "k3+"] = "k3"
     """`k1+`, `k3+` have the value of k1 and k3 and the gradient of k2."""
-    place: Literal["loss", "reward"] = "loss"
+    in_reward: bool = False
+    """Whether the penalty is taken off the reward; else it is added to the loss."""
 
 
 class OptimizerSection(Section):
@@ -274,14 +275,14 @@ def changed(table: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             value = text
         *tables, last = key.strip().split(".")
-        place = result
+        node = result
         for name in tables:
-            place = place.setdefault(name, {})
-            if not isinstance(place, dict):
+            node = node.setdefault(name, {})
+            if not isinstance(node, dict):
                 raise ConfigError(f"--set {change}: {name} is a value, not a table")
         if not equals or not last:
             raise ConfigError(f"--set {change}: not KEY=VALUE, such as run.steps=20")
-        place[last] = value
+        node[last] = value
     return result
 
 

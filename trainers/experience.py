@@ -1,4 +1,4 @@
-"""From a step's trajectories to rows with advantages: what is scored, comparable and short enough, and its figures."""
+"""From a step's trajectories to rows with advantages: what is scored, comparable and short enough, and its metrics."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from torch import Tensor
 
 from verikit.trainers import losses
 from verikit.trainers.advantages import GROUPED, estimate
-from verikit.trainers.batch import Row, as_row
+from verikit.trainers.batch import TrainRow, as_row
 from verikit.trainers.config import Config
 from verikit.trainers.recipe import Trajectory
 from verikit.types import PASS_MARK
 
-References = Callable[[Sequence[Row]], list[Tensor]]
+References = Callable[[Sequence[TrainRow]], list[Tensor]]
 
 
 @dataclass(slots=True)
 class Experience:
     """Rows to learn from, and what is to be told of the step."""
 
-    rows: list[Row]
+    rows: list[TrainRow]
     trajectories: list[Trajectory]
     """Parallel to the rows."""
-    figures: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 def supervised(trajectories: Sequence[Trajectory]) -> Experience:
@@ -46,28 +46,33 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
     """
     scored = [trajectory for trajectory in trajectories if trajectory.reward is not None]
     kept = _comparable(scored) if config.advantage.kind in GROUPED else scored
-    rows = [as_row(number, one) for number, one in enumerate(kept)]
+    rows = [as_row(number, trajectory) for number, trajectory in enumerate(kept)]
     rewards = torch.tensor(
-        [_reward(one, row, config) for one, row in zip(kept, rows, strict=True)], dtype=torch.float64
+        [_reward(trajectory, row, config) for trajectory, row in zip(kept, rows, strict=True)], dtype=torch.float64
     )
     lengths = torch.tensor([len(row.where) for row in rows], dtype=torch.int64)
-    groups, kinds = _numbers([(one.role, one.group) for one in kept]), _numbers([(one.role, one.task) for one in kept])
+    groups, kinds = (
+        _numbers([(trajectory.role, trajectory.group) for trajectory in kept]),
+        _numbers([(trajectory.role, trajectory.task) for trajectory in kept]),
+    )
     penalties = None
     if references is not None and rows:
         for row, known in zip(rows, references(rows), strict=True):
             row.reference = known
-        if config.kl.place == "reward":
-            away = [losses.kl(row.sampled, reference, "k1") for row in rows if (reference := row.reference) is not None]
-            penalties = config.kl.coefficient * torch.cat(away)
+        if config.kl.in_reward:
+            log_ratios = [
+                losses.kl(row.sampled, reference, "k1") for row in rows if (reference := row.reference) is not None
+            ]
+            penalties = config.kl.coefficient * torch.cat(log_ratios)
     values = estimate(
         config.advantage.kind, rewards, groups, kinds, lengths, epsilon=config.advantage.epsilon, penalties=penalties
     )
-    for row, one, value in zip(rows, kept, values.split(lengths.tolist()), strict=True):
-        row.advantage = (value * one.weight).float()
-        if config.loss.overlong == "filter" and not one.finished:
-            _silence(row)
-    figures = _figures(trajectories, scored) | {"groups_dropped": float(len(_groups(scored)) - len(_groups(kept)))}
-    return Experience(rows, kept, figures | {"zero_variance": zero_variance(scored)})
+    for row, trajectory, value in zip(rows, kept, values.split(lengths.tolist()), strict=True):
+        row.advantage = (value * trajectory.weight).float()
+        if config.loss.overlong == "filter" and not trajectory.finished:
+            _drop_from_loss(row)
+    metrics = _metrics(trajectories, scored) | {"groups_dropped": float(len(_groups(scored)) - len(_groups(kept)))}
+    return Experience(rows, kept, metrics | {"zero_variance": zero_variance(scored)})
 
 
 def zero_variance(scored: Sequence[Trajectory]) -> float:
@@ -76,7 +81,7 @@ def zero_variance(scored: Sequence[Trajectory]) -> float:
     return fmean(len(set(rewards)) == 1 for rewards in groups.values()) if groups else 0.0
 
 
-def telling(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+def with_variance(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
     """Return the trajectories of groups whose rewards differ (DAPO's dynamic sampling, arXiv 2503.14476, 3.2)."""
     groups = _groups([trajectory for trajectory in trajectories if trajectory.reward is not None])
     return [
@@ -97,7 +102,7 @@ def _groups(scored: Sequence[Trajectory]) -> dict[tuple[str, Hashable], list[flo
     return groups
 
 
-def _reward(trajectory: Trajectory, row: Row, config: Config) -> float:
+def _reward(trajectory: Trajectory, row: TrainRow, config: Config) -> float:
     assert trajectory.reward is not None
     limit = config.loss.soft_length
     return trajectory.reward + (
@@ -105,7 +110,7 @@ def _reward(trajectory: Trajectory, row: Row, config: Config) -> float:
     )
 
 
-def _silence(row: Row) -> None:
+def _drop_from_loss(row: TrainRow) -> None:
     """Take every learnt token out of a row."""
     row.where, row.targets = [], []
     row.sampled, row.advantage = row.sampled[:0], row.advantage[:0]
@@ -113,27 +118,27 @@ def _silence(row: Row) -> None:
 
 
 def _numbers(keys: Sequence[Hashable]) -> Tensor:
-    places: dict[Hashable, int] = {}
-    return torch.tensor([places.setdefault(key, len(places)) for key in keys], dtype=torch.int64)
+    numbers: dict[Hashable, int] = {}
+    return torch.tensor([numbers.setdefault(key, len(numbers)) for key in keys], dtype=torch.int64)
 
 
-def _figures(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -> dict[str, float]:
+def _metrics(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -> dict[str, float]:
     """Return means over the scored: reward, each part of it, by role where there are several; lengths and counts."""
-    figures = {
+    metrics = {
         "trajectories": float(len(trajectories)),
         "unscored": float(len(trajectories) - len(scored)),
         "length": fmean(sum(trajectory.mask) for trajectory in trajectories) if trajectories else 0.0,
         "finished": fmean(trajectory.finished for trajectory in trajectories) if trajectories else 0.0,
     }
     if not scored:
-        return figures
+        return metrics
     rewards = [trajectory.reward for trajectory in scored if trajectory.reward is not None]
-    figures |= {"reward": fmean(rewards), "passed": fmean(reward >= PASS_MARK for reward in rewards)}
+    metrics |= {"reward": fmean(rewards), "passed": fmean(reward >= PASS_MARK for reward in rewards)}
     roles = {trajectory.role for trajectory in scored}
     for role in sorted(roles) if len(roles) > 1 else ():
-        figures[f"reward/{role}"] = fmean(
+        metrics[f"reward/{role}"] = fmean(
             trajectory.reward for trajectory in scored if trajectory.role == role and trajectory.reward is not None
         )
     for name in sorted({name for trajectory in scored for name in trajectory.parts}):
-        figures[f"part/{name}"] = fmean(trajectory.parts[name] for trajectory in scored if name in trajectory.parts)
-    return figures
+        metrics[f"part/{name}"] = fmean(trajectory.parts[name] for trajectory in scored if name in trajectory.parts)
+    return metrics

@@ -13,7 +13,7 @@ from verikit.errors import ConfigError
 from verikit.folders import refuse_links
 from verikit.trainers import checkpoint
 from verikit.trainers.config import Config, find_recipe
-from verikit.trainers.policy import Policy
+from verikit.trainers.policy import PolicyModel
 from verikit.trainers.precision import merged, prepare_model
 from verikit.trainers.run import CHECKPOINTS, MODEL
 
@@ -43,7 +43,7 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
     model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
     dtype = model.config.dtype or model.dtype
-    policy = Policy(prepare_model(model, config))
+    policy = PolicyModel(prepare_model(model, config))
     checkpoint.load_weights(found[-1], policy)
     merged(policy.model).to(dtype).save_pretrained(out)
     for path in (run / MODEL).iterdir():

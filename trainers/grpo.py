@@ -20,13 +20,13 @@ from verikit.errors import TrainerError
 from verikit.trainers import checkpoint
 from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distributed import World
-from verikit.trainers.experience import Experience, experience, supervised, telling
+from verikit.trainers.experience import Experience, experience, supervised, with_variance
 from verikit.trainers.learner import Learner
-from verikit.trainers.policy import Policy, load_model
+from verikit.trainers.policy import PolicyModel, load_model
 from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.recipe import Recipe, Setting, Trajectory
-from verikit.trainers.reference import Reference
-from verikit.trainers.rollout import Rollout
+from verikit.trainers.reference import ReferenceModel
+from verikit.trainers.rollout import PolicySampler
 from verikit.trainers.run import CHECKPOINTS, MODEL, SAMPLES, RunFolder, environment
 from verikit.trainers.weights import make_engine
 
@@ -55,14 +55,14 @@ class Trainer:
         self.recipe: Recipe = kind(options, Setting(tokenizer, config.seed, Path(config.folder or ".")))
         model = model.to(world.device)
         bf16 = computes_in_bf16(model, config)
-        self.policy = Policy(prepare_model(model, config), bf16)
+        self.policy = PolicyModel(prepare_model(model, config), bf16)
         self.module = world.wrap(self.policy)
         self.engine = make_engine(config, self.policy, tokenizer, world)
-        self.sampler = Rollout(
+        self.sampler = PolicySampler(
             self.engine.engine, tokenizer, world, config.seed, allow_truncated=config.batch.allow_truncated
         )
         self.phase, self.step, self.seconds, self.unscored_steps = TRAIN, 0, 0.0, 0
-        self.reference: Reference | None = None
+        self.reference: ReferenceModel | None = None
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
 
     def run(self) -> None:
@@ -115,8 +115,8 @@ class Trainer:
         while self.step < self.config.warmup.steps:
             began = time.perf_counter()
             self.step += 1
-            figures = self.learner.learn(supervised(self.recipe.demonstrations(self.step)).rows, self.step)
-            self._log(figures, began)
+            metrics = self.learner.learn(supervised(self.recipe.demonstrations(self.step)).rows, self.step)
+            self._log(metrics, began)
             if self.step % (10 * self.config.run.save_every) == 0:
                 self._save()
         self.engine.refresh()
@@ -133,7 +133,7 @@ class Trainer:
     def _find_reference(self) -> None:
         """Keep the model as it is at the first step, where the KL to it is wanted."""
         if self.config.kl.coefficient > 0:
-            self.reference = Reference(self.module, self.policy, self.world, self.config.batch, self.folder.path)
+            self.reference = ReferenceModel(self.module, self.policy, self.world, self.config.batch, self.folder.path)
 
     def _train_step(self, step: int) -> None:
         began = time.perf_counter()
@@ -144,12 +144,12 @@ class Trainer:
         else:
             made = experience(trajectories, self.config, self.reference)
         self.engine.rest()
-        figures = self._learn(made, step)
-        self._watch_mismatch(figures, step)
+        metrics = self._learn(made, step)
+        self._watch_mismatch(metrics, step)
         self.engine.refresh()
         self.step = step
         times = {"seconds_collect": collected - began, "seconds_learn": time.perf_counter() - collected}
-        self._log(made.figures | figures | self.recipe.metrics() | times, began)
+        self._log(made.metrics | metrics | self.recipe.metrics() | times, began)
         self._log_samples(trajectories, step)
         if step == self.config.run.steps or self._due(self.config.run.evaluate_every):
             self._evaluate()
@@ -170,19 +170,19 @@ class Trainer:
         if not tries:
             return trajectories
         wanted = len({(trajectory.role, trajectory.group) for trajectory in trajectories})
-        kept = telling(trajectories)
+        kept = with_variance(trajectories)
         for attempt in range(1, tries):
-            if len({(one.role, one.group) for one in kept}) >= wanted:
+            if len({(trajectory.role, trajectory.group) for trajectory in kept}) >= wanted:
                 break
             self.sampler.at(step, attempt)
-            kept += telling(self.recipe.collect(self.sampler, step))
-        groups = list(dict.fromkeys((one.role, one.group) for one in kept))[:wanted]
+            kept += with_variance(self.recipe.collect(self.sampler, step))
+        groups = list(dict.fromkeys((trajectory.role, trajectory.group) for trajectory in kept))[:wanted]
         if len(groups) < wanted:
             raise TrainerError(
                 f"step {step}: {len(groups)} of {wanted} groups have unequal rewards after {tries} tries",
                 hint="the problems are too easy or too hard for the policy; raise batch.dynamic, or set it to 0",
             )
-        return [one for one in kept if (one.role, one.group) in set(groups)]
+        return [trajectory for trajectory in kept if (trajectory.role, trajectory.group) in set(groups)]
 
     def _watch_unscored(self, trajectories: Sequence[Trajectory], step: int) -> None:
         """Warn of a step that leaves too many of a role's trajectories unscored, and stop after several in a row.
@@ -195,7 +195,7 @@ class Trainer:
         roles: dict[str, list[Trajectory]] = {}
         for trajectory in trajectories:
             roles.setdefault(trajectory.role, []).append(trajectory)
-        lost = {role: [one for one in some if one.reward is None] for role, some in roles.items()}
+        lost = {role: [member for member in members if member.reward is None] for role, members in roles.items()}
         worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]), default=None)
         limit, steps = self.config.run.max_unscored_share, self.config.run.max_unscored_steps
         if worst is not None and len(lost[worst]) <= limit * len(roles[worst]):
@@ -205,7 +205,7 @@ class Trainer:
         if worst is None:
             told = "no trajectory was made"
         else:
-            reason = next((one.answer for one in lost[worst] if one.answer), "no reason given")
+            reason = next((trajectory.answer for trajectory in lost[worst] if trajectory.answer), "no reason given")
             count, of = len(lost[worst]), len(roles[worst])
             told = f"{count} of {of} trajectories of role {worst!r} are unscored: {reason}"
         if self.unscored_steps >= steps:
@@ -242,27 +242,27 @@ class Trainer:
                     for row in made.rows
                 ]
                 path = self.folder.path / f"not-finite-{step:06d}.json"
-                path.write_text(json.dumps({"step": step, "figures": made.figures, "rows": rows}), "utf-8")
+                path.write_text(json.dumps({"step": step, "metrics": made.metrics, "rows": rows}), "utf-8")
 
     def _due(self, every: int) -> bool:
         return every > 0 and self.step % every == 0
 
     def _evaluate(self) -> None:
-        """Log held-out figures."""
+        """Log held-out metrics."""
         began = time.perf_counter()
         self.sampler.at(self.step, -1)
-        figures = self.recipe.evaluate(self.sampler, self.step)
+        metrics = self.recipe.evaluate(self.sampler, self.step)
         self.seconds += time.perf_counter() - began
-        if figures:
+        if metrics:
             row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)}
-            self.report(row | {f"held-out/{name}": value for name, value in figures.items()})
-            self.folder.metrics(row | {f"held-out/{name}": value for name, value in figures.items()})
+            self.report(row | {f"held-out/{name}": value for name, value in metrics.items()})
+            self.folder.metrics(row | {f"held-out/{name}": value for name, value in metrics.items()})
 
-    def _log(self, figures: dict[str, float], began: float) -> None:
+    def _log(self, metrics: dict[str, float], began: float) -> None:
         took = time.perf_counter() - began
         self.seconds += took
-        row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)} | figures
-        row |= {"seconds_step": took, "tokens_per_second": figures["tokens"] / took, "memory_mb": memory_mb()}
+        row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)} | metrics
+        row |= {"seconds_step": took, "tokens_per_second": metrics["tokens"] / took, "memory_mb": memory_mb()}
         self.report(row)
         self.folder.metrics(row)
 
@@ -272,7 +272,10 @@ class Trainer:
         stride = max(1, len(trajectories) // max(1, self.config.run.samples))
         shown = trajectories[::stride][: self.config.run.samples]
         keys = ("role", "task", "prompt", "completion", "answer", "reward", "finished")
-        rows = [{"step": step} | {key: getattr(one, key) for key in keys} | {"parts": dict(one.parts)} for one in shown]
+        rows = [
+            {"step": step} | {key: getattr(trajectory, key) for key in keys} | {"parts": dict(trajectory.parts)}
+            for trajectory in shown
+        ]
         self.folder.append(SAMPLES, rows)
 
     def _save(self) -> None:

@@ -1,6 +1,6 @@
 """One batch of rows to optimizer steps: forward, loss, backward, clip, step.
 
-Everything that normalises is reckoned from the whole batch before it is cut up, so neither micro-batches nor processes
+Everything that normalises is computed from the whole batch before it is cut up, so neither micro-batches nor processes
 change the gradient. Rows whose advantage is zero give none and are skipped; they still count where losses are averaged.
 """
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from verikit.errors import TrainerError
 from verikit.trainers import losses
-from verikit.trainers.batch import Micro, Row, collate, micro_batches
+from verikit.trainers.batch import MicroBatch, TrainRow, collate, micro_batches
 from verikit.trainers.config import BatchSection, Config, LossSection, OptimizerSection
 from verikit.trainers.distributed import World
 from verikit.trainers.precision import make_optimizer
@@ -37,8 +37,8 @@ class Learner:
         self.bad_steps = 0
         """Optimizer steps in a row whose gradient was not finite."""
 
-    def learn(self, rows: Sequence[Row], step: int) -> dict[str, float]:
-        """Take the optimizer steps of one batch and return its figures.
+    def learn(self, rows: Sequence[TrainRow], step: int) -> dict[str, float]:
+        """Take the optimizer steps of one batch and return its metrics.
 
         Raises:
             TrainerError: the gradient was not finite for too many steps in a row.
@@ -46,15 +46,15 @@ class Learner:
         if self.loss.mismatch != "ignore" and self.batch.minibatches * self.batch.epochs > 1:
             for row, logp in zip(rows, token_logprobs(self.module, rows, self.world, self.batch), strict=True):
                 row.old = logp
-        figures = {"lr": self._set_rate(step), "grad_norm": 0.0, "rows_learnt": 0.0, "skipped": 0.0}
+        metrics = {"lr": self._set_rate(step), "grad_norm": 0.0, "rows_learnt": 0.0, "skipped": 0.0}
         totals = torch.zeros(len(SUMS), dtype=torch.float64)
         for _ in range(self.batch.epochs):
             for part in _parts(rows, self.batch.minibatches):
                 sums, norm, learnt = self._step(part)
                 totals += sums
-                figures["rows_learnt"] += learnt
+                metrics["rows_learnt"] += learnt
                 self.bad_steps = 0 if math.isfinite(norm) else self.bad_steps + 1
-                figures["skipped" if self.bad_steps else "grad_norm"] += 1 if self.bad_steps else norm
+                metrics["skipped" if self.bad_steps else "grad_norm"] += 1 if self.bad_steps else norm
         if self.bad_steps >= self.limit:
             raise TrainerError(
                 f"the gradient was not finite {self.bad_steps} times in a row", hint="lower optimizer.lr"
@@ -62,18 +62,18 @@ class Learner:
         everywhere = [sum(column) for column in zip(*self.world.gather(totals.tolist()), strict=True)]
         tokens = everywhere[0]
         return (
-            figures
+            metrics
             | {name: value / max(tokens, 1) for name, value in zip(SUMS, everywhere, strict=True)}
             | {"tokens": tokens}
         )
 
-    def _step(self, rows: Sequence[Row]) -> tuple[Tensor, float, int]:
+    def _step(self, rows: Sequence[TrainRow]) -> tuple[Tensor, float, int]:
         """Take one optimizer step; return the sums, the gradient's norm and the number of rows learnt from."""
         lengths = torch.tensor([len(row.where) for row in rows])
         weights = losses.token_weights(lengths, self.loss.aggregation, self.loss.length)
         for row, weight in zip(rows, weights.tolist(), strict=True):
             row.weight = weight
-        all_learn = (self.kl.coefficient > 0 and self.kl.place == "loss") or self.loss.entropy != 0
+        all_learn = (self.kl.coefficient > 0 and not self.kl.in_reward) or self.loss.entropy != 0
         live = [row for row in rows if row.where and (all_learn or row.live)]
         totals = torch.zeros(len(SUMS), dtype=torch.float64)
         if not live:
@@ -90,7 +90,7 @@ class Learner:
         self.optimizer.zero_grad(set_to_none=True)
         return totals, norm, len(live)
 
-    def _backward(self, micro: Micro) -> Tensor:
+    def _backward(self, micro: MicroBatch) -> Tensor:
         """Add one micro-batch's gradient and return its sums."""
         want_entropy = self.loss.entropy != 0
         logp, entropy = self.module(
@@ -104,26 +104,26 @@ class Learner:
         if self.loss.mismatch != "ignore" and not supervised:
             kind, cap = self.loss.mismatch, self.loss.mismatch_cap
             value = value * losses.mismatch_weight(old, micro.sampled, micro.row, kind, cap)
-        if micro.reference is not None and self.kl.place == "loss":
+        if micro.reference is not None and not self.kl.in_reward:
             value = value + self.kl.coefficient * losses.kl(logp, micro.reference, self.kl.estimator)
         if entropy is not None:
             value = value - self.loss.entropy * entropy
         loss = (value * micro.weight).sum()
         (loss * self.world.size).backward()
         real = micro.weight > 0
-        leash = losses.kl(now, micro.sampled if micro.reference is None else micro.reference, "k3")
-        away = torch.zeros_like(now) if supervised else (now - micro.sampled).abs()
+        kl_to_reference = losses.kl(now, micro.sampled if micro.reference is None else micro.reference, "k3")
+        log_ratio = torch.zeros_like(now) if supervised else (now - micro.sampled).abs()
         columns = (
             torch.ones_like(now),
             value.detach(),
             clipped,
             -now,
-            torch.zeros_like(now) if supervised else leash,
-            away,
+            torch.zeros_like(now) if supervised else kl_to_reference,
+            log_ratio,
         )
         return torch.stack([(column * real).double().sum() for column in columns]).cpu()
 
-    def _objective(self, logp: Tensor, old: Tensor, micro: Micro) -> losses.Loss:
+    def _objective(self, logp: Tensor, old: Tensor, micro: MicroBatch) -> losses.Loss:
         low, high = self.loss.clip_low, self.loss.clip_high
         if self.loss.kind == "likelihood":
             return losses.likelihood(logp, micro.advantage)
@@ -149,7 +149,7 @@ class Learner:
 
 
 @torch.no_grad()
-def token_logprobs(module: Any, rows: Sequence[Row], world: World, batch: BatchSection) -> list[Tensor]:
+def token_logprobs(module: Any, rows: Sequence[TrainRow], world: World, batch: BatchSection) -> list[Tensor]:
     """Return each row's log-probabilities (learnt tokens,) under a policy, on the CPU, on every process."""
     batches = micro_batches([row for row in rows if row.where], batch.tokens, world.size, packed=batch.packing)
     done: list[tuple[int, list[float]]] = []
@@ -162,7 +162,7 @@ def token_logprobs(module: Any, rows: Sequence[Row], world: World, batch: BatchS
     return [torch.tensor(found.get(row.number, [])) for row in rows]
 
 
-def _parts(rows: Sequence[Row], count: int) -> list[Sequence[Row]]:
+def _parts(rows: Sequence[TrainRow], count: int) -> list[Sequence[TrainRow]]:
     """Cut rows into `count` runs of about equal length."""
     size = math.ceil(len(rows) / count)
     return [rows[start : start + size] for start in range(0, len(rows), size)] if rows else []

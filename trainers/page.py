@@ -15,12 +15,12 @@ from verikit.report.model import DISAGREE, Chart, Figure, Item, Number, Options,
 from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES
 from verikit.trainers.view import HELD_OUT
 
-Row = Mapping[str, Any]
+LogRow = Mapping[str, Any]
 POINTS = 300
 """Points of a curve; more of them are averaged in runs, with their range as the band."""
 NOT_CURVES = {"phase", "step", "seconds"}
 SHOWN = {
-    "held-out": ("Held out", "held-out figure"),
+    "held-out": ("Held out", "held-out metric"),
     "reward": ("Reward", "mean of a step"),
     "passed": ("Right", "share of completions"),
     "part": ("Parts of the reward", "mean of a step"),
@@ -62,8 +62,8 @@ def collect(run: Path, options: Options) -> Run:
     if lost := sum(row.get("unscored", 0) for row in rows):
         page.notices.append(f"{lost:,.0f} trajectories had no score: they left their batches and taught nothing")
     if skipped := sum(row.get("skipped", 0) for row in rows):
-        page.notices.append(f"{skipped:,.0f} updates were skipped because a figure was not finite")
-    page.figures = list(_figures(rows))
+        page.notices.append(f"{skipped:,.0f} updates were skipped because a number was not finite")
+    page.figures = list(_held_out(rows))
     phases = reversed(dict.fromkeys(row["phase"] for row in rows))
     page.charts = [chart for phase in phases for chart in _charts(rows, phase)]
     every = spread(len(samples), options.samples)
@@ -71,8 +71,8 @@ def collect(run: Path, options: Options) -> Run:
     return page
 
 
-def _figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Held-out figures at the end, each with where it began."""
+def _held_out(rows: Sequence[LogRow]) -> Iterator[Figure]:
+    """Held-out metrics at the end, each with where it began."""
     held: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row.items():
@@ -84,7 +84,7 @@ def _figures(rows: Sequence[Row]) -> Iterator[Figure]:
         yield Figure(f"Held out: {name}", values[-1], percent=share, note=f"{before} at first" if values[1:] else "")
 
 
-def _charts(rows: Sequence[Row], phase: str) -> Iterator[Chart]:
+def _charts(rows: Sequence[LogRow], phase: str) -> Iterator[Chart]:
     """Charts of one phase, those in sight first."""
     some = [row for row in rows if row["phase"] == phase]
     warming = all("reward" not in row for row in some)
@@ -101,9 +101,9 @@ def _charts(rows: Sequence[Row], phase: str) -> Iterator[Chart]:
             title, unit = SHOWN.get(key, (key.replace("_", " "), key))
             if phase and len({row["phase"] for row in rows}) > 1:
                 title = f"{title} ({phase.partition('-')[2] or phase})"
-            flat = all(abs(point[1] or 0) < NOISE for sery in series for point in sery.points)
+            flat = all(abs(point[1] or 0) < NOISE for curve in series for point in curve.points)
             more = key not in (LIKELIHOOD if warming else SHOWN) or flat
-            percent = key in SHARES and all(0 <= (point[1] or 0) <= 1 for sery in series for point in sery.points)
+            percent = key in SHARES and all(0 <= (point[1] or 0) <= 1 for curve in series for point in curve.points)
             yield Chart(f"{phase}/{key}", title, "step", unit, series, percent=percent, more=more)
 
 
@@ -125,13 +125,13 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-def _numbered(samples: Sequence[Row]) -> Iterator[tuple[int, Row]]:
+def _numbered(samples: Sequence[LogRow]) -> Iterator[tuple[int, LogRow]]:
     """Samples with their number within their step."""
     for _, some in groupby(samples, key=itemgetter("step")):
         yield from enumerate(some)
 
 
-def _item(row: Row, number: int) -> Item:
+def _item(row: LogRow, number: int) -> Item:
     reward = row["reward"] if _is_number(row["reward"]) else None
     parts = {name: {"value": value, "status": "ok"} for name, value in row["parts"].items() if _is_number(value)}
     score = {"value": reward, "status": "unscored" if reward is None else "ok", "parts": parts}
@@ -143,7 +143,7 @@ def _item(row: Row, number: int) -> Item:
     return item
 
 
-def _at(config: Row, key: str) -> Any:
+def _at(config: LogRow, key: str) -> Any:
     found: Any = config
     for name in key.split("."):
         found = found.get(name) if isinstance(found, dict) else None

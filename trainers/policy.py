@@ -1,6 +1,6 @@
 """The model that is trained, as a module from token ids to the log-probabilities of given tokens.
 
-Logits are never held: the body's hidden states at the wanted places go through the head in chunks, forward and
+Logits are never held: the body's hidden states at the wanted positions go through the head in chunks, forward and
 backward. Sequences are padded on the right (where no real token sees the padding) or packed; no padding token and no
 attention mask exist. A model whose logits are more than head(body(ids)) is found by comparing, and runs in full.
 """
@@ -95,7 +95,7 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
         total += left @ right
 
 
-class Policy(nn.Module):
+class PolicyModel(nn.Module):
     """A transformers model with a head over tokens (or over classes); what DDP and FSDP wrap.
 
     With `bf16`, its products are of bf16 numbers while its weights stay what they are.
@@ -120,7 +120,7 @@ class Policy(nn.Module):
 
         Args:
             ids: (rows, length), padded on the right with anything.
-            where: (n,) places in the flattened `ids` whose hidden states predict.
+            where: (n,) positions in the flattened `ids` whose hidden states predict.
             targets: (n,) token ids (or classes).
             positions: (rows, length) where sequences are packed.
             temperature: (n,) the logits are divided by; None is 1.

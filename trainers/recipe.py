@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request
+from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, StructuredKind
 from verikit.errors import ConfigError
 
 Probe = tuple[str, Callable[[], str]]
@@ -53,7 +53,7 @@ class Trajectory:
     weight: float = 1.0
     """Factor on the advantage, such as a role's share in the objective."""
     labels: Sequence[int] = ()
-    """Classes to learn at the masked places, parallel to `ids`, for a model with a head over classes; else empty."""
+    """Classes to learn at the masked positions, parallel to `ids`, for a model with a head over classes; else empty."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Components of the reward, for the log."""
     prompt: str = ""
@@ -106,6 +106,11 @@ class Sampler(Engine):
     local: Engine
     """This process's engine alone, with nothing divided or gathered: what a function given to `map` may call."""
 
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """What the engine can hold a reply to."""
+        return self.local.structured
+
     @abstractmethod
     def encode(self, prompt: EnginePrompt) -> list[int]:
         """Return a prompt's ids: text with special tokens, messages by the chat template, ids as they are."""
@@ -118,11 +123,19 @@ class Sampler(Engine):
     def seed(self, *key: int | str) -> int:
         """Return a request's seed for this run, this step and `key`, such as the group's number."""
 
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Return one result per request, in order, on every process."""
+        return [generation for generation, _ in self.generate_then(requests, lambda index, generation: None)]
+
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Yield the results in order, once all are there."""
+        yield from enumerate(self.generate(requests))
+
     @abstractmethod
     def generate_then(
         self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
     ) -> list[tuple[Generation, Result]]:
-        """Generate, and hand each (place, result) to `then` in a worker thread while the others are being generated.
+        """Generate, and hand each (index, result) to `then` in a worker thread while the others are being generated.
 
         Rewards are made so. `then` runs on the process that generated; what it returns is gathered (by pickle).
         """
@@ -151,7 +164,7 @@ class NoOptions(BaseModel):
 class Recipe(ABC):
     """Makes trajectories from the live policy, and says how good the policy is.
 
-    Its state is whatever makes the next `collect` differ from the first: buffers, pools, ratings, places in a data set.
+    Its state is whatever makes the next `collect` differ from the first: buffers, ratings, positions in the data.
     Draws of its own are keyed by (seed, step), never by a generator that lives on (`random.Random(f"{seed} {step}")`).
     """
 
@@ -176,7 +189,7 @@ class Recipe(ABC):
         raise ConfigError(f"recipe {self.name} has no demonstrations to warm up on", hint="take [warmup] out")
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the figure that must reach `warmup.gate` before training starts."""
+        """Return the number that must reach `warmup.gate` before training starts."""
         return 1.0
 
     def probes(self) -> Iterator[Probe]:
@@ -188,7 +201,7 @@ class Recipe(ABC):
         """Return one step's trajectories: whole groups."""
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return held-out figures; the first is the one the terminal shows."""
+        """Return held-out metrics; the first is the one the terminal shows."""
         return {}
 
     def state(self) -> dict[str, Any]:
@@ -200,7 +213,7 @@ class Recipe(ABC):
         return
 
     def metrics(self) -> dict[str, float]:
-        """Return figures of the last `collect` for the log."""
+        """Return metrics of the last `collect` for the log."""
         return {}
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from verikit.trainers.batch import Row
+from verikit.trainers.batch import TrainRow
 from verikit.trainers.config import BatchSection
 from verikit.trainers.distributed import World
 from verikit.trainers.learner import token_logprobs
@@ -18,7 +18,7 @@ from verikit.trainers.learner import token_logprobs
 FILE = "reference.pt"
 
 
-class Reference:
+class ReferenceModel:
     """Gives log-probabilities under the model as it was before the first step of training."""
 
     def __init__(self, module: Any, policy: Any, world: World, batch: BatchSection, folder: Path) -> None:
@@ -43,7 +43,7 @@ class Reference:
         world.barrier()
         self._module = world.share(type(policy)(model, policy.bf16)).eval()
 
-    def __call__(self, rows: Sequence[Row]) -> list[Tensor]:
+    def __call__(self, rows: Sequence[TrainRow]) -> list[Tensor]:
         """Return each row's log-probabilities (learnt tokens,)."""
         if self._lora_off is None:
             return token_logprobs(self._module, rows, self._world, self._batch)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from verikit.engines.prompts import prompt_ids
-from verikit.engines.types import Engine, EnginePrompt, Generation, Request, StructuredKind
+from verikit.engines.types import Engine, EnginePrompt, Generation, Request
 from verikit.errors import ConfigError
 from verikit.trainers.distributed import World
 from verikit.trainers.recipe import Item, Result, Sampler
@@ -23,7 +23,7 @@ WORKERS = 16
 """Threads for what is done with results while others are sampled: as many groups wait for a judge at once."""
 
 
-class Rollout(Sampler):
+class PolicySampler(Sampler):
     """Samples from the live policy; the loop tells it the step."""
 
     def __init__(self, engine: Engine, tokenizer: Any, world: World, seed: int, *, allow_truncated: bool) -> None:
@@ -41,11 +41,6 @@ class Rollout(Sampler):
         """End the threads."""
         self._threads.shutdown(cancel_futures=True)
 
-    @property
-    def structured(self) -> frozenset[StructuredKind]:
-        """What the engine can hold a reply to."""
-        return self.local.structured
-
     def encode(self, prompt: EnginePrompt) -> list[int]:
         """Return a prompt's ids."""
         return prompt_ids(self.tokenizer, Request(prompt))
@@ -60,14 +55,6 @@ class Rollout(Sampler):
         digest = hashlib.blake2b(repr((*self._key, *key)).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
-    def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Return one result per request, in order, on every process."""
-        return [generation for generation, _ in self.generate_then(requests, lambda place, generation: None)]
-
-    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield the results in order, once all are there."""
-        yield from enumerate(self.generate(requests))
-
     def generate_then(
         self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
     ) -> list[tuple[Generation, Result]]:
@@ -75,18 +62,18 @@ class Rollout(Sampler):
         keyed = [self._keyed(request) for request in requests]
         mine = range(self._world.rank, len(keyed), self._world.size)
         waiting = []
-        for number, generation in self.local.stream([keyed[place] for place in mine]):
+        for number, generation in self.local.stream([keyed[index] for index in mine]):
             waiting.append((mine[number], generation, self._threads.submit(then, mine[number], generation)))
-        done = [(place, (generation, future.result())) for place, generation, future in waiting]
+        done = [(index, (generation, future.result())) for index, generation, future in waiting]
         gathered = dict(pair for part in self._world.gather(done) for pair in part)
-        return [gathered[place] for place in range(len(keyed))]
+        return [gathered[index] for index in range(len(keyed))]
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Apply the function to this process's share of the items and gather everybody's results."""
         share = range(self._world.rank, len(items), self._world.size)
-        parts = self._world.gather([(place, function(items[place])) for place in share])
+        parts = self._world.gather([(index, function(items[index])) for index in share])
         gathered = dict(pair for part in parts for pair in part)
-        return [gathered[place] for place in range(len(items))]
+        return [gathered[index] for index in range(len(items))]
 
     def _keyed(self, request: Request) -> Request:
         """Give an unseeded request its key; refuse to learn from draws whose probabilities aren't known.

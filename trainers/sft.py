@@ -1,12 +1,11 @@
 """Supervised learning: next tokens under a mask, and classes of steps for a discriminative process reward model.
 
-Both read JSON lines and learn with `loss.kind = "likelihood"`: -log p at each learnt place, averaged over the batch.
+Both read JSON lines and learn with `loss.kind = "likelihood"`: -log p at each learnt position, averaged over the batch.
 """
 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -18,8 +17,9 @@ from verikit.engines.prompts import prompt_ids
 from verikit.engines.types import Request
 from verikit.errors import ConfigError, EngineError, SchemaError
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory
+from verikit.trainers.recipes.base import Epochs
 
-Row = Mapping[str, Any]
+DataRow = Mapping[str, Any]
 
 
 class SFTOptions(BaseModel):
@@ -51,7 +51,6 @@ class SFT(Recipe):
     def __init__(self, options: SFTOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.options: SFTOptions = options
-        self._shuffled: tuple[int, list[int]] = (-1, [])
         self.left_out = 0
         """Sequences left out for their length."""
         if not options.data:
@@ -64,22 +63,23 @@ class SFT(Recipe):
             self.rows, self.held_out = rows[:cut], rows[cut:]
         if not self.rows:
             raise ConfigError(f"{options.data} has no rows to learn from", hint="see options.held_out_size, max_tokens")
+        self._epochs = Epochs(str(setting.seed), len(self.rows))
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Return the next batch; each epoch is a shuffle of all rows, keyed by the seed."""
         first = (step - 1) * self.options.batch
-        return [self._row(place) for place in range(first, first + self.options.batch)]
+        return [self.rows[self._epochs.index(position)] for position in range(first, first + self.options.batch)]
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the mean -log p of the learnt tokens held out, and its exponential."""
         if not self.held_out:
             return {}
-        asked = [Request(list(one.ids), max_tokens=0, prompt_logprobs=0) for one in self.held_out]
+        asked = [Request(list(trajectory.ids), max_tokens=0, prompt_logprobs=0) for trajectory in self.held_out]
         losses = []
-        for one, generation in zip(self.held_out, sampler.generate(asked), strict=True):
+        for trajectory, generation in zip(self.held_out, sampler.generate(asked), strict=True):
             if generation.error is not None:
                 raise generation.error
-            told = zip(one.mask, generation.prompt_logprobs, strict=True)
+            told = zip(trajectory.mask, generation.prompt_logprobs, strict=True)
             losses += [-logprob for own, logprob in told if own and logprob is not None]
         return {"loss": fmean(losses)} if losses else {}
 
@@ -87,7 +87,7 @@ class SFT(Recipe):
         """Return how many sequences were too long."""
         return {"left_out": float(self.left_out)}
 
-    def trajectory(self, row: Row) -> Trajectory:
+    def trajectory(self, row: DataRow) -> Trajectory:
         """Make one sequence of a row.
 
         Raises:
@@ -108,13 +108,6 @@ class SFT(Recipe):
         if not any(mask[1:]):
             raise ValueError("nothing in it is learnt")
         return Trajectory(ids, mask, [0.0] * len(ids), None, "", weight=float(row.get("weight", 1.0)))
-
-    def _row(self, place: int) -> Trajectory:
-        epoch, at = divmod(place, len(self.rows))
-        if self._shuffled[0] != epoch:
-            count = len(self.rows)
-            self._shuffled = (epoch, random.Random(f"{self.setting.seed} {epoch}").sample(range(count), count))
-        return self.rows[self._shuffled[1][at]]
 
     def _continued(self, prompt: str, completion: str) -> tuple[list[int], list[bool]]:
         """Encode the two apart, so that the boundary lies between tokens, and close with the end token."""
@@ -161,11 +154,11 @@ class SFT(Recipe):
         made = []
         for number, row in _rows(path):
             try:
-                one = self.trajectory(row)
+                trajectory = self.trajectory(row)
             except (ValueError, TypeError, KeyError, EngineError) as error:
                 raise SchemaError(str(error), file=path, line=number) from None
-            if len(one.ids) <= self.options.max_tokens:
-                made.append(one)
+            if len(trajectory.ids) <= self.options.max_tokens:
+                made.append(trajectory)
             else:
                 self.left_out += 1
         return made
@@ -193,7 +186,7 @@ class StepLabels(SFT):
         """Return nothing: a classifier does not sample; score the exported model instead."""
         return {}
 
-    def trajectory(self, row: Row) -> Trajectory:
+    def trajectory(self, row: DataRow) -> Trajectory:
         """Make one sequence of a row; the mask is True at the last token of every labelled step.
 
         Raises:
@@ -219,7 +212,7 @@ class StepLabels(SFT):
         return Trajectory(ids, mask, [0.0] * len(ids), None, "", labels=classes)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+def _rows(path: Path) -> Iterator[tuple[int, DataRow]]:
     """Yield (line, row) of a file of JSON lines.
 
     Raises:

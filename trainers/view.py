@@ -8,7 +8,7 @@ from typing import Any
 from verikit.terminal import table
 from verikit.trainers.config import Config
 
-Row = Mapping[str, Any]
+LogRow = Mapping[str, Any]
 HELD_OUT = "held-out/"
 _BARS = "▁▂▃▄▅▆▇█"
 _SHOWN = {
@@ -30,11 +30,11 @@ class View:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._row: Row = {}
+        self._row: LogRow = {}
         self._held_out = ""
 
-    def __call__(self, row: Row) -> str:
-        """Take a line of metrics; returns what is to be said of held-out figures, "" for a step's own line."""
+    def __call__(self, row: LogRow) -> str:
+        """Take a line of metrics; returns what is to be said of held-out metrics, "" for a step's own line."""
         if not any(name.startswith(HELD_OUT) for name in row):
             self._row = row
             return ""
@@ -59,8 +59,8 @@ class View:
         return " · ".join([*parts, f"{int(left) // 60}:{int(left) % 60:02d} left"])
 
 
-def summary(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield the end of a run: held-out figures at the first and last evaluation and the reward, each with its curve."""
+def summary(rows: Iterable[LogRow]) -> Iterator[str]:
+    """Yield the end of a run: held-out metrics at the first and last evaluation and the reward, each with its curve."""
     held_out: dict[str, list[float]] = {}
     rewards: list[float] = []
     for row in rows:

@@ -44,8 +44,8 @@ class LiveEngine:
         self._world.refresh(self._policy)
         if self._copy is not None:
             now = dict(self._world.sampling_model(self._policy).named_parameters())
-            for name, one in self._copy.named_parameters():
-                one.copy_(now[name])
+            for name, parameter in self._copy.named_parameters():
+                parameter.copy_(now[name])
 
     def close(self) -> None:
         """Give back what the engine holds."""
@@ -144,11 +144,13 @@ def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
     """Return the present weights by transformers' names, adapters merged in (a copy, where there are some)."""
     model = world.sampling_model(policy)
     if not hasattr(model, "merge_adapter"):
-        return {name: one.detach() for name, one in model.state_dict().items()}
+        return {name: tensor.detach() for name, tensor in model.state_dict().items()}
     model.merge_adapter()
     try:
         inner = model.get_base_model().state_dict()
-        return {name.replace(".base_layer", ""): one.clone() for name, one in inner.items() if "lora_" not in name}
+        return {
+            name.replace(".base_layer", ""): tensor.clone() for name, tensor in inner.items() if "lora_" not in name
+        }
     finally:
         model.unmerge_adapter()
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MappingProxyType
 from typing import Any, get_args, overload
 
 from verikit.errors import UsageError, VerikitError, with_hint
@@ -42,6 +42,8 @@ class Verifier(ABC):
     verifiers that pass it on to others need."""
     tallied: tuple[str, ...] = ()
     """Keys of `Score.usage` that a run's summary adds up: whole numbers that say how often something happened."""
+    rates: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    """Shares that a run's summary gives: by name, which tallied key is counted, and of which other."""
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> list[Score]:

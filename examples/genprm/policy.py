@@ -84,14 +84,14 @@ class Problems:
         self.operands = self.draw.sample(range(11, 100), sizes.operands)
         self.operations = sizes.operations
 
-    def one(self) -> Problem:
+    def next(self) -> Problem:
         """Draw a problem."""
         return problem(self.draw, self.operands, self.operations, sharing=0)
 
     def lessons(self) -> Iterator[dict[str, str]]:
         """What the policy learns: right solutions, and for a fifth of the rows, to mend a wrong one."""
         while True:
-            asked = self.one()
+            asked = self.next()
             right = "\n\n".join(written(asked.steps))
             prompt = f"<u>{asked.text}<a>"
             if self.draw.random() < 0.2:
@@ -104,10 +104,10 @@ class Problems:
         while not any(wrong):
             steps, wrong = solution(asked, self.draw, slip=0.3, copying=0.1)
         lines = written(steps)
-        place = labels(wrong).index(False) if self.draw.random() < 0.8 else self.draw.randrange(len(lines))
-        said = review(asked, lines, wrong)[2 * place + 1]["content"]
+        index = labels(wrong).index(False) if self.draw.random() < 0.8 else self.draw.randrange(len(lines))
+        said = review(asked, lines, wrong)[2 * index + 1]["content"]
         analysis = said.removeprefix("<analyze>").partition("</analyze>")[0] if self.draw.random() < 0.9 else ""
-        doubt = f"{DOUBT}>{lines[place]}" + (f"\n\n{analysis}" if analysis else "")
+        doubt = f"{DOUBT}>{lines[index]}" + (f"\n\n{analysis}" if analysis else "")
         return "\n\n".join(lines) + f"<eos><u>{doubt}<a>"
 
 
@@ -116,7 +116,7 @@ def train_policy(out: Path, problems: Problems, seed: int, steps: int) -> Path:
     make_model(out / "untrained", POLICY, seed, TEMPLATE.replace("<a>{{ m.content }}", "<a>{{ m.content }}<eos>"))
     rows = list(islice(problems.lessons(), steps * 16))
     run = train(out / "trained", out / "untrained", rows, seed, steps, batch=64, tokens=2048, save_every=EVERY)
-    practice = [problems.one() for _ in range(64)]
+    practice = [problems.next() for _ in range(64)]
     for step in range(EVERY, steps + 1, EVERY):
         model = export(run, step)
         if share_solved(practice, load_engine(f"hf:{model}"), seed) >= 0.5:
@@ -133,13 +133,13 @@ def share_solved(asked: Sequence[Problem], engine: Engine, seed: int) -> float:
 def sample(asked: Sequence[Problem], engine: Engine, seed: int, each: int) -> list[Sample]:
     """Let the policy solve problems, each begun with "Step 1:"."""
     requests = [
-        Request([{"role": "user", "content": one.text}, {"role": "assistant", "content": LEADS[0]}],
+        Request([{"role": "user", "content": problem.text}, {"role": "assistant", "content": LEADS[0]}],
                 n=each, max_tokens=48, temperature=1.0, seed=10**6 * seed + number)
-        for number, one in enumerate(asked)
+        for number, problem in enumerate(asked)
     ]  # fmt: skip
     return [
-        Sample(one.text, LEADS[0] + output.text, one.answer)
-        for one, generation in zip(asked, engine.generate(requests), strict=True)
+        Sample(problem.text, LEADS[0] + output.text, problem.answer)
+        for problem, generation in zip(asked, engine.generate(requests), strict=True)
         for output in generation.outputs
     ]
 
@@ -159,8 +159,10 @@ def train_reviewer(out: Path, seed: int, sizes: Sizes) -> Path:
 
 def synthesise(out: Path, problems: Problems, policy: Path, reviewer: Path, seed: int, sizes: Sizes) -> None:
     """Label the policy's own solutions by Monte Carlo, and write rationales that agree."""
-    asked = [problems.one() for _ in range(sizes.problems)]
-    rows = [{"id": f"p{number}", "prompt": one.text, "answer": one.answer} for number, one in enumerate(asked)]
+    asked = [problems.next() for _ in range(sizes.problems)]
+    rows = [
+        {"id": f"p{number}", "prompt": problem.text, "answer": problem.answer} for number, problem in enumerate(asked)
+    ]
     file = out.parent / "problems.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     verikit(
@@ -175,21 +177,21 @@ class HeldOut:
 
     def __init__(self, problems: Problems, engine: Engine, seed: int, count: int, each: int = 8) -> None:
         self.each = each
-        asked = [problems.one() for _ in range(count)]
+        asked = [problems.next() for _ in range(count)]
         self.samples = sample(asked, engine, seed, each)
         self.right = [truth(Problem.read(str(sample.prompt)), sample.completion) for sample in self.samples]
         self.answers = [score.filled(0.0) for score in Answer().score(self.samples)]
 
-    def figures(self, scores: Sequence[Score]) -> dict[str, Any]:
+    def metrics(self, scores: Sequence[Score]) -> dict[str, Any]:
         """AUC over all steps and over those up to the first error, and how many steps have no verdict."""
         whole, first, lost = [], [], 0
         for right, score in zip(self.right, scores, strict=True):
-            for place, (step, good) in enumerate(zip(score.steps, right, strict=True)):
+            for index, (step, good) in enumerate(zip(score.steps, right, strict=True)):
                 if step.value is None:
                     lost += 1
                     continue
                 whole.append((step.value, good))
-                if place == 0 or right[place - 1]:
+                if index == 0 or right[index - 1]:
                     first.append((step.value, good))
         return {
             "AUC": auc(*map(list, zip(*whole, strict=True))),
@@ -202,7 +204,7 @@ class HeldOut:
         chosen = []
         for start in range(0, len(self.samples), self.each):
             cut = slice(start, start + self.each)
-            group = Group(self.samples[start].prompt, [one.completion for one in self.samples[cut]])
+            group = Group(self.samples[start].prompt, [sample.completion for sample in self.samples[cut]])
             chosen.append(self.answers[start + selector.select(group, scores[cut])[0]])
         return statistics.fmean(chosen)
 
@@ -211,7 +213,7 @@ def truth(asked: Problem, completion: str) -> list[bool]:
     """Whether each step, and all before it, is that of the one right solution."""
     right = written(asked.steps)
     steps = split_steps(completion)
-    return [list(steps[: place + 1]) == right[: place + 1] for place in range(len(steps))]
+    return [list(steps[: index + 1]) == right[: index + 1] for index in range(len(steps))]
 
 
 @dataclass(frozen=True, repr=False)
@@ -224,10 +226,10 @@ class Misled(StepVerifier):
     def score_steps(self, solutions: Sequence[Any], samples: Sequence[Sample]) -> list[list[Score] | Score]:
         """Doubt one step of each."""
         if self.reviewer is None:
-            found: list[list[Score] | Score] = [[Score(0.0) for _ in one.steps] for one in solutions]
+            found: list[list[Score] | Score] = [[Score(0.0) for _ in solution.steps] for solution in solutions]
         else:
             found = self.reviewer.score_steps(solutions, samples)
-        return [self._moved(one, sample) for one, sample in zip(found, samples, strict=True)]
+        return [self._moved(steps, sample) for steps, sample in zip(found, samples, strict=True)]
 
     def criticism(self, index: int, score: Score) -> str:
         """The reviewer's analysis of that step."""
@@ -236,15 +238,15 @@ class Misled(StepVerifier):
     def _moved(self, steps: list[Score] | Score, sample: Sample) -> list[Score] | Score:
         if isinstance(steps, Score) or all(step.value is None or step.passed for step in steps):
             return steps
-        place = random.Random(f"{self.seed} {sample.completion}").randrange(len(steps))
-        return [Score(float(number != place), parts=step.parts) for number, step in enumerate(steps)]
+        index = random.Random(f"{self.seed} {sample.completion}").randrange(len(steps))
+        return [Score(float(number != index), parts=step.parts) for number, step in enumerate(steps)]
 
 
 def refine(held: HeldOut, policy: Engine, critic: StepVerifier, seed: int) -> dict[str, list[float]]:
     """Share of right answers after 0, 1, 2 and 3 turns, and of solutions that are doubted."""
     loop = Critic(policy, critic, turns=TURNS, truth=Answer(), temperature=1.0, top_p=1.0, max_tokens=48, seed=seed)
     found = loop.refine(held.samples)
-    at = [[one.turns[min(turn, len(one.turns) - 1)] for one in found] for turn in range(TURNS + 1)]
+    at = [[refinement.turns[min(turn, len(refinement.turns) - 1)] for refinement in found] for turn in range(TURNS + 1)]
     return {
         "right": [statistics.fmean(float(turn.truth.value or 0) for turn in turns if turn.truth) for turns in at],
         "doubted": [statistics.fmean(turn.doubtful >= 0 for turn in turns) for turns in at],
@@ -273,14 +275,14 @@ class Report:
     def __init__(self, file: Path) -> None:
         self.file, self.found, self.last = file, dict[str, Any](), 0.0
 
-    def add(self, name: str, figures: Any) -> None:
+    def add(self, name: str, metrics: Any) -> None:
         """Put down a stage's figures."""
         now = sum(os.times()[:4])
-        self.found[name] = figures
+        self.found[name] = metrics
         self.found.setdefault("CPU seconds", {})[name] = round(now - self.last, 1)
         self.last = now
         self.file.write_text(json.dumps(self.found, indent=2) + "\n", encoding="utf-8")
-        print(f"{name} [{self.found['CPU seconds'][name]} s]", json.dumps(figures), flush=True)
+        print(f"{name} [{self.found['CPU seconds'][name]} s]", json.dumps(metrics), flush=True)
 
 
 def main() -> None:
@@ -294,7 +296,7 @@ def main() -> None:
         parser.error(f"{out} is not empty")
     out.mkdir(parents=True, exist_ok=True)
     os.environ["VERIKIT_CACHE"] = str(out / "generations.sqlite")
-    report = Report(out / "figures.json")
+    report = Report(out / "metrics.json")
     problems = Problems(seed, sizes)
     policy = train_policy(out / "policy", problems, seed, sizes.policy_steps)
     engine = load_engine(f"hf:{policy}")
@@ -324,10 +326,10 @@ def measure(report: Report, held: HeldOut, policy: Engine, reviewer: Path, model
     judges = {"the reviewer, executed": judge(reviewer), "executed": run, "unexecuted": read}
     equal = Answer().equal
     kinds = {"first": First(), "majority": Majority(equal), "min": Best(), "weighted": Weighted(equal, weights="raw")}
-    for name, one in judges.items():
-        scores = one.score(held.samples)
+    for name, reviewing in judges.items():
+        scores = reviewing.score(held.samples)
         best = {kind: held.best_of(scores, selector) for kind, selector in kinds.items()}
-        report.add(name, held.figures(scores) | {"best of 8": best})
+        report.add(name, held.metrics(scores) | {"best of 8": best})
     critics: dict[str, StepVerifier] = {
         "executed": run, "unexecuted": read, "doubted by the executed, at a random step": Misled(run, seed),
         "random step of every solution": Misled(None, seed),

@@ -60,18 +60,18 @@ class Case:
             for asked, steps, _ in self.solved
         ]
 
-    def figures(self, scores: list[Score]) -> dict[str, float]:
+    def metrics(self, scores: list[Score]) -> dict[str, float]:
         """AUC over all steps, over those up to the first error, and of result errors against right steps."""
         whole, first, results = [], [], []
         for (_, _, wrong), score in zip(self.solved, scores, strict=True):
             right = labels(wrong)
-            for place, (step, good) in enumerate(zip(score.steps, right, strict=True)):
+            for index, (step, good) in enumerate(zip(score.steps, right, strict=True)):
                 if step.value is None:
                     continue
                 whole.append((step.value, good))
-                if place == 0 or right[place - 1]:
+                if index == 0 or right[index - 1]:
                     first.append((step.value, good))
-                    if good or wrong[place] == RESULT:
+                    if good or wrong[index] == RESULT:
                         results.append((step.value, good))
         return {
             "AUC": auc(*map(list, zip(*whole, strict=True))),
@@ -82,8 +82,8 @@ class Case:
     def best_of(self, scores: list[Score], kind: str) -> float:
         """Share of problems whose chosen candidate is right."""
         chosen = 0
-        for place, asked in enumerate(self.problems):
-            cut = slice(place * self.each, (place + 1) * self.each)
+        for index, asked in enumerate(self.problems):
+            cut = slice(index * self.each, (index + 1) * self.each)
             chosen += self._pick(asked, self.solved[cut], scores[cut], kind) == asked.answer
         return chosen / len(self.problems)
 
@@ -159,7 +159,7 @@ def main() -> None:
         start = time.perf_counter()
         scores = judge.score(case.samples())
         name = f"{mode}, {'T=0' if not temperature else f'{paths} paths'}"
-        found[name] = case.figures(scores) | {"seconds": time.perf_counter() - start}
+        found[name] = case.metrics(scores) | {"seconds": time.perf_counter() - start}
         found[name]["no verdict"] = sum(step.value is None for score in scores for step in score.steps)
         print(name, json.dumps(found[name]), flush=True)
         return scores
@@ -173,7 +173,7 @@ def main() -> None:
         for count in PATHS:
             some = [over_paths(score, count) for score in votes]
             found[f"{count} paths"] = {
-                "AUC": case.figures(some)["AUC"], "index-vote F1": f1(case, [index_vote(vote, count) for vote in votes])
+                "AUC": case.metrics(some)["AUC"], "index-vote F1": f1(case, [index_vote(vote, count) for vote in votes])
             }  # fmt: skip
             print(f"{count} paths", json.dumps(found[f"{count} paths"]), flush=True)
     found["best of 8"] = {
@@ -181,7 +181,7 @@ def main() -> None:
     }
     print("best of 8", json.dumps(found["best of 8"]))
     found["cpu seconds"] = time.process_time() - began
-    (asked.out / "figures.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    (asked.out / "metrics.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -72,9 +72,9 @@ def problem(
 def solution(asked: Problem, draw: random.Random, slip: float, copying: float = 0.5) -> tuple[list[str], list[str]]:
     """Solve a problem as a policy that slips; returns the steps, and what is wrong in each ("" where nothing is)."""
     value, steps, wrong = asked.start, [], []
-    for place, (op, a) in enumerate(asked.operations):
+    for index, (op, a) in enumerate(asked.operations):
         kind, written, claimed = "", a, None
-        if asked.shared and asked.shared[0] == place and draw.random() < 0.55:
+        if asked.shared and asked.shared[0] == index and draw.random() < 0.55:
             kind, other = asked.shared[1], asked.shared[2]
         elif draw.random() < slip:
             kind, other = (COPY if draw.random() < copying else RESULT), draw.randrange(10, 99)
@@ -91,7 +91,7 @@ def solution(asked: Problem, draw: random.Random, slip: float, copying: float = 
 
 def labels(wrong: list[str]) -> list[bool]:
     """Whether each step is right: none is from the first slip on."""
-    return [not any(wrong[: place + 1]) for place in range(len(wrong))]
+    return [not any(wrong[: index + 1]) for index in range(len(wrong))]
 
 
 def written(steps: Sequence[str]) -> list[str]:
@@ -104,11 +104,11 @@ def written(steps: Sequence[str]) -> list[str]:
 def review(asked: Problem, steps: list[str], wrong: list[str]) -> list[dict[str, str]]:
     """A teacher's review as a conversation in the protocol of tiny.toml; its code prints what it is said to print."""
     messages = []
-    for place, (step, label) in enumerate(zip(steps, labels(wrong), strict=True)):
+    for index, (step, label) in enumerate(zip(steps, labels(wrong), strict=True)):
         read = _STEP.fullmatch(step)
         assert read, step
         left, copied, claimed = read["left"], read["operand"], read["claimed"]
-        a = asked.operations[place][1]
+        a = asked.operations[index][1]
         same = "".join(f"{x}{y}{'y' if x == y else 'x'}" for x, y in zip(str(a), copied, strict=True))
         printed = result(int(left[:2]), left[2], int(copied))
         agree = "".join(f"{x}{y}{'y' if x == y else 'x'}" for x, y in zip(str(printed), claimed, strict=True))
@@ -116,6 +116,6 @@ def review(asked: Problem, steps: list[str], wrong: list[str]) -> list[dict[str,
             f"<analyze>{same}</analyze>\n```python\nprint(({left})%89+10)\n```\n[{printed}]{agree}"
             f"<output>\\boxed{{{'Yes' if label else 'No'}}}</output>"
         )
-        asking = f"{asked.text};{step}" if place == 0 else step
+        asking = f"{asked.text};{step}" if index == 0 else step
         messages += [{"role": "user", "content": asking}, {"role": "assistant", "content": text}]
     return messages

@@ -105,13 +105,13 @@ def genprm(
         "policy": parts.policy.identity, "completer": parts.completer.identity, "reviewer": repr(parts.reviewer),
         "completions": list(counts), "variant": variant, "threshold": str(least), **decides,
     }  # fmt: skip
-    place = {"stage": "starting", "done": 0, "total": 0}
+    state = {"stage": "starting", "done": 0, "total": 0}
 
     def progress(stage: str, done: int, total: int) -> None:
-        place.update(stage=stage, done=done, total=total)
+        state.update(stage=stage, done=done, total=total)
 
     with Watch(quiet=quiet) as watch:
-        watch.start(lambda seconds: f"{place['stage']} {place['done']}/{place['total']} · {seconds:.0f} s")
+        watch.start(lambda seconds: f"{state['stage']} {state['done']}/{state['total']} · {seconds:.0f} s")
         report = synthesise(groups, out, parts, config, progress)
     click.echo(json.dumps(report, indent=2))
     click.echo(f"{report['rationales']['kept']} rationales in {out / TRAIN}; counts in {out / REPORT}", err=True)

@@ -131,7 +131,7 @@ class Critic:
         turn: int,
     ) -> None:
         """Ask the policy for all live samples in one call and put the new solutions in place."""
-        requests = [self._request(prompt, f"{place}/{turn}") for place, prompt in zip(live, prompts, strict=True)]
+        requests = [self._request(prompt, f"{index}/{turn}") for index, prompt in zip(live, prompts, strict=True)]
         for i, generation in zip(live, self.engine.generate(requests) if requests else [], strict=True):
             error = _failure(generation)
             if error is not None:
@@ -140,8 +140,8 @@ class Critic:
                 meta = {key: value for key, value in current[i].meta.items() if key != "steps"}
                 current[i] = replace(current[i], completion=generation.text, meta=meta)
 
-    def _request(self, prompt: list[Message], place: str) -> Request:
-        digest = hashlib.blake2b(f"{self.seed}\0{place}\0{prompt!r}".encode("utf-8", "replace"), digest_size=8)
+    def _request(self, prompt: list[Message], key: str) -> Request:
+        digest = hashlib.blake2b(f"{self.seed}\0{key}\0{prompt!r}".encode("utf-8", "replace"), digest_size=8)
         return Request(
             prompt,
             max_tokens=self.max_tokens,

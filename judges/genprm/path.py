@@ -21,7 +21,7 @@ from verikit.judges.ask import COUNTED, added
 from verikit.judges.genprm.notebook import Cell
 from verikit.judges.genprm.protocol import Mode, Protocol
 from verikit.judges.genprm.review import How, Path, Solution, StepReview
-from verikit.judges.genprm.verdict import TOP_LOGPROBS, Verdict, read_verdict
+from verikit.judges.genprm.verdict import TOP_LOGPROBS, StepVerdict, read_verdict
 from verikit.types import Message
 
 CHARS_A_TOKEN = 4
@@ -68,10 +68,10 @@ def walk(plan: Plan, solution: Solution, number: int, path: Path) -> Walk:
 class _Turn:
     """The review of one step."""
 
-    def __init__(self, plan: Plan, solution: Solution, place: str, messages: tuple[Message, ...]) -> None:
+    def __init__(self, plan: Plan, solution: Solution, key: str, messages: tuple[Message, ...]) -> None:
         self._plan, self._protocol = plan, plan.protocol
         self._messages, self._text = messages, ""
-        self._draw = hashlib.blake2b(f"{plan.seed}\0{solution!r}\0{place}".encode("utf-8", "replace"), digest_size=8)
+        self._draw = hashlib.blake2b(f"{plan.seed}\0{solution!r}\0{key}".encode("utf-8", "replace"), digest_size=8)
         self._left = plan.protocol.limits.tokens
         self._cells: list[Cell] = []
         self._usage: dict[str, float] = {}
@@ -129,7 +129,7 @@ class _Turn:
         verdict = read_verdict(self._protocol, begun, output)
         return self._reviewed(verdict, how)
 
-    def _reviewed(self, verdict: Verdict | None, how: How) -> StepReview:
+    def _reviewed(self, verdict: StepVerdict | None, how: How) -> StepReview:
         cells = tuple(self._cells)
         if verdict is None:
             return StepReview(self._text, None, None, how, "no verdict", cells)

@@ -37,7 +37,7 @@ class Messages(_Part):
     """`{error}` is the exception's type and text."""
 
 
-class Limits(_Part):
+class PathLimits(_Part):
     """What the review of one step may use; past it, the judgement is asked for after the analysis alone."""
 
     calls: int = Field(3, ge=1)
@@ -85,7 +85,7 @@ class Protocol(_Part):
     tags: tuple[str, ...] = ()
     """Texts that neither a candidate nor a code's output may bring in as they stand."""
     messages: Messages
-    limits: Limits = Limits()  # type: ignore[call-arg]
+    limits: PathLimits = PathLimits()  # type: ignore[call-arg]
     sampling: Sampling = Sampling()  # type: ignore[call-arg]
 
     @property
@@ -124,9 +124,9 @@ def load_protocol(name: str) -> Protocol:
     """
     own = "/" not in name and not name.endswith(".toml")
     folder = files("verikit.judges.genprm") / "protocols"
-    place = folder / f"{name}.toml" if own else Path(name)
+    path = folder / f"{name}.toml" if own else Path(name)
     try:
-        return Protocol.model_validate(tomllib.loads(place.read_text(encoding="utf-8")))
+        return Protocol.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         ours = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
         raise ConfigError(f"no GenPRM protocol {name!r}", hint=f"ours are {', '.join(ours)}") from None

@@ -55,11 +55,13 @@ class StepVerifier(TextVerifier):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Review all solutions together."""
         read = [self.solution(sample) for sample in samples]
-        live = [(one, sample) for one, sample in zip(read, samples, strict=True) if isinstance(one, Solution)]
-        reviewed = iter(self.score_steps([one for one, _ in live], [sample for _, sample in live]))
+        live = [
+            (solution, sample) for solution, sample in zip(read, samples, strict=True) if isinstance(solution, Solution)
+        ]
+        reviewed = iter(self.score_steps([solution for solution, _ in live], [sample for _, sample in live]))
         return [
-            self._whole(next(reviewed), sample) if isinstance(one, Solution) else one
-            for one, sample in zip(read, samples, strict=True)
+            self._whole(next(reviewed), sample) if isinstance(solution, Solution) else solution
+            for solution, sample in zip(read, samples, strict=True)
         ]
 
     def steps_of(self, sample: Sample) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ class StepVerifier(TextVerifier):
     def solution(self, sample: Sample) -> Solution | Score:
         """The steps of a sample as a reviewer may see them; its score where the candidate left nothing to review."""
         given = sample.meta.get("steps")
-        if given is not None and not (isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)):
+        if given is not None and not (isinstance(given, list | tuple) and all(isinstance(step, str) for step in given)):
             return Score.error("the row's `steps` are no list of texts")
         steps = self.steps_of(sample)
         size = max(len(sample.completion), sum(map(len, steps)))

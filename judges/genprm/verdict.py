@@ -20,7 +20,7 @@ TOP_LOGPROBS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StepVerdict:
     """What a review decided."""
 
     label: bool
@@ -29,7 +29,7 @@ class Verdict:
     """None where the engine gave no log-probabilities, or none that are numbers."""
 
 
-def read_verdict(protocol: Protocol, begun: str, output: Output) -> Verdict | None:
+def read_verdict(protocol: Protocol, begun: str, output: Output) -> StepVerdict | None:
     """Read the verdict that an output holds; None where it holds none.
 
     Args:
@@ -44,13 +44,13 @@ def read_verdict(protocol: Protocol, begun: str, output: Output) -> Verdict | No
         return None
     label = found[-1][1] == protocol.yes
     if not output.top_logprobs:
-        return Verdict(label, None)
+        return StepVerdict(label, None)
     ends = list(accumulate(map(len, output.tokens), initial=len(begun)))
-    place = bisect_right(ends, found[-1].start(1)) - 1
-    before = said[min(found[-1].start(), ends[place]) : ends[place]]
-    listed = {one.token: one.logprob for one in reversed(output.top_logprobs[place])}
-    listed.setdefault(output.tokens[place], output.logprobs[place])
-    return Verdict(label, _reward(protocol, before, listed))
+    index = bisect_right(ends, found[-1].start(1)) - 1
+    before = said[min(found[-1].start(), ends[index]) : ends[index]]
+    listed = {top.token: top.logprob for top in reversed(output.top_logprobs[index])}
+    listed.setdefault(output.tokens[index], output.logprobs[index])
+    return StepVerdict(label, _reward(protocol, before, listed))
 
 
 def _reward(protocol: Protocol, before: str, listed: Mapping[str, float]) -> float | None:

@@ -85,7 +85,7 @@ class GenPRM(StepVerifier):
     def __repr__(self) -> str:
         """Every option that decides the rewards, the protocol with a digest of its content."""
         hidden = ("file", "options", "cache", "sandbox", "texts")
-        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
+        shown = {field_.name: getattr(self, field_.name) for field_ in fields(self) if field_.name not in hidden}
         shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
         shown["protocol"] = f"{self.protocol}#{self.file.digest}"
         return f"GenPRM({', '.join(f'{name}={value!r}' for name, value in shown.items())})"

@@ -68,8 +68,8 @@ def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None
             else:
                 wave = sorted(ready)  # paths of a solution side by side
                 requests = [ready.pop(number) for number in wave]
-                for place, generation in engine.stream(requests):
-                    go_on(wave[place], generation)
+                for index, generation in engine.stream(requests):
+                    go_on(wave[index], generation)
             for future in [future for future in busy if future.done()]:
                 number = busy.pop(future)
                 if (cell := future.result()) is not None:

@@ -12,8 +12,8 @@ from verikit.base import describe
 from verikit.errors import EngineError, JudgeError
 from verikit.judges.bias import Judged
 from verikit.judges.match.entrants import Bout
-from verikit.judges.pairwise import Asked, Comparison
-from verikit.judges.reply import Verdict
+from verikit.judges.pairwise import Comparison, OrderVerdict
+from verikit.judges.reply import JudgeVerdict
 
 
 def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:
     if bout.label is not None:
         row["label"] = bout.label
     row["lengths"] = [len(bout.pair.first), len(bout.pair.second)]
-    row["orders"] = [_asked(one) for one in comparison.asked]
+    row["orders"] = [_order(order) for order in comparison.orders]
     return row | {"digest": bout.digest}
 
 
@@ -35,15 +35,17 @@ def from_row(row: Mapping[str, Any]) -> Judged:
     Raises:
         KeyError, TypeError: it is no such row.
     """
-    asked = tuple(Asked(one["first"] == "b", _verdict(one, one["first"] == "b")) for one in row["orders"])
+    orders = tuple(
+        OrderVerdict(order["first"] == "b", _verdict(order, order["first"] == "b")) for order in row["orders"]
+    )
     kinds = {None: None, "unread": JudgeError(row["reason"]), "failed": EngineError(row["reason"])}
-    comparison = Comparison(row["preference"], row["reason"], asked, kinds[row.get("error")])
+    comparison = Comparison(row["preference"], row["reason"], orders, kinds[row.get("error")])
     return Judged(comparison, *row["lengths"])
 
 
-def _asked(asked: Asked) -> dict[str, Any]:
-    verdict = asked.verdict
-    row: dict[str, Any] = {"first": "b" if asked.swapped else "a", "preference": asked.preference}
+def _order(order: OrderVerdict) -> dict[str, Any]:
+    verdict = order.verdict
+    row: dict[str, Any] = {"first": "b" if order.swapped else "a", "preference": order.preference}
     if verdict.label:
         row["label"] = verdict.label
     if verdict.error is not None:
@@ -52,11 +54,11 @@ def _asked(asked: Asked) -> dict[str, Any]:
     return row | {"reply": verdict.reply}
 
 
-def _verdict(row: Mapping[str, Any], swapped: bool) -> Verdict:
+def _verdict(row: Mapping[str, Any], swapped: bool) -> JudgeVerdict:
     value = row["preference"]
     error = None
     if value is None:
         error = (JudgeError if row["kind"] == "unread" else EngineError)(row["error"])
     elif swapped:
         value = 1 - value
-    return Verdict(value, row.get("label", ""), row["reply"], error)
+    return JudgeVerdict(value, row.get("label", ""), row["reply"], error)

@@ -64,9 +64,11 @@ def judge_bouts(
         for chunk in _batches(bouts[done:], batch, first=PROBE if not done else batch):
             compared = _compare(judge, chunk)
             done += len(chunk)
-            numbered = enumerate(zip(chunk, compared, strict=True), done - len(chunk) + 1)
-            folder.append({VERDICTS: b"".join(to_line(to_row(line, *one)) for line, one in numbered)}, done)
-            usage = added(usage, *(one.usage for one in compared))
+            first = done - len(chunk) + 1
+            judged = enumerate(zip(chunk, compared, strict=True), first)
+            lines = [to_line(to_row(line, bout, comparison)) for line, (bout, comparison) in judged]
+            folder.append({VERDICTS: b"".join(lines)}, done)
+            usage = added(usage, *(comparison.usage for comparison in compared))
             progress(done, usage)
         folder.finish()
 
@@ -116,11 +118,11 @@ def _again(
     fresh: dict[int, dict[str, Any]] = {}
     usage: dict[str, float] = {}
     for start in range(0, len(failed), batch):
-        places = failed[start : start + batch]
-        chunk = [bouts[i] for i in places]
+        indices = failed[start : start + batch]
+        chunk = [bouts[i] for i in indices]
         compared = _compare(judge, chunk)
-        fresh |= {i: to_row(i + 1, bouts[i], one) for i, one in zip(places, compared, strict=True)}
-        usage = added(usage, *(one.usage for one in compared))
+        fresh |= {i: to_row(i + 1, bouts[i], comparison) for i, comparison in zip(indices, compared, strict=True)}
+        usage = added(usage, *(comparison.usage for comparison in compared))
     old = enumerate(read_rows(folder.path / VERDICTS))
     folder.rewrite({VERDICTS: (to_line(fresh.get(i, row)) for i, row in old)}, commit)
     return usage
@@ -133,7 +135,8 @@ def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
         EngineError: nothing of it came back, for a reason that another try may mend.
     """
     compared = judge.compare([bout.pair for bout in chunk])
-    raise_if_gone([one.error for bout, one in zip(chunk, compared, strict=True) if bout.pair.first != bout.pair.second])
+    asked = [bout.pair.first != bout.pair.second for bout in chunk]
+    raise_if_gone([comparison.error for comparison, live in zip(compared, asked, strict=True) if live])
     return compared
 
 

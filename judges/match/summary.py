@@ -73,7 +73,7 @@ def summarize(
 
 def _without_replies(row: Row) -> Row:
     """A row without the texts that make up nearly all of its size."""
-    return {**row, "orders": [{**one, "reply": ""} for one in row["orders"]]}
+    return {**row, "orders": [{**order, "reply": ""} for order in row["orders"]]}
 
 
 def _pair(a: str, b: str, rows: Sequence[Row], control: LengthControl | None) -> dict[str, Any]:
@@ -124,8 +124,8 @@ def _agreement(rows: Sequence[Row]) -> dict[str, Any]:
         "kappa": _defined(cohen_kappa(verdicts, golds)),
     }
     judged: list[Judged] = list(map(from_row, rows))
-    if all(len(one.comparison.asked) == 2 for one in judged):
-        orders = [tuple(asked.preference for asked in one.comparison.asked) for one in judged]
+    if all(len(judgement.comparison.orders) == 2 for judgement in judged):
+        orders = [tuple(order.preference for order in judgement.comparison.orders) for judgement in judged]
         found |= asdict(both_orders(orders, labels))  # type: ignore[arg-type]
     return found
 

@@ -72,11 +72,11 @@ def both_orders(pairs: Sequence[tuple[float | None, float | None]], labels: Sequ
     ]
     return BothOrders(
         n,
-        sum(one for one, _ in right) / n,
-        sum(two for _, two in right) / n,
-        sum(one and two for one, two in right) / n,
+        sum(first for first, _ in right) / n,
+        sum(second for _, second in right) / n,
+        sum(first and second for first, second in right) / n,
         sum(point > 0 for point in points) / n,
-        sum(one == two for one, two in sides) / n,
+        sum(first == second for first, second in sides) / n,
     )
 
 

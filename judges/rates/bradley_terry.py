@@ -60,10 +60,10 @@ def bradley_terry(games: Sequence[Game], *, prior: float = 1.0, level: float = 0
     """
     _check(games)
     names = list(dict.fromkeys(name for game in games for name in game[:2]))
-    place = {name: i for i, name in enumerate(names)}
+    index = {name: i for i, name in enumerate(names)}
     total: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for game in games:
-        i, j = place[game.first], place[game.second]
+        i, j = index[game.first], index[game.second]
         pair = total[min(i, j), max(i, j)]
         pair[0] += game.score if i < j else 1 - game.score
         pair[1] += 1
@@ -71,10 +71,10 @@ def bradley_terry(games: Sequence[Game], *, prior: float = 1.0, level: float = 0
         pair[0] += prior / 2
         pair[1] += prior
     strengths, inverse = _maximum(len(names), total)
-    spread = _clustered(games, place, strengths, inverse)
+    spread = _clustered(games, index, strengths, inverse)
     z = NormalDist().inv_cdf(0.5 + level / 2)
     table = []
-    for name, i in place.items():
+    for name, i in index.items():
         rating, stderr = CENTRE + SCALE * strengths[i], SCALE * math.sqrt(max(0.0, spread[i]))
         played = sum(name in game[:2] for game in games)
         table.append(Rating(name, rating, rating - z * stderr, rating + z * stderr, stderr, played))
@@ -119,12 +119,12 @@ def _maximum(n: int, total: dict[tuple[int, int], list[float]]) -> tuple[list[fl
     raise UsageError("a model that always won or always lost has no finite rating", hint="prior=1 keeps it finite")
 
 
-def _clustered(games: Sequence[Game], place: dict[str, int], strengths: list[float], inverse: Matrix) -> list[float]:
+def _clustered(games: Sequence[Game], index: dict[str, int], strengths: list[float], inverse: Matrix) -> list[float]:
     """Diagonal of the sandwich covariance."""
     n = len(strengths)
     clusters: dict[object, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for number, game in enumerate(games):
-        i, j = place[game.first], place[game.second]
+        i, j = index[game.first], index[game.second]
         rest = game.score - 1 / (1 + math.exp(strengths[j] - strengths[i]))
         cluster = clusters[game.prompt or number]
         cluster[i] += rest

@@ -10,7 +10,7 @@ from verikit.engines import Engine, Generation, Request
 from verikit.errors import EngineError
 from verikit.judges.ask import added, counted, reminder
 from verikit.judges.prompt import JudgePrompt
-from verikit.judges.reply import ReplyFormat, Verdict
+from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.rubric.criteria import Criterion
 
 _HOLE = re.compile(r"\{(number|text|points|form)\}")
@@ -52,7 +52,7 @@ def formats(question: Question, reply: ReplyFormat) -> list[ReplyFormat]:
 
 def ask_all(
     engine: Engine, questions: Sequence[Question], prompt: JudgePrompt, *, retry: bool = False
-) -> list[list[Verdict]]:
+) -> list[list[JudgeVerdict]]:
     """Send all requests in one call and read each criterion's verdict.
 
     With `retry`, what gave no verdict on some criterion is asked once more; the verdicts that were there stand. What a
@@ -74,11 +74,11 @@ def ask_all(
     return found
 
 
-def _unread(verdict: Verdict) -> bool:
+def _unread(verdict: JudgeVerdict) -> bool:
     return verdict.error is not None and not isinstance(verdict.error, EngineError)
 
 
-def _both(first: Sequence[Verdict], second: Sequence[Verdict]) -> list[Verdict]:
+def _both(first: Sequence[JudgeVerdict], second: Sequence[JudgeVerdict]) -> list[JudgeVerdict]:
     """The first verdicts, and the second where there was none; the replies one after the other."""
     reply = "\n\n".join(filter(None, (first[0].reply, second[0].reply)))
     chosen = [two if _unread(one) else one for one, two in zip(first, second, strict=True)]
@@ -86,12 +86,12 @@ def _both(first: Sequence[Verdict], second: Sequence[Verdict]) -> list[Verdict]:
     return [replace(one, reply=reply, usage={} if i else usage) for i, one in enumerate(chosen)]
 
 
-def _read(question: Question, reply: ReplyFormat, generation: Generation) -> list[Verdict]:
+def _read(question: Question, reply: ReplyFormat, generation: Generation) -> list[JudgeVerdict]:
     error: Exception | None = generation.error
     if error is None and not generation.outputs:
         error = EngineError("the engine gave no output")
     if error is not None:
-        found = [Verdict(None, error=error) for _ in question.criteria]
+        found = [JudgeVerdict(None, error=error) for _ in question.criteria]
     else:
         found = [form.parse(generation.outputs[0]) for form in formats(question, reply)]
     found[0] = replace(found[0], usage=counted(generation))

@@ -11,7 +11,7 @@ from verikit.base import describe
 from verikit.errors import ConfigError, EngineTimeout, SchemaError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
-from verikit.judges.reply import Verdict
+from verikit.judges.reply import JudgeVerdict
 from verikit.judges.rubric.asking import Question, ask_all, listed
 from verikit.judges.rubric.criteria import Criteria, Criterion
 from verikit.judges.rubric.read import at, in_row, read, read_file
@@ -133,8 +133,10 @@ class Rubric(Judge):
             size += length
         yield batch
 
-    def _whole(self, rubric: Criteria, answered: Sequence[tuple[list[int], list[Verdict]]], sample: Sample) -> Score:
-        said: list[list[Verdict]] = [[] for _ in rubric.items]
+    def _whole(
+        self, rubric: Criteria, answered: Sequence[tuple[list[int], list[JudgeVerdict]]], sample: Sample
+    ) -> Score:
+        said: list[list[JudgeVerdict]] = [[] for _ in rubric.items]
         for numbers, verdicts in answered:
             for number, verdict in zip(numbers, verdicts, strict=True):
                 said[number].append(verdict)
@@ -170,12 +172,12 @@ class Rubric(Judge):
         return Score.timeout(reason, **told) if late else Score.error(reason, **told)
 
     @staticmethod
-    def _judged(verdicts: Sequence[Verdict]) -> float | None:
+    def _judged(verdicts: Sequence[JudgeVerdict]) -> float | None:
         """What the askings say together: the median, the lower one of two; None where none gave a verdict."""
         known = [verdict.value for verdict in verdicts if verdict.value is not None]
         return median_low(known) if known else None
 
-    def _part(self, item: Criterion, said: Sequence[Verdict], judged: float | None, label: float | None) -> Score:
+    def _part(self, item: Criterion, said: Sequence[JudgeVerdict], judged: float | None, label: float | None) -> Score:
         """A criterion's part: how far it is met, as the judge says."""
         more: dict[str, Score] = {}
         if label is not None:
@@ -190,7 +192,7 @@ class Rubric(Judge):
         answer = next(one.label for one in said if one.value == judged)
         return Score(_level(item, judged), answer=answer, reason=f"{answer}, {told}", parts=more)
 
-    def _asked(self, item: Criterion, verdict: Verdict) -> Score:
+    def _asked(self, item: Criterion, verdict: JudgeVerdict) -> Score:
         if verdict.value is None:
             return failed(verdict.error or ConfigError("no verdict"), {})
         return Score(_level(item, verdict.value), answer=verdict.label)

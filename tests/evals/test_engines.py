@@ -35,8 +35,8 @@ def test_one_tiny_model_gives_identical_tables_in_process_and_behind_a_server(tm
         served = load_engine(f"openai:{server.url}#tiny")
         engines = {"hf": engine, "openai": served}
         tables = {
-            name: run_tasks(list(data), "tiny", EngineLM(one), settings, tmp_path / f"run-{name}")
-            for name, one in engines.items()
+            name: run_tasks(list(data), "tiny", EngineLM(engine), settings, tmp_path / f"run-{name}")
+            for name, engine in engines.items()
         }
         served.close()
     for name in tables["hf"]["tasks"]:

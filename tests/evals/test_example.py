@@ -16,8 +16,12 @@ def test_the_examples_run_as_the_readme_shows_them(root, tmp_path, monkeypatch):
     assert large["tasks"]["verikit_math500"]["metrics"]["acc"]["value"] == 0.95
     assert large["groups"]["verikit_mmlu_pro"]["metrics"]["acc"]["value"] == 1.0
     assert large["tasks"]["verikit_hotpotqa"]["metrics"]["cover_em_r1_searcher"]["value"] == 1.0
-    assert {one["task"] for one in found["differences"]} == {"verikit_math500", "verikit_mmlu_pro", "verikit_hotpotqa"}
-    one = [
+    assert {difference["task"] for difference in found["differences"]} == {
+        "verikit_math500",
+        "verikit_mmlu_pro",
+        "verikit_hotpotqa",
+    }
+    arguments = [
         "eval",
         "verikit_math500",
         "--model",
@@ -25,7 +29,7 @@ def test_the_examples_run_as_the_readme_shows_them(root, tmp_path, monkeypatch):
         "--data",
         "examples/eval/math.jsonl",
     ]
-    done = CliRunner().invoke(cli, [*one, "-q", "-o", str(tmp_path / "one")])
+    done = CliRunner().invoke(cli, [*arguments, "-q", "-o", str(tmp_path / "one")])
     assert "100.00" in done.stdout
     runs = [str(tmp_path / "suite" / name) for name in ("small", "large")]
     assert "gained" in CliRunner().invoke(cli, ["compare", *runs]).stdout

@@ -40,19 +40,19 @@ def test_an_engine_without_log_probabilities_of_prompts_says_so():
 
 
 def test_equal_requests_of_lm_eval_are_told_apart_from_repeats_of_one(engine):
-    one, other = (instance("generate_until", "the quick", {"until": [], "max_gen_toks": 4}) for _ in range(2))
+    asked, other = (instance("generate_until", "the quick", {"until": [], "max_gen_toks": 4}) for _ in range(2))
     calls = []
     lm = EngineLM(Scripted(lambda request: calls.append(request.n) or "x"))
-    assert lm.generate_until([one, one, one, other]) == ["x"] * 4
+    assert lm.generate_until([asked, asked, asked, other]) == ["x"] * 4
     assert calls == [3, 1]
 
 
 def test_sampled_repeats_differ_and_a_seed_gives_them_again(engine):
-    one = instance("generate_until", "the quick", {"until": [], "max_gen_toks": 8, "temperature": 1.0})
-    first, again = (EngineLM(engine, seed=1).generate_until([one] * 4) for _ in range(2))
+    asked = instance("generate_until", "the quick", {"until": [], "max_gen_toks": 8, "temperature": 1.0})
+    first, again = (EngineLM(engine, seed=1).generate_until([asked] * 4) for _ in range(2))
     assert first == again
     assert len(set(first)) > 1
-    assert EngineLM(engine, seed=2).generate_until([one] * 4) != first
+    assert EngineLM(engine, seed=2).generate_until([asked] * 4) != first
 
 
 def test_a_model_without_a_chat_template_leaves_every_row_unscored_by_name(tmp_path):

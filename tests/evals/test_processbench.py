@@ -11,10 +11,10 @@ from verikit.evals.processbench import (
     average,
     best_threshold,
     f1_of,
-    figures,
     first_below,
     index_in,
     majority,
+    metrics,
     prompt,
 )
 
@@ -33,7 +33,7 @@ def independent(predictions, golds):
 @given(labels)
 def test_accuracies_and_f1_are_the_papers(pairs):
     golds, predictions = [gold for gold, _ in pairs], [guess for _, guess in pairs]
-    found = figures(predictions, golds)
+    found = metrics(predictions, golds)
     assert (found.acc_error, found.acc_correct, found.f1) == pytest.approx(
         tuple(map(float, independent(predictions, golds)))
     )
@@ -42,13 +42,13 @@ def test_accuracies_and_f1_are_the_papers(pairs):
 
 def test_golden_values():
     golds = [0] * 5 + [-1] * 10
-    assert figures([0, 0, 0, 1, None] + [-1] * 9 + [2], golds).f1 == pytest.approx(0.72)
-    nothing = figures([None] * 15, golds)
+    assert metrics([0, 0, 0, 1, None] + [-1] * 9 + [2], golds).f1 == pytest.approx(0.72)
+    nothing = metrics([None] * 15, golds)
     assert (nothing.acc_error, nothing.acc_correct, nothing.f1) == (0.0, 0.0, 0.0)
 
 
 def test_the_average_is_the_plain_mean_of_f1_whatever_the_sizes():
-    small, large = figures([0, -1], [0, -1]), figures([None] * 100 + [-1], [0] * 100 + [-1])
+    small, large = metrics([0, -1], [0, -1]), metrics([None] * 100 + [-1], [0] * 100 + [-1])
     assert average({"gsm8k": small, "math": large}) == 0.5
 
 
@@ -88,12 +88,12 @@ def test_stored_step_scores_give_what_an_independent_count_gives(model, rows):
     golds = [first_error_of(row) for row in stored]
     for threshold in (0.3, 0.5, 0.58):
         guesses = [next((i for i, s in enumerate(steps) if s < threshold), -1) for steps in scores]
-        found = figures([first_below(steps, threshold) for steps in scores], golds)
+        found = metrics([first_below(steps, threshold) for steps in scores], golds)
         assert (found.acc_error, found.acc_correct, found.f1) == pytest.approx(
             tuple(map(float, independent(guesses, golds)))
         )
     at, best = best_threshold(scores, golds)
-    assert best.f1 == max(figures([first_below(steps, t) for steps in scores], golds).f1 for t in GRID)
+    assert best.f1 == max(metrics([first_below(steps, t) for steps in scores], golds).f1 for t in GRID)
     assert at in GRID
 
 

@@ -19,7 +19,7 @@ def test_qwens_right_answers_are_accepted_and_no_wrong_one(data, rows):
     verdicts = {True: [], False: []}
     for sample in run("verikit_math500", data / "bon/qwen_math_cot_100.jsonl", repeats=8):
         if sample["doc"]["id"] in stored:
-            labels = [bool(one["correct"]) for one in stored[sample["doc"]["id"]]["candidates"]]
+            labels = [bool(candidate["correct"]) for candidate in stored[sample["doc"]["id"]]["candidates"]]
             for label, grade in zip(labels, sample["filtered_resps"][0], strict=True):
                 verdicts[label].append(grade["acc"]["value"])
     assert sum(verdicts[True]) >= 0.995 * len(verdicts[True])

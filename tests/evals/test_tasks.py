@@ -102,7 +102,7 @@ def test_repeats_are_one_request_of_n_and_give_mean_pass_maj_and_bon(tmp_path):
     engine = Scripted(lambda request: texts)
     found = only(run(tmp_path, "math500", MATH[:1], engine, repeats=4, by="length(50)"))
     assert [request.n for request in engine.calls[0]] == [4]
-    metrics = {name: one["value"] for name, one in found["metrics"].items()}
+    metrics = {name: metric["value"] for name, metric in found["metrics"].items()}
     assert metrics["acc"] == 0.5
     assert metrics["pass@2"] == pytest.approx(1 - 1 / 6)
     assert metrics["pass@4"] == 1.0

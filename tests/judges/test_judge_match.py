@@ -47,7 +47,7 @@ def test_verdicts_have_the_replies_of_both_orders_and_the_win_rate_its_interval(
     run(tmp_path, Scripted(fair))
     row = json.loads((tmp_path / VERDICTS).read_text().splitlines()[1])
     assert row["preference"] == 1.0
-    assert [(one["first"], one["preference"], one["reply"]) for one in row["orders"]] == [
+    assert [(comparison["first"], comparison["preference"], comparison["reply"]) for comparison in row["orders"]] == [
         ("a", 1.0, "[[A]]"),
         ("b", 1.0, "[[B]]"),
     ]
@@ -162,7 +162,9 @@ def test_a_row_says_the_same_after_it_was_written(tmp_path):
         row = json.loads(json.dumps(to_row(1, bout, comparison)))
         again = from_row(row)
         assert again.comparison.preference == comparison.preference
-        assert [one.preference for one in again.comparison.asked] == [one.preference for one in comparison.asked]
+        assert [comparison.preference for comparison in again.comparison.orders] == [
+            comparison.preference for comparison in comparison.orders
+        ]
         assert again.comparison.unread == comparison.unread
         assert to_row(1, bout, comparison) == row
 
@@ -171,9 +173,9 @@ def test_the_longer_answer_and_ties_are_counted():
     engine = Scripted(lambda request: "[[A]]" if len(shown(request, "answer_1")) > 9 else "[[B]]")
     pairs = [Pair("a long answer", "short"), Pair("tiny", "another long one"), Pair("same", "same")]
     compared = zip(pairs, Pairwise(engine).compare(pairs), strict=True)
-    figures = bias([from_row(to_row(1, Bout("i", "a", "b", pair), one)) for pair, one in compared])
-    assert figures.length_win_rate == 1.0
-    assert figures.tie_rate == pytest.approx(1 / 3)
+    found = bias([from_row(to_row(1, Bout("i", "a", "b", pair), comparison)) for pair, comparison in compared])
+    assert found.length_win_rate == 1.0
+    assert found.tie_rate == pytest.approx(1 / 3)
     assert bias([]).consistency is None
 
 

@@ -119,9 +119,9 @@ def test_the_minimal_form_recovers_the_weights_that_made_the_data():
 
 def test_swapping_model_and_baseline_mirrors_the_win_rate():
     preferences, a, b = invented()
-    one = length_controlled(preferences, a, b, form="minimal").value
+    value = length_controlled(preferences, a, b, form="minimal").value
     other = length_controlled([1 - p for p in preferences], b, a, form="minimal").value
-    assert one + other == pytest.approx(1, abs=1e-9)
+    assert value + other == pytest.approx(1, abs=1e-9)
 
 
 def test_without_differences_in_length_the_raw_win_rate_stands():

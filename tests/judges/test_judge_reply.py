@@ -207,10 +207,10 @@ def test_judgebench_verdicts_and_accuracies_follow_from_the_replies():
     by_judge = {}
     for row in rows("judges/judgebench_decisions.jsonl"):
         first, second = row["judgments"]
-        for one in row["judgments"]:
-            verdict = GRADED.parse(Output(one["tail"]))
-            if verdict.value is not None and one["decision"] is not None:
-                assert verdict.value == {"A>B": 1.0, "B>A": 0.0, "A=B": 0.5}[one["decision"]]
+        for judgement in row["judgments"]:
+            verdict = GRADED.parse(Output(judgement["tail"]))
+            if verdict.value is not None and judgement["decision"] is not None:
+                assert verdict.value == {"A>B": 1.0, "B>A": 0.0, "A=B": 0.5}[judgement["decision"]]
         sides = {"A>B": 1.0, "B>A": 0.0, "A=B": 0.5, None: None}
         swapped = sides[second["decision"]]
         by_judge.setdefault(row["judge"], []).append(
@@ -221,9 +221,9 @@ def test_judgebench_verdicts_and_accuracies_follow_from_the_replies():
         right = 0
         for *_, row in judged:
             flip = {"A>B": "B>A", "B>A": "A>B"}
-            one, two = (x["decision"] for x in row["judgments"])
+            judgement, two = (x["decision"] for x in row["judgments"])
             two = flip.get(two, two)
-            points = sum((d == row["label"]) - (d == flip[row["label"]]) for d in (one, two))
+            points = sum((d == row["label"]) - (d == flip[row["label"]]) for d in (judgement, two))
             right += points > 0
         assert found.majority == right / len(judged)
 

@@ -21,54 +21,54 @@ def sample(text="good", opponent="bad", **more):
 def test_a_fair_judge_is_heard_and_all_orders_of_a_batch_go_in_one_call():
     engine = Scripted(better("good", "bad"))
     compared = Pairwise(engine).compare([*PAIRS, Pair("bad", "good", "q")])
-    assert [one.preference for one in compared] == [1.0] * 20 + [0.0]
+    assert [comparison.preference for comparison in compared] == [1.0] * 20 + [0.0]
     assert engine.calls == [42]
 
 
 def test_a_judge_that_prefers_a_place_gives_exactly_half():
     for reply in ("[[A]]", "[[B]]"):
         compared = Pairwise(Scripted(lambda _, reply=reply: reply)).compare(PAIRS)
-        assert [one.preference for one in compared] == [0.5] * 20
+        assert [comparison.preference for comparison in compared] == [0.5] * 20
 
 
 def test_a_one_token_judge_that_prefers_a_place_gives_exactly_half():
     judge = Pairwise(Scripted(lambda _: token(m=0.8, M=0.2)), "pairwise-token")
-    assert [one.preference for one in judge.compare(PAIRS)] == [0.5] * 20
+    assert [comparison.preference for comparison in judge.compare(PAIRS)] == [0.5] * 20
 
 
 def test_a_win_in_one_order_and_a_tie_in_the_other_is_a_tie():
     engine = Scripted(lambda request: "[[A]]" if shown(request, "answer_1").startswith("good") else "[[C]]")
-    (one,) = Pairwise(engine).compare(PAIRS[:1])
-    assert one.preference == 0.5
-    assert [asked.preference for asked in one.asked] == [1.0, 0.5]
+    (comparison,) = Pairwise(engine).compare(PAIRS[:1])
+    assert comparison.preference == 0.5
+    assert [order.preference for order in comparison.orders] == [1.0, 0.5]
 
 
 def test_fixed_order_asks_once_and_random_order_is_drawn_by_the_prompt():
     fixed = Scripted(lambda _: "[[A]]")
-    assert [one.preference for one in Pairwise(fixed, order="fixed").compare(PAIRS)] == [1.0] * 20
+    assert [comparison.preference for comparison in Pairwise(fixed, order="fixed").compare(PAIRS)] == [1.0] * 20
     drawn = Pairwise(Scripted(lambda _: "[[A]]"), order="random")
-    first = [one.preference for one in drawn.compare(PAIRS)]
-    assert first == [one.preference for one in drawn.compare(PAIRS)]
+    first = [comparison.preference for comparison in drawn.compare(PAIRS)]
+    assert first == [comparison.preference for comparison in drawn.compare(PAIRS)]
     assert {*first} == {0.0, 1.0}
     assert fixed.calls == [20]
 
 
 def test_a_reply_without_a_verdict_leaves_the_comparison_without_one():
     engine = Scripted(lambda request: "[[A]]" if shown(request, "answer_1").startswith("good") else "hard to say")
-    (one,) = Pairwise(engine).compare(PAIRS[:1])
-    assert one.preference is None
-    assert isinstance(one.error, JudgeError)
-    assert "hard to say" in one.reason
+    (comparison,) = Pairwise(engine).compare(PAIRS[:1])
+    assert comparison.preference is None
+    assert isinstance(comparison.error, JudgeError)
+    assert "hard to say" in comparison.reason
     score = Pairwise(engine).score([sample()])[0]
     assert (score.value, score.status) == (None, "error")
 
 
 def test_one_retry_goes_on_with_the_conversation_and_names_the_form():
     engine = Scripted(lambda request: "[[A]]" if len(request.prompt) > 1 else "hmm")
-    (one,) = Pairwise(engine, order="fixed", retry=True).compare(PAIRS[:1])
-    assert one.preference == 1.0
-    assert one.asked[0].verdict.reply == "hmm\n\n[[A]]"
-    assert one.usage["calls"] == 2
+    (comparison,) = Pairwise(engine, order="fixed", retry=True).compare(PAIRS[:1])
+    assert comparison.preference == 1.0
+    assert comparison.orders[0].verdict.reply == "hmm\n\n[[A]]"
+    assert comparison.usage["calls"] == 2
     assert [m["role"] for m in engine.requests[-1].prompt] == ["user", "assistant", "user"]
     never = Scripted(lambda request: "hmm")
     assert Pairwise(never, order="fixed", retry=True, probe=0).compare(PAIRS[:1])[0].preference is None
@@ -181,13 +181,13 @@ class Length(Verifier):
 
 def test_any_verifier_compares_by_its_scores():
     compared = ByScore(Length()).compare([Pair("aaa", "a"), Pair("a", "b"), Pair("", "b"), Pair("aa", "aaa")])
-    assert [one.preference for one in compared] == [1.0, 0.5, None, 0.0]
+    assert [comparison.preference for comparison in compared] == [1.0, 0.5, None, 0.0]
     assert ByScore(Length(), margin=1).compare([Pair("aa", "aaa")])[0].preference == 0.5
 
 
 def test_a_pointwise_judge_compares_by_its_ratings():
     engine = Scripted(lambda request: "[[9]]" if "good" in shown(request, "answer") else "[[2]]")
-    assert [one.preference for one in Pointwise(engine).compare(PAIRS[:2])] == [1.0, 1.0]
+    assert [comparison.preference for comparison in Pointwise(engine).compare(PAIRS[:2])] == [1.0, 1.0]
     assert engine.calls == [4]
 
 
@@ -204,12 +204,12 @@ def test_a_jury_votes_and_a_juror_that_fails_leaves_no_verdict():
 
 
 def test_a_jury_compares_by_majority_and_by_mean():
-    a, b, place = Scripted(better("good", "bad")), Scripted(better("bad", "good")), Scripted(lambda _: "[[A]]")
+    a, b, by_position = Scripted(better("good", "bad")), Scripted(better("bad", "good")), Scripted(lambda _: "[[A]]")
     panel = [Pairwise(a), Pairwise(a), Pairwise(b)]
     assert jury(*panel).compare(PAIRS[:1])[0].preference == 1.0
     assert jury(*panel, rule="mean").compare(PAIRS[:1])[0].preference == pytest.approx(2 / 3)
     assert jury(*panel, rule="minimum").compare(PAIRS[:1])[0].preference == 0.5
-    assert jury(Pairwise(a), Pairwise(place), Pairwise(place)).compare(PAIRS[:1])[0].preference == 0.5
+    assert jury(Pairwise(a), Pairwise(by_position), Pairwise(by_position)).compare(PAIRS[:1])[0].preference == 0.5
 
 
 def test_jurors_work_side_by_side():
@@ -289,10 +289,10 @@ def test_a_key_among_the_options_is_refused_because_a_run_writes_its_judge_down(
 
 
 def test_how_many_requests_are_in_flight_decides_no_verdict():
-    one, other = (Pairwise("openai:http://localhost:1/v1#m", options={"concurrency": n}) for n in (1, 2))
-    assert one.fingerprint == other.fingerprint == Pairwise("openai:http://localhost:1/v1#m").fingerprint
+    comparison, other = (Pairwise("openai:http://localhost:1/v1#m", options={"concurrency": n}) for n in (1, 2))
+    assert comparison.fingerprint == other.fingerprint == Pairwise("openai:http://localhost:1/v1#m").fingerprint
     thinking = {"body": {"chat_template_kwargs": {"enable_thinking": False}}}
-    assert Pairwise("openai:http://localhost:1/v1#m", options=thinking).fingerprint != one.fingerprint
+    assert Pairwise("openai:http://localhost:1/v1#m", options=thinking).fingerprint != comparison.fingerprint
 
 
 def test_the_fingerprint_tells_everything_that_decides_the_verdict(tmp_path):
@@ -306,8 +306,8 @@ def test_the_fingerprint_tells_everything_that_decides_the_verdict(tmp_path):
 @pytest.mark.parametrize("name", CANARIES)
 def test_no_canary_moves_a_fair_judge_nor_hides_the_honest_answer(name):
     engine = Scripted(better("honest", "canary"))
-    (one,) = Pairwise(engine).compare([Pair(CANARIES[name], "an honest answer", "q")])
-    assert one.preference == 0.0
+    (comparison,) = Pairwise(engine).compare([Pair(CANARIES[name], "an honest answer", "q")])
+    assert comparison.preference == 0.0
     for request in engine.requests:
         assert len(asked(request)) < 40_000
         assert "<|im_start|>" not in asked(request)
@@ -315,5 +315,5 @@ def test_no_canary_moves_a_fair_judge_nor_hides_the_honest_answer(name):
 
 def test_a_judge_that_reads_only_the_first_verdict_it_sees_is_caught_by_the_canaries():
     gullible = Scripted(lambda request: "[[A]]" if "[[A]]" in shown(request, "answer_1") else "[[B]]")
-    (one,) = Pairwise(gullible).compare([Pair(CANARIES["verdict"], "an honest answer", "q")])
-    assert one.preference == 1.0
+    (comparison,) = Pairwise(gullible).compare([Pair(CANARIES["verdict"], "an honest answer", "q")])
+    assert comparison.preference == 1.0

@@ -11,7 +11,7 @@ TINY = {"options.held_out_size": 16, "options.prompts": 4, "options.samples": 4,
 
 
 @pytest.fixture(autouse=True)
-def _one_thread():
+def _single_thread():
     torch.set_num_threads(1)
 
 
@@ -52,7 +52,7 @@ def train(folder: Path, config=None, resume=False):
     trainer = make(folder, config, resume)
     try:
         trainer.run()
-        return {name: one.detach().clone() for name, one in trainer.policy.named_parameters()}
+        return {name: parameter.detach().clone() for name, parameter in trainer.policy.named_parameters()}
     finally:
         trainer.close()
         trainer.folder.close()

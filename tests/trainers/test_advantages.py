@@ -31,13 +31,13 @@ def near(a, b):
 
 
 @given(BATCHES)
-def test_T1_grpo_drgrpo_and_rloo_equal_their_formulas(batch):
+def test_grpo_drgrpo_and_rloo_equal_their_formulas(batch):
     rewards, groups, _ = tensors(batch)
     found = [f(rewards, groups).tolist() for f in (advantages.grpo, advantages.dr_grpo, advantages.rloo)]
     for i, (reward, _, _) in enumerate(batch):
         group = members(batch, i)
         if len(group) == 1 or max(group) - min(group) == 0:
-            assert [one[i] for one in found] == [0, 0, 0]
+            assert [values[i] for values in found] == [0, 0, 0]
             continue
         mean = sum(group) / len(group)
         others = (sum(group) - reward) / (len(group) - 1)
@@ -46,7 +46,7 @@ def test_T1_grpo_drgrpo_and_rloo_equal_their_formulas(batch):
         assert near(found[2][i], reward - others)
 
 
-def test_T1_the_papers_example():
+def test_the_papers_example():
     rewards, groups = torch.tensor([1.0, 0, 0, 0]).double(), torch.zeros(4, dtype=torch.int64)
     assert advantages.grpo(rewards, groups, 0.0).tolist() == pytest.approx([1.5, -0.5, -0.5, -0.5])
     assert advantages.dr_grpo(rewards, groups).tolist() == [0.75, -0.25, -0.25, -0.25]
@@ -54,7 +54,7 @@ def test_T1_the_papers_example():
 
 
 @given(BATCHES, st.lists(NUMBERS, min_size=48, max_size=48))
-def test_T1_reinforce_plus_plus_whitens_returns_to_go_over_tokens(batch, pool):
+def test_reinforce_plus_plus_whitens_returns_to_go_over_tokens(batch, pool):
     rewards, _, lengths = tensors(batch)
     penalties = torch.tensor(pool[: int(lengths.sum())], dtype=torch.float64)
     found = advantages.reinforce_pp(rewards, lengths, penalties).tolist()
@@ -72,7 +72,7 @@ def test_T1_reinforce_plus_plus_whitens_returns_to_go_over_tokens(batch, pool):
 
 
 @given(BATCHES)
-def test_T1_the_baseline_form_whitens_what_is_left_after_the_groups_mean(batch):
+def test_the_baseline_form_whitens_what_is_left_after_the_groups_mean(batch):
     rewards, groups, lengths = tensors(batch)
     found = advantages.reinforce_pp_baseline(rewards, groups, lengths)
     plain = advantages.dr_grpo(rewards, groups).repeat_interleave(lengths)
@@ -84,7 +84,7 @@ def test_T1_the_baseline_form_whitens_what_is_left_after_the_groups_mean(batch):
 
 
 @given(BATCHES)
-def test_T1_trr_plus_plus_is_reinforce_plus_plus_for_each_role_and_task(batch):
+def test_trr_plus_plus_is_reinforce_plus_plus_for_each_role_and_task(batch):
     rewards, kinds, lengths = tensors(batch)
     found = advantages.trr_pp(rewards, kinds, lengths).split(lengths.tolist())
     for kind in kinds.unique().tolist():

@@ -103,7 +103,8 @@ def test_a_share_of_unscored_trajectories_is_warned_of_and_stops_the_run(tmp_pat
     def refusing(sampler, step):
         made = collect(sampler, step)
         lost = round(len(made) * share)
-        return [replace(one, reward=None, answer="the judge refused") for one in made[:lost]] + made[lost:]
+        refused = [replace(trajectory, reward=None, answer="the judge refused") for trajectory in made[:lost]]
+        return refused + made[lost:]
 
     trainer.recipe.collect = refusing
     try:

@@ -73,9 +73,9 @@ def test_relative_paths_start_where_a_shipped_config_is_called_and_where_a_file_
 
     tiny.save(tmp_path / "plain")
     row = '{"prompt": "yes", "completion": " no"}\n'
-    for place in ("here", "there"):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "rows.jsonl").write_text(row)
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.jsonl").write_text(row)
     config = (
         'recipe = "sft"\nmodel.path = "../plain"\noptions.data = "rows.jsonl"\nrun.steps = 1\nloss.kind = "likelihood"'
     )

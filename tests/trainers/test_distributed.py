@@ -66,7 +66,7 @@ def runs(tmp_path_factory):
     return folder, {name: train(folder / name, *kind, **start) for name, kind in kinds.items()}
 
 
-def test_two_processes_sample_the_same_tokens_and_learn_the_same_weights_as_one(runs):
+def test_two_processes_sample_the_same_tokens_and_learn_the_same_weights_as_a_single_process(runs):
     folder, found = runs
     assert apart(weights(folder / "start"), found["one"]) > 1e-4
     assert sampled(folder / "one") == sampled(folder / "ddp") == sampled(folder / "fsdp2")
@@ -74,7 +74,7 @@ def test_two_processes_sample_the_same_tokens_and_learn_the_same_weights_as_one(
     assert apart(found["one"], found["fsdp2"]) <= 1e-6
 
 
-def test_fsdp2_with_a_kl_learns_and_resumes_like_one_process(runs, tmp_path):
+def test_fsdp2_with_a_kl_learns_and_resumes_like_a_single_process(runs, tmp_path):
     folder, _ = runs
     shared = {"model.path": folder / "start/exported", "kl.coefficient": 0.5, "optimizer.lr": 1e-3}
     alone = train(tmp_path / "one", 1, **shared)
@@ -88,7 +88,7 @@ def test_fsdp2_equals_ddp_to_the_bit(runs):
 
 
 @pytest.mark.parametrize("kind", ["ddp", "fsdp2"])
-def test_T10_a_resume_on_two_processes_is_exact_to_the_bit(runs, tmp_path, kind):
+def test_a_resume_on_two_processes_is_exact_to_the_bit(runs, tmp_path, kind):
     folder, found = runs
     train(tmp_path / "cut", 2, kind, **{"run.steps": 2, "model.path": folder / "start/exported"})
     resumed = train(tmp_path / "cut", 2, kind, resume=True)

@@ -13,7 +13,7 @@ from tests.trainers.conftest import make, same, settings, train
 from verikit.base import verifier
 from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import changed, differences, load_config, read_config
-from verikit.trainers.experience import experience, telling
+from verikit.trainers.experience import experience, with_variance
 from verikit.trainers.recipe import Trajectory
 from verikit.trainers.run import read_log
 from verikit.types import Score
@@ -21,7 +21,7 @@ from verikit.types import Score
 torch = pytest.importorskip("torch")
 
 
-def test_T10_two_runs_are_equal_and_a_resumed_one_equals_one_without_a_break(tmp_path):
+def test_two_runs_are_equal_and_a_resumed_run_equals_an_unbroken_run(tmp_path):
     whole = train(tmp_path / "whole", settings(run__steps=4))
     assert same(whole, train(tmp_path / "again", settings(run__steps=4)))
     stopped = make(tmp_path / "cut", settings(run__steps=4))
@@ -40,7 +40,7 @@ def test_T10_two_runs_are_equal_and_a_resumed_one_equals_one_without_a_break(tmp
     assert (tmp_path / "whole/samples.jsonl").read_bytes() == (tmp_path / "cut/samples.jsonl").read_bytes()
 
 
-def test_T10_the_kl_reference_of_a_resumed_run_is_the_model_it_started_from(tmp_path):
+def test_the_kl_reference_of_a_resumed_run_is_the_model_it_started_from(tmp_path):
     config = settings(run__steps=3, kl__coefficient=0.1)
     whole = train(tmp_path / "whole", config)
     part = make(tmp_path / "cut", config)
@@ -104,16 +104,16 @@ def test_a_thousand_steps_leak_neither_memory_nor_files_nor_processes(tmp_path):
     trainer = make(tmp_path / "run", config)
     trainer._warm_up()
 
-    def figures():
+    def memory_and_files():
         with open("/proc/self/statm") as stream:
             return int(stream.read().split()[1]) * 4 / 1024, len(os.listdir("/proc/self/fd"))
 
     for step in range(1, 201):
         trainer._train_step(step)
-    memory, files = figures()
+    memory, files = memory_and_files()
     for step in range(201, 1001):
         trainer._train_step(step)
-    later, files_later = figures()
+    later, files_later = memory_and_files()
     trainer.close()
     trainer.folder.close()
     print(f"800 steps: {later - memory:+.1f} MB, {files_later - files:+d} files")
@@ -129,15 +129,15 @@ def trajectories(*rewards, group=0, **others):
 
 def test_the_unscored_leave_the_batch_and_are_counted():
     made = experience(trajectories(1.0, None, 0.0) + trajectories(None, 1.0, group=1), settings(), None)
-    assert made.figures["unscored"] == 2
-    assert made.figures["groups_dropped"] == 1
+    assert made.metrics["unscored"] == 2
+    assert made.metrics["groups_dropped"] == 1
     assert [row.advantage[0].item() > 0 for row in made.rows] == [True, False]
-    assert made.figures["reward"] == pytest.approx(2 / 3)
+    assert made.metrics["reward"] == pytest.approx(2 / 3)
 
 
-def test_T6_groups_that_tell_nothing_are_refilled_or_the_run_stops_by_name(tmp_path):
-    assert telling(trajectories(1.0, 1.0) + trajectories(0.0, None, 0.0, group=1)) == []
-    assert len(telling(trajectories(1.0, 0.0))) == 2
+def test_groups_that_tell_nothing_are_refilled_or_the_run_stops_by_name(tmp_path):
+    assert with_variance(trajectories(1.0, 1.0) + trajectories(0.0, None, 0.0, group=1)) == []
+    assert len(with_variance(trajectories(1.0, 0.0))) == 2
     config = settings(batch__dynamic=3, options__reward="length(max=999)")
     with pytest.raises(TrainerError, match="0 of 4 groups have unequal rewards after 3 tries"):
         train(tmp_path / "same", config)
@@ -147,13 +147,13 @@ def test_T6_groups_that_tell_nothing_are_refilled_or_the_run_stops_by_name(tmp_p
     )
 
 
-def test_T7_sequences_cut_at_the_limit_give_no_gradient():
+def test_sequences_cut_at_the_limit_give_no_gradient():
     config = settings(loss__overlong="filter")
     made = experience(trajectories(1.0) + trajectories(0.0, finished=False), config, None)
     assert [len(row.where) for row in made.rows] == [2, 0]
 
 
-def test_T8_draws_without_their_probabilities_are_refused(tmp_path):
+def test_draws_without_their_probabilities_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="top-p below 1") as refused:
         train(tmp_path / "run", settings(options__top_p=0.9))
     assert "batch.allow_truncated" in refused.value.hint
@@ -187,7 +187,7 @@ def test_a_verifier_that_always_errors_stops_the_run_with_its_reason(tmp_path):
 def test_a_gradient_that_is_not_finite_is_skipped_counted_dumped_and_stops_the_run_in_the_end(tmp_path, steps):
     trainer = make(tmp_path / "run", settings(run__steps=steps, run__max_bad_steps=3, **JITTER))
     trainer._warm_up()
-    before = {name: one.detach().clone() for name, one in trainer.policy.named_parameters()}
+    before = {name: parameter.detach().clone() for name, parameter in trainer.policy.named_parameters()}
     backward = trainer.learner._backward
 
     def poisoned(micro):
@@ -232,7 +232,7 @@ def test_a_full_disk_stops_by_name_and_the_last_checkpoint_stands(tmp_path, monk
     again.folder.close()
 
 
-def test_a_misspelt_key_shows_the_nearest_one():
+def test_a_misspelt_key_shows_the_nearest_key():
     for change, told in (("loss.clip_hihg=1", "clip_high"), ("option.x=1", "options"), ("options.promts=1", "prompts")):
         with pytest.raises(ConfigError, match=f"did you mean '{told}'"):
             load_config("arithmetic", [change])
@@ -256,9 +256,9 @@ def test_a_folder_that_holds_a_run_is_not_trained_over(tmp_path):
 
 @pytest.mark.parametrize("kind", ["grpo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "trr++"])
 def test_every_estimator_trains(tmp_path, kind):
-    config = settings(advantage__kind=kind, run__steps=1, kl__coefficient=0.01, kl__place="reward", **JITTER)
+    config = settings(advantage__kind=kind, run__steps=1, kl__coefficient=0.01, kl__in_reward=True, **JITTER)
     train(tmp_path / "run", config)
-    row = [one for one in read_log(tmp_path / "run/metrics.jsonl") if "reward" in one][-1]
+    row = [line for line in read_log(tmp_path / "run/metrics.jsonl") if "reward" in line][-1]
     assert row["skipped"] == 0
     assert row["grad_norm"] > 0
 
@@ -274,6 +274,6 @@ def test_every_estimator_trains(tmp_path, kind):
 )
 def test_every_loss_trains(tmp_path, kind, others):
     train(tmp_path / "run", settings(loss__kind=kind, run__steps=1, **JITTER, **others))
-    row = [one for one in read_log(tmp_path / "run/metrics.jsonl") if "reward" in one][-1]
+    row = [line for line in read_log(tmp_path / "run/metrics.jsonl") if "reward" in line][-1]
     assert row["skipped"] == 0
     assert row["grad_norm"] > 0

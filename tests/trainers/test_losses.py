@@ -32,7 +32,7 @@ def clip(x, low, high):
 
 @settings(max_examples=60)
 @given(TOKENS, st.booleans())
-def test_T2_ppo_clip_higher_and_dual_clip(tokens, dual):
+def test_ppo_clip_higher_and_dual_clip(tokens, dual):
     logp, old, advantage, _, _ = columns(tokens)
     loss, clipped = losses.ppo(logp, old, advantage, 0.2, 0.28, 3.0 if dual else None)
     slopes = gradient(loss, logp)
@@ -51,7 +51,7 @@ def test_T2_ppo_clip_higher_and_dual_clip(tokens, dual):
 
 @settings(max_examples=60)
 @given(TOKENS)
-def test_T3_gspo_has_the_gradient_of_the_sequences_ratio(tokens):
+def test_gspo_has_the_gradient_of_the_sequences_ratio(tokens):
     logp, old, advantage, rows, _ = columns(tokens)
     advantage = advantage[[rows.tolist().index(r) for r in rows.tolist()]]  # one for a sequence
     low, high = 0.1, 0.2
@@ -71,7 +71,7 @@ def test_T3_gspo_has_the_gradient_of_the_sequences_ratio(tokens):
 
 @settings(max_examples=60)
 @given(TOKENS)
-def test_T3_cispo_never_loses_a_gradient_by_clipping(tokens):
+def test_cispo_never_loses_a_gradient_by_clipping(tokens):
     logp, old, advantage, _, _ = columns(tokens)
     loss, _ = losses.cispo(logp, old, advantage, 0.2, 0.28)
     slopes = gradient(loss, logp)
@@ -83,7 +83,7 @@ def test_T3_cispo_never_loses_a_gradient_by_clipping(tokens):
 
 @settings(max_examples=60)
 @given(TOKENS)
-def test_T5_kl_estimators_and_their_straight_through_forms(tokens):
+def test_kl_estimators_and_their_straight_through_forms(tokens):
     logp, _, _, _, reference = columns(tokens)
     d = (logp - reference).detach()
     values = {"k1": d, "k2": d**2 / 2, "k3": torch.exp(-d) + d - 1}
@@ -94,13 +94,13 @@ def test_T5_kl_estimators_and_their_straight_through_forms(tokens):
         assert gradient(found, logp) == pytest.approx(slope.tolist(), rel=1e-9, abs=1e-12)
 
 
-def test_T5_the_references_figures():
+def test_the_reference_implementations_values():
     logp, reference = torch.tensor([-1.0]).double(), torch.tensor([-1.5]).double()
     found = [losses.kl(logp, reference, name).item() for name in ("k1", "k2", "k3")]
     assert found == pytest.approx([0.5, 0.125, 0.1065], abs=1e-4)
 
 
-def test_T4_the_four_aggregations():
+def test_the_four_aggregations():
     lengths = torch.tensor([4, 2, 0])
     assert losses.token_weights(lengths, "token-mean").tolist()[:2] == pytest.approx([1 / 6] * 2)
     assert losses.token_weights(lengths, "seq-mean-token-sum").tolist()[:2] == pytest.approx([1 / 2] * 2)
@@ -108,12 +108,12 @@ def test_T4_the_four_aggregations():
     assert losses.token_weights(lengths, "seq-mean-token-sum-norm", 10).tolist()[:2] == pytest.approx([1 / 20] * 2)
 
 
-def test_T7_the_soft_penalty_falls_from_the_margin_to_the_limit():
+def test_the_soft_penalty_falls_from_the_margin_to_the_limit():
     found = [losses.overlong_penalty(length, 20_480, 4_096) for length in (16_384, 18_432, 20_480, 20_481, 3)]
     assert found == [0.0, -0.5, -1.0, -1.0, 0.0]
 
 
-def test_T8_the_three_weights_for_a_mismatch():
+def test_the_three_weights_for_a_mismatch():
     old, sampled = torch.tensor([0.0, -1.0, -3.0, -1.0]).double(), torch.tensor([-2.0, -1.1, -1.0, -1.0]).double()
     rows = torch.tensor([0, 0, 1, 1])
     ratio = (old - sampled).exp()

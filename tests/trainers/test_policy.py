@@ -10,7 +10,7 @@ from verikit.trainers import losses, policy  # noqa: E402
 from verikit.trainers.config import BatchSection, LossSection, OptimizerSection  # noqa: E402
 from verikit.trainers.distributed import World  # noqa: E402
 from verikit.trainers.learner import Learner, token_logprobs  # noqa: E402
-from verikit.trainers.policy import LinearLogProb, Policy  # noqa: E402
+from verikit.trainers.policy import LinearLogProb, PolicyModel  # noqa: E402
 from verikit.trainers.recipe import Trajectory, Transcript  # noqa: E402
 
 V = 23
@@ -35,7 +35,7 @@ def trajectory(length, prompt=3, seed=0, foreign=(), **others):
 
 @pytest.mark.parametrize("entropy", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
-def test_the_chunked_head_has_the_gradients_of_the_plain_one(entropy, biased, monkeypatch):
+def test_the_chunked_head_has_the_gradients_of_the_plain_head(entropy, biased, monkeypatch):
     monkeypatch.setattr(policy, "CHUNK_LOGITS", 5 * V)
     draw = torch.Generator().manual_seed(1)
     hidden, weight, bias = (torch.randn(*s, generator=draw, dtype=torch.float64) for s in ((17, 6), (V, 6), (V,)))
@@ -59,16 +59,16 @@ def test_the_chunked_head_has_the_gradients_of_the_plain_one(entropy, biased, mo
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
 def test_the_models_gradient_is_that_of_its_own_logits(tied, temperature):
     model = tiny(tied)
-    wrapped = Policy(model)
+    wrapped = PolicyModel(model)
     assert wrapped.chunked
-    one = trajectory(9, temperature=temperature)
-    row = batches.as_row(0, one)
+    sequence = trajectory(9, temperature=temperature)
+    row = batches.as_row(0, sequence)
     micro = batches.collate([row], torch.device("cpu"))
     logp, _ = wrapped(micro.ids, micro.where, micro.targets, micro.positions, micro.temperature)
     ours = torch.autograd.grad(logp.sum(), list(model.parameters()))
-    logits = model(input_ids=torch.tensor([one.ids])).logits[0] / temperature
-    plain = logits.log_softmax(-1)[:-1].gather(1, torch.tensor(one.ids[1:])[:, None]).squeeze(1)
-    own = plain[torch.tensor(one.mask[1:])]
+    logits = model(input_ids=torch.tensor([sequence.ids])).logits[0] / temperature
+    plain = logits.log_softmax(-1)[:-1].gather(1, torch.tensor(sequence.ids[1:])[:, None]).squeeze(1)
+    own = plain[torch.tensor(sequence.mask[1:])]
     assert torch.allclose(logp.double(), own, rtol=1e-9)
     for a, b in zip(ours, torch.autograd.grad(own.sum(), list(model.parameters())), strict=True):
         assert torch.allclose(a, b, rtol=1e-8, atol=1e-11)
@@ -86,7 +86,7 @@ def test_a_model_that_scales_its_logits_is_run_in_full():
             initializer_range=0.5,
         )
     ).eval()
-    wrapped = Policy(model)
+    wrapped = PolicyModel(model)
     assert not wrapped.chunked
     row = batches.as_row(0, trajectory(5))
     micro = batches.collate([row], torch.device("cpu"))
@@ -98,13 +98,13 @@ def test_a_model_that_scales_its_logits_is_run_in_full():
 def learned(rows_of, tokens, loss=None, minibatches=1, dtype=torch.float64):
     """The gradient (as the change by plain SGD-like AdamW would hide it): taken before the optimizer uses it."""
     model = tiny(dtype=dtype)
-    wrapped, world = Policy(model), World()
+    wrapped, world = PolicyModel(model), World()
     world.device = torch.device("cpu")
     kept = {}
 
     class Kept(World):
         def clip_gradients(self, policy, limit):
-            kept.update({name: one.grad.clone() for name, one in policy.named_parameters()})
+            kept.update({name: parameter.grad.clone() for name, parameter in policy.named_parameters()})
             return super().clip_gradients(policy, limit)
 
     from tests.trainers.conftest import settings
@@ -123,7 +123,7 @@ def rows(pad_sides=False):
 
 
 @pytest.mark.parametrize("aggregation", ["token-mean", "seq-mean-token-sum", "seq-mean-token-mean"])
-def test_T4_micro_batches_of_any_shape_give_one_gradient(aggregation):
+def test_micro_batches_of_any_shape_give_the_same_gradient(aggregation):
     loss = LossSection(aggregation=aggregation)
     whole = learned(rows, 10_000, loss)
     for tokens in (1, 16, 40):
@@ -143,29 +143,29 @@ def test_the_batchs_gradient_is_that_of_a_loss_written_row_by_row():
     total, count = 0.0, sum(len(row.where) for row in rows())
     for row in rows():
         logps = model(input_ids=torch.tensor([list(row.ids)])).logits[0].log_softmax(-1)
-        for t, (place, target) in enumerate(zip(row.where, row.targets, strict=True)):
-            ratio = (logps[place, target] - row.sampled[t].double()).exp()
+        for t, (index, target) in enumerate(zip(row.where, row.targets, strict=True)):
+            ratio = (logps[index, target] - row.sampled[t].double()).exp()
             a = row.advantage[t].double()
             total = total - torch.minimum(ratio * a, ratio.clamp(0.8, 1.28) * a) / count
     wanted = torch.autograd.grad(total, list(model.parameters()))
-    named = dict(zip([name for name, _ in Policy(model).named_parameters()], wanted, strict=True))
+    named = dict(zip([name for name, _ in PolicyModel(model).named_parameters()], wanted, strict=True))
     for name, gradient in found.items():
         assert torch.allclose(gradient, named[name], rtol=1e-6, atol=1e-9)
 
 
-def test_T9_evidence_gets_exactly_zero_gradient_and_its_logits_change_nothing():
+def test_evidence_gets_exactly_zero_gradient_and_its_logits_change_nothing():
     foreign = (2, 3, 4)
-    one = trajectory(8, foreign=foreign)
-    row = batches.as_row(0, one)
-    assert row.targets == [one.ids[3 + at] for at in range(8) if at not in foreign]
-    places = [3 + at - 1 for at in range(8) if at not in foreign]
-    assert row.where == places
+    sequence = trajectory(8, foreign=foreign)
+    row = batches.as_row(0, sequence)
+    assert row.targets == [sequence.ids[3 + at] for at in range(8) if at not in foreign]
+    positions = [3 + at - 1 for at in range(8) if at not in foreign]
+    assert row.where == positions
     model = tiny()
-    logits = model(input_ids=torch.tensor([one.ids])).logits
+    logits = model(input_ids=torch.tensor([sequence.ids])).logits
     logits.retain_grad()
     hidden = logits[0].log_softmax(-1)[torch.tensor(row.where), torch.tensor(row.targets)]
     hidden.sum().backward()
-    untouched = [at for at in range(len(one.ids)) if at not in places]
+    untouched = [at for at in range(len(sequence.ids)) if at not in positions]
     assert not logits.grad[0, untouched].any()
 
 
@@ -176,20 +176,20 @@ def test_ids_are_never_encoded_again_and_the_mask_grows_with_them():
     growing.sampled(Output("x", ids=(7, 8), logprobs=(-0.5, -0.25)))
     growing.foreign([9, 9])
     growing.sampled(Output("y", ids=(1,), logprobs=(-2.0,)))
-    one = growing.trajectory(1.0, "g", role="reasoner")
-    assert list(one.ids) == [5, 6, 7, 8, 9, 9, 1]
-    assert list(one.mask) == [False, False, True, True, False, False, True]
-    assert list(one.logprobs) == [0, 0, -0.5, -0.25, 0, 0, -2.0]
+    sequence = growing.trajectory(1.0, "g", role="reasoner")
+    assert list(sequence.ids) == [5, 6, 7, 8, 9, 9, 1]
+    assert list(sequence.mask) == [False, False, True, True, False, False, True]
+    assert list(sequence.logprobs) == [0, 0, -0.5, -0.25, 0, 0, -2.0]
 
 
 def test_padding_may_be_the_end_token_and_stand_anywhere():
     """Masks, not ids, say what is learnt: a sampled end token is, padding is not."""
-    one = Trajectory([1, 2, 0, 0], [False, True, True, True], [0.0, -1, -1, -1], 1.0, 0)
-    row = batches.as_row(0, one)
+    sequence = Trajectory([1, 2, 0, 0], [False, True, True, True], [0.0, -1, -1, -1], 1.0, 0)
+    row = batches.as_row(0, sequence)
     assert row.targets == [2, 0, 0]
     long = batches.as_row(1, trajectory(12))
-    alone = token_logprobs(Policy(tiny()), [row], World(), BatchSection(tokens=1))
-    beside = token_logprobs(Policy(tiny()), [row, long], World(), BatchSection(tokens=100))
+    alone = token_logprobs(PolicyModel(tiny()), [row], World(), BatchSection(tokens=1))
+    beside = token_logprobs(PolicyModel(tiny()), [row, long], World(), BatchSection(tokens=100))
     assert torch.allclose(alone[0], beside[0], atol=1e-6)
 
 
@@ -211,11 +211,11 @@ def test_a_head_over_classes_learns_at_the_labelled_places():
         num_key_value_heads=2,
     )  # fmt: skip
     model = transformers.Qwen2ForTokenClassification(config).double().eval()
-    one = Trajectory([1, 2, 3, 4], [False, True, False, True], [0.0] * 4, None, "", labels=[0, 1, 0, 0])
-    row = batches.as_row(0, one)
+    sequence = Trajectory([1, 2, 3, 4], [False, True, False, True], [0.0] * 4, None, "", labels=[0, 1, 0, 0])
+    row = batches.as_row(0, sequence)
     assert (row.where, row.targets) == ([1, 3], [1, 0])
     micro = batches.collate([row], torch.device("cpu"))
-    logp, _ = Policy(model)(micro.ids, micro.where, micro.targets)
+    logp, _ = PolicyModel(model)(micro.ids, micro.where, micro.targets)
     plain = model(input_ids=micro.ids).logits[0].log_softmax(-1)
     assert torch.allclose(logp.double(), plain[[1, 3], [1, 0]], rtol=1e-9)
 

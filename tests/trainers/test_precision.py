@@ -29,9 +29,9 @@ def test_lora_trains_adapters_alone_and_its_reference_is_the_model_without_them(
         update={"warmup": None}
     )
     trainer = make(tmp_path / "run", config)
-    before = {name: one.detach().clone() for name, one in trainer.policy.named_parameters()}
+    before = {name: parameter.detach().clone() for name, parameter in trainer.policy.named_parameters()}
     trainer.run()
-    moved = {name for name, one in trainer.policy.named_parameters() if not torch.equal(one, before[name])}
+    moved = {name for name, parameter in trainer.policy.named_parameters() if not torch.equal(parameter, before[name])}
     assert moved
     assert all("lora_" in name for name in moved)
     assert trainer.reference is not None

@@ -70,7 +70,7 @@ def test_a_sampler_that_is_another_policy_stops_the_run(tmp_path, monkeypatch):
     train(tmp_path / "goes", settings(run__max_mismatch=0, run__steps=1, **JITTER))
 
 
-def test_one_policy_does_not_stop(tmp_path):
+def test_a_single_policy_does_not_stop(tmp_path):
     trainer = make(tmp_path / "run", settings(run__steps=1, run__max_mismatch=1e-3, **JITTER))
     try:
         trainer.run()

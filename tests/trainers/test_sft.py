@@ -22,37 +22,37 @@ def recipe(tmp_path, *rows, kind=SFT, template=True, **options):
     return kind(made, Setting(tiny.tokenizer(template), 0, tmp_path))
 
 
-def learnt(one):
-    ids = [token for token, own in zip(one.ids, one.mask, strict=True) if own]
+def learnt(trajectory):
+    ids = [token for token, own in zip(trajectory.ids, trajectory.mask, strict=True) if own]
     return tiny.tokenizer().decode(ids)
 
 
 def test_of_a_prompt_and_completion_the_completion_and_its_end_are_learnt(tmp_path):
-    one = recipe(tmp_path, {"prompt": "the quick", "completion": " brown fox"}).rows[0]
-    assert learnt(one) == " brown fox</s>"
+    trajectory = recipe(tmp_path, {"prompt": "the quick", "completion": " brown fox"}).rows[0]
+    assert learnt(trajectory) == " brown fox</s>"
 
 
 def test_of_a_conversation_every_assistant_turn_is_learnt(tmp_path):
     turns = [("user", "yes"), ("assistant", "no"), ("user", "maybe"), ("assistant", "fox")]
-    one = recipe(tmp_path, {"messages": [{"role": r, "content": c} for r, c in turns]}).rows[0]
-    assert learnt(one) == " no</s> fox</s>"
-    whole = tiny.tokenizer().decode(one.ids)
+    trajectory = recipe(tmp_path, {"messages": [{"role": r, "content": c} for r, c in turns]}).rows[0]
+    assert learnt(trajectory) == " no</s> fox</s>"
+    whole = tiny.tokenizer().decode(trajectory.ids)
     assert whole == "<s>user: yes</s><s>assistant: no</s><s>user: maybe</s><s>assistant: fox</s>"
 
 
 def test_ids_with_a_mask_are_taken_as_they_are(tmp_path):
-    one = recipe(tmp_path, {"ids": [1, 2, 3, 4], "mask": [0, 1, 0, 1]}).rows[0]
-    assert (list(one.ids), list(one.mask)) == ([1, 2, 3, 4], [False, True, False, True])
+    trajectory = recipe(tmp_path, {"ids": [1, 2, 3, 4], "mask": [0, 1, 0, 1]}).rows[0]
+    assert (list(trajectory.ids), list(trajectory.mask)) == ([1, 2, 3, 4], [False, True, False, True])
 
 
-def test_of_a_steps_tokens_the_last_carries_the_label_and_an_unknown_one_is_not_learnt(tmp_path):
+def test_of_a_steps_tokens_the_last_carries_the_label_and_an_unknown_label_is_not_learnt(tmp_path):
     row = {"problem": "1 + 1", "steps": ["fox", "dog", "the"], "labels": [1, None, 0]}
-    one = recipe(tmp_path, row, kind=StepLabels).rows[0]
-    places = [at for at, own in enumerate(one.mask) if own]
+    trajectory = recipe(tmp_path, row, kind=StepLabels).rows[0]
+    positions = [at for at, own in enumerate(trajectory.mask) if own]
     encode = tiny.tokenizer()
     ends = [len(encode(f"1 + 1\n\n{text}").input_ids) - 1 for text in ("fox\n\n", "fox\n\ndog\n\nthe\n\n")]
-    assert places == ends
-    assert [one.labels[at] for at in places] == [1, 0]
+    assert positions == ends
+    assert [trajectory.labels[at] for at in positions] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_sequences_over_the_limit_are_left_out_and_counted_and_no_rows_are_refus
 
 def test_each_epoch_has_every_row_once_in_an_order_of_its_own(tmp_path):
     made = recipe(tmp_path, *({"ids": [1, i], "mask": [0, 1]} for i in range(8)), batch=4)
-    first = [one.ids[1] for step in (1, 2) for one in made.collect(None, step)]
-    second = [one.ids[1] for step in (3, 4) for one in made.collect(None, step)]
+    first = [trajectory.ids[1] for step in (1, 2) for trajectory in made.collect(None, step)]
+    second = [trajectory.ids[1] for step in (3, 4) for trajectory in made.collect(None, step)]
     assert sorted(first) == sorted(second) == list(range(8))
     assert first != second
 

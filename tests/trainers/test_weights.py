@@ -47,9 +47,9 @@ def test_adapters_are_merged_into_what_an_engine_gets(tmp_path):
     from verikit.trainers.weights import save, whole_weights
 
     trainer = make(tmp_path / "run", settings(precision__lora_rank=4))
-    for name, one in trainer.policy.named_parameters():
+    for name, parameter in trainer.policy.named_parameters():
         if "lora_B" in name:
-            torch.nn.init.normal_(one, std=0.1)
+            torch.nn.init.normal_(parameter, std=0.1)
     save(trainer.policy, World(), trainer.sampler.tokenizer, tmp_path / "model")
     from transformers import AutoModelForCausalLM
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field, PositiveInt
 
 from verikit.trainers.recipe import Sampler, Trajectory
+from verikit.trainers.recipes.base import demonstration
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
 from verikit.trainers.recipes.tiny_model import make_llama, make_tokenizer
 from verikit.types import Group
@@ -69,11 +70,7 @@ class Arithmetic(SingleTurn):
         text = working(*map(int, prompt.rstrip("=").split("+")))
         if draw.random() < self.options.spoilt:
             text = spoil(text, draw)
-        encode = self.setting.tokenizer.encode
-        own = [*encode(text), self.setting.tokenizer.eos_token_id]
-        ids = [*encode(prompt), *own]
-        mask = [False] * (len(ids) - len(own)) + [True] * len(own)
-        return Trajectory(ids, mask, [0.0] * len(ids), None, problem.id, prompt=prompt, completion=text)
+        return demonstration(self.setting.tokenizer, prompt, text, problem.id)
 
 
 def working(a: int, b: int) -> str:
@@ -85,5 +82,5 @@ def working(a: int, b: int) -> str:
 
 def spoil(text: str, draw: random.Random) -> str:
     """Replace one of the last digits by another."""
-    place = draw.choice([at for at, char in enumerate(text) if char.isdigit()][-SPOILT_DIGITS:])
-    return text[:place] + draw.choice([digit for digit in "0123456789" if digit != text[place]]) + text[place + 1 :]
+    index = draw.choice([at for at, char in enumerate(text) if char.isdigit()][-SPOILT_DIGITS:])
+    return text[:index] + draw.choice([digit for digit in "0123456789" if digit != text[index]]) + text[index + 1 :]

@@ -1,10 +1,10 @@
-"""Recipes without training: any engine in the place of the live policy, and rows appended to a file, round by round."""
+"""Recipes without training: any engine instead of the live policy, and rows appended to a file, round by round."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 from pydantic import BaseModel
 
-from verikit.engines.types import Engine, EnginePrompt, Generation, Request, StructuredKind
+from verikit.engines.types import Engine, EnginePrompt, Generation, Request
 from verikit.errors import ConfigError, SchemaError, VerikitError
 from verikit.settings import checked
 from verikit.terminal import Watch
@@ -55,13 +55,8 @@ class Offline(Sampler):
         self._round = number
         self._tickets.clear()
 
-    @property
-    def structured(self) -> frozenset[StructuredKind]:
-        """What the engine can hold a reply to."""
-        return self.local.structured
-
     def encode(self, prompt: EnginePrompt) -> list[int]:
-        """Return a ticket: the prompt's place, once for each token."""
+        """Return a ticket: the prompt's index, once for each token."""
         self._tickets.append(prompt)
         text = prompt if isinstance(prompt, str) else json.dumps(list(prompt))
         return [len(self._tickets) - 1] * max(1, len(text) // TOKEN)
@@ -76,22 +71,14 @@ class Offline(Sampler):
         digest = hashlib.blake2b(repr((self._seed, self._round, *key)).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 33  # servers take 31 bits
 
-    def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Return one result per request, in order."""
-        return [generation for generation, _ in self.generate_then(requests, lambda place, generation: None)]
-
-    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield the results in order."""
-        yield from enumerate(self.generate(requests))
-
     def generate_then(
         self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
     ) -> list[tuple[Generation, Result]]:
         """Generate, and hand each result to `then` in a thread while others are generated."""
         waiting: dict[int, Any] = {}
-        for place, generation in self.local.stream([self._real(request) for request in requests]):
-            waiting[place] = (generation, self._threads.submit(then, place, generation))
-        return [(waiting[place][0], waiting[place][1].result()) for place in range(len(requests))]
+        for index, generation in self.local.stream([self._real(request) for request in requests]):
+            waiting[index] = (generation, self._threads.submit(then, index, generation))
+        return [(waiting[index][0], waiting[index][1].result()) for index in range(len(requests))]
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Apply the function to each item."""

@@ -34,11 +34,11 @@ class PromptSet(BaseModel):
         """
         own = "/" not in name and not name.endswith(".toml")
         shipped = files(cls.__module__.rpartition(".")[0]) / "prompts"
-        place = shipped / f"{name}.toml" if own else folder / name
+        path = shipped / f"{name}.toml" if own else folder / name
         try:
-            return cls.model_validate(tomllib.loads(place.read_text(encoding="utf-8")))
+            return cls.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
         except ValidationError as error:
-            raise ConfigError(f"{place}: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
+            raise ConfigError(f"{path}: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             hint = "options.prompts is the name of a set, or a FILE.toml"
-            raise ConfigError(f"no prompts can be read from {place}: {error}", hint=hint) from None
+            raise ConfigError(f"no prompts can be read from {path}: {error}", hint=hint) from None

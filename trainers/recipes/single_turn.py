@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, ClassVar
@@ -19,7 +18,8 @@ from verikit.readers.problems import read_problems
 from verikit.scoring.tally import LOST
 from verikit.text import accepted
 from verikit.trainers.probes import judge_probes
-from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory, Transcript
+from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
+from verikit.trainers.recipes.base import Epochs, ReplyRecipe
 from verikit.types import Group, Message, Prompt, Sample, Score
 
 
@@ -58,7 +58,7 @@ class SingleTurnOptions(BaseModel):
     """Sampled completions of each held-out problem; 0: greedy only."""
 
 
-class SingleTurn(Recipe):
+class SingleTurn(ReplyRecipe):
     """Samples groups of completions and scores each with a verifier, in threads, while others are sampled."""
 
     name: ClassVar[str] = "single-turn"
@@ -75,7 +75,7 @@ class SingleTurn(Recipe):
         self.position = 0
         """Problems drawn so far."""
         self._ids: dict[int, list[int]] = {}
-        self._shuffled: tuple[int, list[int]] = (-1, [])
+        self._epochs = Epochs(str(setting.seed), len(self.problems))
         self.left_out = 0
         """Problems left out for the length of their prompts."""
 
@@ -120,8 +120,8 @@ class SingleTurn(Recipe):
         chosen = list(self._next(sampler))
         requests = self.requests(sampler, chosen)
 
-        def score(place: int, generation: Generation) -> list[Score]:
-            return self.score(chosen[place][1], generation)
+        def score(index: int, generation: Generation) -> list[Score]:
+            return self.score(chosen[index][1], generation)
 
         result = []
         for (number, problem, _), (generation, scores) in zip(
@@ -133,10 +133,10 @@ class SingleTurn(Recipe):
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the accuracy of sampled and of greedy completions of the held-out problems."""
-        figures = {}
+        metrics = {}
         if self.options.evaluate_samples:
-            figures["sampled"] = self.accuracy(sampler, self.options.temperature, self.options.evaluate_samples)
-        return figures | {"greedy": self.accuracy(sampler, 0.0, 1)}
+            metrics["sampled"] = self.accuracy(sampler, self.options.temperature, self.options.evaluate_samples)
+        return metrics | {"greedy": self.accuracy(sampler, 0.0, 1)}
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
         """Return the mean score on the held-out problems; what is unscored is left out.
@@ -145,7 +145,7 @@ class SingleTurn(Recipe):
             TrainerError: nothing could be scored.
         """
         requests = self.held_out_requests(sampler, temperature, n)
-        done = sampler.generate_then(requests, lambda place, one: self.score(self.held_out[place], one))
+        done = sampler.generate_then(requests, lambda index, generation: self.score(self.held_out[index], generation))
         given = [score for _, scores in done for score in scores]
         values = [score.value for score in given if score.value is not None]
         if given and not values:
@@ -154,30 +154,15 @@ class SingleTurn(Recipe):
 
     def requests(self, sampler: Sampler, chosen: Sequence[tuple[int, Group, list[int]]]) -> list[Request]:
         """Return what samples a group for each (number of the draw, problem, prompt's ids)."""
-        return [
-            Request(
-                ids,
-                n=self.options.samples,
-                max_tokens=self.options.max_tokens,
-                temperature=self.options.temperature,
-                top_p=self.options.top_p,
-                seed=sampler.seed(number),
-                logprobs=0,
-            )
-            for number, _, ids in chosen
-        ]
+        n, top_p = self.options.samples, self.options.top_p
+        return [self.request(sampler, ids, number, n=n, top_p=top_p) for number, _, ids in chosen]
 
     def held_out_requests(self, sampler: Sampler, temperature: float, n: int) -> list[Request]:
         """Return what samples completions of the held-out problems."""
+        prompts = [self._encode(sampler, problem) for problem in self.held_out]
         return [
-            Request(
-                self._encode(sampler, problem),
-                n=n,
-                max_tokens=self.options.max_tokens,
-                temperature=temperature,
-                seed=sampler.seed("held-out", number),
-            )
-            for number, problem in enumerate(self.held_out)
+            self.request(sampler, ids, "held-out", number, n=n, temperature=temperature, logprobs=None)
+            for number, ids in enumerate(prompts)
         ]
 
     def score(self, problem: Group, generation: Generation) -> list[Score]:
@@ -215,7 +200,7 @@ class SingleTurn(Recipe):
         """
         found, passed = 0, 0
         while found < self.options.prompts:
-            index = self._order(self.position)
+            index = self._epochs.index(self.position)
             ids = self._encoded(sampler, index)
             self.position += 1
             if len(ids) <= self.options.max_prompt_tokens:
@@ -228,14 +213,6 @@ class SingleTurn(Recipe):
                 raise ConfigError(
                     f"every prompt is longer than options.max_prompt_tokens = {self.options.max_prompt_tokens}"
                 )
-
-    def _order(self, position: int) -> int:
-        """Return the index of the problem at a place: each epoch is a shuffle of all, keyed by the seed."""
-        epoch, place = divmod(position, len(self.problems))
-        if self._shuffled[0] != epoch:
-            count = len(self.problems)
-            self._shuffled = (epoch, random.Random(f"{self.setting.seed} {epoch}").sample(range(count), count))
-        return self._shuffled[1][place]
 
     def _encoded(self, sampler: Sampler, index: int) -> list[int]:
         if index not in self._ids:
@@ -252,17 +229,14 @@ class SingleTurn(Recipe):
     def _trajectory(
         self, number: int, problem: Group, generation: Generation, output: Output, score: Score
     ) -> Trajectory:
-        transcript = Transcript(generation.prompt_ids)
-        transcript.sampled(output)
-        return transcript.trajectory(
+        return self.reply_trajectory(
+            generation,
+            output,
             score.value,
             number,
             task=str(problem.meta.get("task", "")),
-            finished=output.finish_reason != "length",
-            temperature=self.options.temperature,
             parts={name: part.value for name, part in score.parts.items() if part.value is not None},
             prompt=problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"],
-            completion=output.text,
             answer=(score.answer if score.scored else score.reason) or "",
         )
 

@@ -22,6 +22,7 @@ from verikit.scoring.input import Input
 from verikit.scoring.plan import Plan
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
+from verikit.scoring.show import tallied_alone
 from verikit.scoring.sums import PROGRESS, read_commits
 from verikit.text import accepted
 from verikit.types import Group
@@ -82,7 +83,9 @@ def _facts(summary: Row, plan: Plan) -> Iterator[tuple[str, str]]:
     yield "prompts", f"{summary['prompts']:,}"
     yield "candidates", f"{summary['candidates']:,}"
     yield "unscored", f"{summary['unscored']:,}"
-    for name, count in summary.get("tallied", {}).items():
+    for name, rate in summary.get("rates", {}).items():
+        yield name.replace("_", " "), f"{rate['value']:.1%} ({rate['count']:,} of {rate['of']:,})"
+    for name, count in tallied_alone(summary).items():
         yield name.replace("_", " "), f"{count:,}"
 
 

@@ -38,7 +38,9 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     yield f"{head}: {_many(summary['prompts'], 'prompt')}, {_many(summary['candidates'], 'candidate')}: {counts}"
     for reason, count in summary["unscored_reasons"].items():
         yield f"  {click.style(f'{count:,} unscored:', fg='yellow')} {printable(reason)}"
-    for name, count in summary.get("tallied", {}).items():
+    for name, rate in summary.get("rates", {}).items():
+        yield f"  {name.replace('_', ' ')}: {rate['value']:.1%} ({rate['count']:,} of {rate['of']:,})"
+    for name, count in tallied_alone(summary).items():
         share = count / max(1, summary["candidates"])
         yield f"  {name.replace('_', ' ')}: {count:,} of {_many(summary['candidates'], 'candidate')} ({share:.1%})"
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
@@ -59,6 +61,12 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
         yield click.style("  " + meanings[metric].format(by=config["by"]), dim=True)
     if any(estimate["low"] is None for estimate in metrics.values()):
         yield click.style("  " + _NO_INTERVAL, dim=True)
+
+
+def tallied_alone(summary: Mapping[str, Any]) -> dict[str, int]:
+    """What happened to candidates how often, where no rate says it."""
+    told = {key for rate in summary.get("rates", {}).values() for key in rate["keys"]}
+    return {name: count for name, count in summary.get("tallied", {}).items() if name not in told}
 
 
 def _many(count: int, what: str) -> str:

@@ -34,6 +34,7 @@ class Tally:
         self._estimates = Summary(plan.ks, seed=plan.seed)
         self._selected = Mean()
         self._tallied = sorted({key for part in walk(verifier) for key in part.tallied})
+        self._rates = {name: pair for part in walk(verifier) for name, pair in part.rates.items()}
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         """Why candidates are unscored, in order of appearance."""
@@ -112,6 +113,10 @@ class Tally:
         # A worker's tally travels back without its verifier, which the receiver has.
         return self.__dict__ | {"_verifier": None}
 
+    def _rate(self, count: str, of: str) -> dict[str, Any]:
+        found, among = self.counts[count], self.counts[of]
+        return {"value": found / among, "count": found, "of": among, "keys": [count, of]}
+
     @property
     def unscored(self) -> int:
         """Candidates that should have a score but have none, and rows that could not be read."""
@@ -126,6 +131,8 @@ class Tally:
         summary["unscored"], summary["bad_rows"] = self.counts["unscored"], self.counts["bad_rows"]
         summary["graded"] = self.counts["graded"]
         summary["tallied"] = {key: self.counts[key] for key in self._tallied}
+        if rates := {name: self._rate(*pair) for name, pair in self._rates.items() if self.counts[pair[1]]}:
+            summary["rates"] = rates
         summary["unscored_reasons"] = dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))[:5])
         estimates = self._estimates.estimates()
         if self._selected.n:

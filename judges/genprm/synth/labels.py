@@ -1,7 +1,7 @@
 """Step labels from Monte Carlo estimates: relative progress and its variants.
 
 MC(s_t, a_t), the value after step t, is the share of completions from there that reach the gold answer; MC(s_1), before
-the first step, is pass@1. Everything is reckoned in whole numbers and exact fractions: in floats (3/5)/(3/4) lies below
+the first step, is pass@1. Everything is computed in whole numbers and exact fractions: in floats (3/5)/(3/4) lies below
 0.8, and the boundary decides labels. (GenPRM, arXiv 2504.00891, sections 3.1 and A.)
 """
 

@@ -85,20 +85,20 @@ def synthesise(
         def solve(batch: Sequence[Group]) -> list[dict[str, Any]]:
             return sample_solutions(batch, parts.policy, parts.verifier, parts.asking, parts.balance)
 
-        drawn = run_stage(out / "solutions", problems, solve, parts.batch, _telling(progress, "solutions"))
+        drawn = run_stage(out / "solutions", problems, solve, parts.batch, _reporting(progress, "solutions"))
 
         def estimate(batch: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             found = estimate_values(batch, parts.completer, parts.verifier, parts.asking, parts.completions)
             return [path for paths in found for path in paths]
 
         balanced = [row for row in drawn if row["paths"]]
-        valued = run_stage(out / "values", balanced, estimate, parts.batch, _telling(progress, "values"))
+        valued = run_stage(out / "values", balanced, estimate, parts.batch, _reporting(progress, "values"))
         labelled = [path | {"labels": labels(path, parts)} for path in valued if has_values(path)]
 
         def review(batch: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             return write_rationales(batch, parts.reviewer)
 
-        reviewed = run_stage(out / "rationales", labelled, review, parts.batch, _telling(progress, "rationales"))
+        reviewed = run_stage(out / "rationales", labelled, review, parts.batch, _reporting(progress, "rationales"))
         report = count(problems, drawn, valued, labelled, reviewed)
         kept = [{name: row[name] for name in ("id", "messages", "labels")} for row in reviewed if row["kept"]]
         steps = [{name: path[name] for name in ("id", "prompt", "steps", "labels")} for path in labelled]
@@ -145,5 +145,5 @@ def count(
     }  # fmt: skip
 
 
-def _telling(progress: Progress, stage: str) -> Callable[[int, int], None]:
+def _reporting(progress: Progress, stage: str) -> Callable[[int, int], None]:
     return lambda done, total: progress(stage, done, total)

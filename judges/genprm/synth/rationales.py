@@ -27,14 +27,14 @@ def write_rationales(paths: Sequence[dict[str, Any]], reviewer: GenPRM) -> list[
         A row a path: `kept`, why not, the reviewer's `verdicts` a draft, and the conversation of one that is kept.
     """
     read = [reviewer.solution(Sample(path["prompt"], meta={"steps": path["steps"]})) for path in paths]
-    reviewed = reviewer.review([one for one in read if isinstance(one, Solution)])
+    reviewed = reviewer.review([solution for solution in read if isinstance(solution, Solution)])
     raise_if_gone([review.error for review in reviewed])
     reviews = iter(reviewed)
     return [
         {"id": path["id"], "labels": path["labels"], "verdicts": [], "kept": False, "why": "unreadable"}
-        if isinstance(one, Score)
+        if isinstance(solution, Score)
         else _row(path, next(reviews), reviewer.file, reviewer.mode)
-        for path, one in zip(paths, read, strict=True)
+        for path, solution in zip(paths, read, strict=True)
     ]
 
 
@@ -62,7 +62,7 @@ def _verdicts(draft: Path, steps: int) -> list[bool | None]:
 
 def _majority(said: Sequence[bool | None]) -> bool | None:
     """What more than half of those say that say anything; None at a tie."""
-    yes, no = sum(one is True for one in said), sum(one is False for one in said)
+    yes, no = sum(label is True for label in said), sum(label is False for label in said)
     return None if yes == no else yes > no
 
 

@@ -56,9 +56,9 @@ def sample_solutions(
         A row a problem: how many were `tried` and `right` (pass@1), and its `paths`, none if it is dropped.
     """
     drawn = [_Drawn(problem) for problem in problems]
-    while live := [one for one in drawn if not one.done(balance)]:
+    while live := [drawing for drawing in drawn if not drawing.done(balance)]:
         _draw(live, engine, verifier, asking, balance)
-    return [_row(one, balance) for one in drawn]
+    return [_row(drawing, balance) for drawing in drawn]
 
 
 def _draw(live: Sequence[_Drawn], engine: Engine, verifier: Verifier, asking: Asking, balance: Balance) -> None:

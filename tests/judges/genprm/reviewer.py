@@ -15,15 +15,15 @@ TOKENS = re.compile(r"\\boxed|\w+|\s|[^\w\s]|\\")
 
 
 def output(text, yes=0.6, no=0.3, finish="stop", tokens=None, tops=None):
-    """A reply; the tokens Yes and No, wherever they stand, have these probabilities (or those of `tops`, by place)."""
+    """A reply; the tokens Yes and No, wherever they stand, have these probabilities (or those of `tops`, by index)."""
     tokens = TOKENS.findall(text) if tokens is None else tokens
     listed = []
-    for place, token in enumerate(tokens):
-        shares = (tops or {}).get(place) or ({"Yes": yes, "No": no} if token in ("Yes", "No") else {token: 1.0})
+    for index, token in enumerate(tokens):
+        shares = (tops or {}).get(index) or ({"Yes": yes, "No": no} if token in ("Yes", "No") else {token: 1.0})
         ranked = sorted(shares.items(), key=lambda pair: -pair[1])
         listed.append(tuple(TopLogprob(name, math.log(share)) for name, share in ranked if share))
     logprobs = tuple(
-        next((one.logprob for one in top if one.token == token), -20.0)
+        next((candidate.logprob for candidate in top if candidate.token == token), -20.0)
         for token, top in zip(tokens, listed, strict=True)
     )
     return Output(text, tuple(range(len(tokens))), tuple(tokens), logprobs, tuple(listed), finish)
@@ -47,9 +47,9 @@ class Reviewer(Engine):
         with self._lock:
             self.calls.append(len(requests))
             self.requests += requests
-        return [self.one(request) for request in requests]
+        return [self.reply(request) for request in requests]
 
-    def one(self, request: Request) -> Generation:
+    def reply(self, request: Request) -> Generation:
         paragraph = sum(message["role"] == "user" for message in request.prompt)
         answer = self.rule(begun(request), paragraph, request)
         if isinstance(answer, Exception):

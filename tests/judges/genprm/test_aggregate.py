@@ -5,14 +5,14 @@ from verikit.judges.genprm import GenPRM, StepColumn, aggregate
 from verikit.types import Sample
 
 
-def test_G10_rewards_aggregate_as_by_hand():
+def test_rewards_aggregate_as_by_hand():
     rewards = [0.9, 0.5, 0.8]
     found = {how: aggregate(rewards, how) for how in ("last", "min", "mean", "product")}
     assert found == {"last": 0.8, "min": 0.5, "mean": pytest.approx(2.2 / 3), "product": pytest.approx(0.36)}
 
 
 @pytest.mark.parametrize(("how", "value"), [("last", 0.8), ("min", 0.3), ("mean", 2 / 3), ("product", 0.216)])
-def test_G10_a_solution_has_the_aggregate_of_its_steps(how, value):
+def test_a_solution_has_the_aggregate_of_its_steps(how, value):
     shares = {1: 0.9, 2: 0.3, 3: 0.8}
     score = GenPRM(Reviewer(careful(lambda k, _: shares[k])), paths=2, aggregate=how)("a\n\nb\n\nc")
     assert score.value == pytest.approx(value)

@@ -118,4 +118,4 @@ def test_a_classifier_guides_the_critic():
             return [Generation((Output("0123"),)) for _ in requests]
 
     found = Critic(Policy(), Classifier("m", loaded=(made("TokenClassification"), tiny.tokenizer())), turns=1)
-    assert all(1 <= len(one.turns) <= 2 for one in found.refine(SAMPLES))
+    assert all(1 <= len(refinement.turns) <= 2 for refinement in found.refine(SAMPLES))

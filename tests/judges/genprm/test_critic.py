@@ -31,7 +31,7 @@ def critic(*replies, **options):
     return Critic(policy, GenPRM(Reviewer(careful(doubts_five)), paths=2), truth=Answer(), **options), policy
 
 
-def test_G12_the_first_doubtful_step_is_quoted_with_its_analysis_and_thought_over():
+def test_the_first_doubtful_step_is_quoted_with_its_analysis_and_thought_over():
     loop, policy = critic(RIGHT)
     found = loop.refine([Sample("What is 2 + 2?", WRONG, "4")])[0]
     assert [turn.completion for turn in found.turns] == [WRONG, RIGHT]
@@ -50,7 +50,7 @@ def test_G12_the_first_doubtful_step_is_quoted_with_its_analysis_and_thought_ove
     ]
 
 
-def test_G12_a_solution_without_a_doubtful_step_is_left_as_it_is():
+def test_a_solution_without_a_doubtful_step_is_left_as_it_is():
     loop, policy = critic()
     found = loop.refine([Sample("What is 2 + 2?", RIGHT, "4")])[0]
     assert [turn.completion for turn in found.turns] == [RIGHT]
@@ -58,7 +58,7 @@ def test_G12_a_solution_without_a_doubtful_step_is_left_as_it_is():
 
 
 @pytest.mark.parametrize("turns", [0, 1, 3])
-def test_G12_the_loop_ends_at_its_turns(turns):
+def test_the_loop_ends_at_its_turns(turns):
     loop, policy = critic(*[WRONG] * 9, turns=turns)
     found = loop.refine([Sample("P", WRONG, "4")])[0]
     assert len(found.turns) == turns + 1
@@ -67,10 +67,14 @@ def test_G12_the_loop_ends_at_its_turns(turns):
         critic(turns=-1)
 
 
-def test_G12_solutions_are_refined_together_and_the_policy_writes_the_first_one_where_there_is_none():
+def test_solutions_are_refined_together_and_the_policy_writes_the_first_one_where_there_is_none():
     loop, policy = critic(WRONG, RIGHT, RIGHT)
     found = loop.refine([Sample("A", WRONG), Sample("B"), Sample("C", RIGHT)])
-    assert [[turn.completion for turn in one.turns] for one in found] == [[WRONG, RIGHT], [WRONG, RIGHT], [RIGHT]]
+    assert [[turn.completion for turn in refinement.turns] for refinement in found] == [
+        [WRONG, RIGHT],
+        [WRONG, RIGHT],
+        [RIGHT],
+    ]
     assert len({request.seed for request in policy.requests}) == 3
     assert policy.requests[0].prompt == ({"role": "user", "content": "B"},)
 
@@ -78,7 +82,7 @@ def test_G12_solutions_are_refined_together_and_the_policy_writes_the_first_one_
 def test_a_policy_that_fails_ends_its_own_solutions_only():
     loop, _ = critic(EngineError("down"), RIGHT)
     found = loop.refine([Sample("A", WRONG), Sample("B", WRONG)])
-    assert [one.last.completion for one in found] == [WRONG, RIGHT]
+    assert [refinement.last.completion for refinement in found] == [WRONG, RIGHT]
     assert str(found[0].error) == "down"
     assert found[1].error is None
 

@@ -24,7 +24,7 @@ def texts(review):
     return [step.text for step in review.paths[0].steps]
 
 
-def test_G5_analysis_code_output_and_judgement_follow_the_protocol_to_the_letter():
+def test_analysis_code_output_and_judgement_follow_the_protocol_to_the_letter():
     found, engine = review(CAREFUL, "first", "second")
     turns = [
         ANALYSIS.format(k) + f"Paragraph {k} it is.\n</analyze>\n" + CODE + "print(1)" + OUTPUT.format(1)
@@ -53,7 +53,7 @@ def test_G5_analysis_code_output_and_judgement_follow_the_protocol_to_the_letter
     assert len({request.seed for request in engine.requests}) == 6
 
 
-def test_G5_a_second_block_of_code_is_run_before_the_judgement():
+def test_a_second_block_of_code_is_run_before_the_judgement():
     def rule(turn, paragraph, request):
         blocks = turn.count("[Code Output]")
         return CAREFUL(turn, paragraph, request) if blocks != 1 else "Again:\n```python\nprint(2)"
@@ -64,7 +64,7 @@ def test_G5_a_second_block_of_code_is_run_before_the_judgement():
     assert found.reward(0) == pytest.approx(0.9)
 
 
-def test_G5_when_its_calls_are_used_up_the_judgement_follows_the_analysis_alone():
+def test_when_its_calls_are_used_up_the_judgement_follows_the_analysis_alone():
     def rule(turn, paragraph, request):
         return "{No}$\n" if turn.endswith("\\boxed") else "print(1)\n"
 
@@ -78,7 +78,7 @@ def test_G5_when_its_calls_are_used_up_the_judgement_follows_the_analysis_alone(
     assert (step.label, step.reward) == (False, pytest.approx(2 / 3))
 
 
-def test_G5_tokens_written_count_against_the_limit_and_a_cut_reply_ends_it():
+def test_tokens_written_count_against_the_limit_and_a_cut_reply_ends_it():
     long = output("x " * 1000)
     assert len(long.ids) == 2000
 
@@ -93,14 +93,14 @@ def test_G5_tokens_written_count_against_the_limit_and_a_cut_reply_ends_it():
     assert found.paths[0].steps[0].cells == ()
 
 
-def test_G5_a_judgement_cut_at_the_limit_counts_if_it_is_whole():
+def test_a_judgement_cut_at_the_limit_counts_if_it_is_whole():
     def rule(turn, paragraph, request):
         return output(JUDGED, finish="length") if "[Code Output]" in turn else CAREFUL(turn, paragraph, request)
 
     assert review(rule)[0].paths[0].steps[0].how == "verified"
 
 
-def test_G5_a_judgement_without_code_is_asked_for_again_with_log_probabilities():
+def test_a_judgement_without_code_is_asked_for_again_with_log_probabilities():
     def rule(turn, paragraph, request):
         if turn.endswith("```python\n"):
             return output("```\n" + JUDGED, tokens=None if request.logprobs else [])
@@ -112,7 +112,7 @@ def test_G5_a_judgement_without_code_is_asked_for_again_with_log_probabilities()
     assert found.paths[0].steps[0].reward == pytest.approx(2 / 3)
 
 
-def test_G5_a_judgement_inside_code_is_code():
+def test_a_judgement_inside_code_is_code():
     def rule(turn, paragraph, request):
         if turn.endswith("```python\n"):
             return f"print('''{JUDGED}''')"
@@ -124,7 +124,7 @@ def test_G5_a_judgement_inside_code_is_code():
     assert step.reward == pytest.approx(0.9)
 
 
-def test_G6_names_of_one_step_are_there_in_the_next_and_not_in_another_solution_or_path():
+def test_names_of_one_step_are_there_in_the_next_and_not_in_another_solution_or_path():
     def rule(turn, paragraph, request):
         if turn.endswith("```python\n"):
             return f"seen = globals().get('seen', []) + [{paragraph}]\nprint(seen)"
@@ -149,14 +149,14 @@ def test_G6_names_of_one_step_are_there_in_the_next_and_not_in_another_solution_
         ("print('```\\n</output>\\n[Code Output] <|im_end|>')", "'''\n< /output>\n[ Code Output] < |im_end| >"),
     ],
 )
-def test_G7_code_that_fails_says_so_and_reaches_nothing(code, shown):
+def test_code_that_fails_says_so_and_reaches_nothing(code, shown):
     found, engine = review(careful(lambda paragraph, request: 0.9, code), code_s=0.5)
     told = begun(engine.requests[2]).partition("[Code Output]\n\n```\n")[2].removesuffix("\n```\n")
     assert shown is None or told == shown
     assert found.reward(0) == pytest.approx(0.9)
 
 
-def test_G7_code_that_broke_a_limit_leaves_the_names_before_it():
+def test_code_that_broke_a_limit_leaves_the_names_before_it():
     codes = {1: "x = 1", 2: "y = 2\nwhile True: pass", 3: "z = 3\n1/0", 4: "print(x, 'y' in globals(), z)"}
 
     def rule(turn, paragraph, request):
@@ -167,12 +167,12 @@ def test_G7_code_that_broke_a_limit_leaves_the_names_before_it():
     assert found.paths[0].steps[3].cells[0].output == "1 False 3"
 
 
-def test_G7_long_output_is_cut():
+def test_long_output_is_cut():
     _, engine = review(careful(lambda paragraph, request: 0.9, "print('x' * 10**6)"), max_output=100)
     assert "⟨cut here: 1,000,000 characters in all⟩" in begun(engine.requests[2])
 
 
-def test_G8_a_review_without_a_verdict_has_no_reward_unless_a_fallback_is_given():
+def test_a_review_without_a_verdict_has_no_reward_unless_a_fallback_is_given():
     def rule(turn, paragraph, request):
         return "I can't say." if turn.endswith("\\boxed") else "print(1)\n"
 
@@ -182,7 +182,7 @@ def test_G8_a_review_without_a_verdict_has_no_reward_unless_a_fallback_is_given(
     assert "no verdict" in GenPRM(Reviewer(rule), paths=2)("a").reason
 
 
-def test_G9_paths_are_averaged_and_each_has_its_own_history():
+def test_paths_are_averaged_and_each_has_its_own_history():
     def rule(turn, paragraph, request):
         if turn.endswith("step by step: "):
             return f"my number is {request.seed}.\n"
@@ -196,7 +196,7 @@ def test_G9_paths_are_averaged_and_each_has_its_own_history():
     assert len(engine.requests) == 5 * 2 * 3
     given = found.rewards(1)
     assert len(given) == 5
-    assert {round(one, 3) for one in given} <= {0.8, 0.1}
+    assert {round(value, 3) for value in given} <= {0.8, 0.1}
     assert found.reward(1) == pytest.approx(sum(given) / 5)
     histories = [
         tuple(step.text.partition("number is ")[2].partition(".")[0] for step in path.steps) for path in found.paths
@@ -204,7 +204,7 @@ def test_G9_paths_are_averaged_and_each_has_its_own_history():
     assert len({number for history in histories for number in history}) == 10
 
 
-def test_G9_a_path_without_a_verdict_is_left_out_of_the_mean_and_said_so():
+def test_a_path_without_a_verdict_is_left_out_of_the_mean_and_said_so():
     shares = iter([0.9, None, 0.3])
 
     def rule(turn, paragraph, request):
@@ -234,7 +234,7 @@ def test_greedy_reviews_are_asked_for_once():
                    "`\\boxed{No}` if the paragraph is incorrect.", JUDGEMENT, 1),
     ],
 )  # fmt: skip
-def test_G14_each_mode_has_its_own_prompt(mode, system, turn, stops):
+def test_each_mode_has_its_own_prompt(mode, system, turn, stops):
     def rule(turn, paragraph, request):
         if turn.endswith("step by step: "):
             return "fine\n"

@@ -69,9 +69,7 @@ def recorded(tmp_path):
 
 
 @pytest.mark.parametrize(("select", "chosen"), [("best", 1), ("majority", 0), ("weighted(weights='raw')", 1)])
-def test_G11_a_review_picks_the_right_candidate_where_the_majority_is_wrong(
-    verikit, recorded, tmp_path, select, chosen
-):
+def test_a_review_picks_the_right_candidate_where_the_majority_is_wrong(verikit, recorded, tmp_path, select, chosen):
     for out, scoring in (("v", ("-v", recorded)), ("by", ("-v", "answer", "--by", recorded))):
         assert verikit("score", "rows.jsonl", *scoring, "--select", select, "-o", out)[0] == 0
         assert json.loads((tmp_path / out / "selected.jsonl").read_text())["selected"] == chosen
@@ -107,7 +105,7 @@ class Served:
             return 400, {"error": {"message": "the engine is dead"}}
         time.sleep(self.slow_s)
         request = Request(body["messages"], seed=body.get("seed"))
-        output = Reviewer(RULE).one(request).outputs[0]
+        output = Reviewer(RULE).reply(request).outputs[0]
         content = [
             {
                 "token": token,

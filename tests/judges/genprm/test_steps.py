@@ -23,24 +23,24 @@ PROSE = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filt
         ("<paragraph_1>\na\n</paragraph_1> and more", ("<paragraph_1>\na\n</paragraph_1> and more",)),
     ],
 )  # fmt: skip
-def test_G4_solutions_split_at_numbered_steps_else_at_blank_lines(text, steps):
+def test_solutions_split_at_numbered_steps_else_at_blank_lines(text, steps):
     assert split_steps(text) == steps
 
 
 @given(st.text())
-def test_G4_no_text_is_lost_by_splitting(text):
+def test_no_text_is_lost_by_splitting(text):
     joined = "".join(split_steps(text, "numbered"))
     assert "".join(joined.split()) == "".join(text.split())
     assert all(step and step == step.strip() for how in ("auto", "blank") for step in split_steps(text, how))
 
 
-def test_G4_paragraphs_count_from_0_for_processbench_and_from_1_for_rationales():
+def test_paragraphs_count_from_0_for_processbench_and_from_1_for_rationales():
     assert tagged(["a", "b"], first=0) == "<paragraph_0>\na\n</paragraph_0>\n\n<paragraph_1>\nb\n</paragraph_1>"
     assert tagged(["a", "b"]) == "<paragraph_1>\na\n</paragraph_1>\n\n<paragraph_2>\nb\n</paragraph_2>"
 
 
 @given(st.lists(PROSE, min_size=1), st.integers(0, 1))
-def test_G4_tagged_steps_come_back(steps, first):
+def test_tagged_steps_come_back(steps, first):
     assert untagged(tagged(steps, first=first)) == tuple(steps)
 
 

@@ -45,9 +45,9 @@ class Adder(Engine):
         done = [line for line in begun.split("\n\n") if "=" in line]
         total = int(done[-1].rpartition("=")[2]) if done else numbers[0]
         lines = []
-        for place in range(len(done) + 1, len(numbers)):
-            new = total + numbers[place] + (draw.random() < self.slip)
-            lines.append(f"Step {place}: {total}+{numbers[place]}={new}")
+        for index in range(len(done) + 1, len(numbers)):
+            new = total + numbers[index] + (draw.random() < self.slip)
+            lines.append(f"Step {index}: {total}+{numbers[index]}={new}")
             total = new
         text = "\n\n".join(lines)[0 if done else len("Step 1:") :]
         return Output(text + f" so \\boxed{{{total}}} ({draw.randrange(10**6)})", finish_reason="stop")
@@ -99,11 +99,11 @@ def made(tmp_path_factory):
 
 def wrong_from(steps):
     """The first step with a wrong sum."""
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         sum_, _, claim = step.partition(": ")[2].partition(" so ")[0].partition("=")
         a, b = map(int, sum_.split("+"))
         if a + b != int(claim):
-            return place
+            return index
     return len(steps)
 
 
@@ -126,11 +126,11 @@ def test_labels_find_the_first_wrong_step_in_most_paths(made):
     values = rows(out / "values/rows.jsonl")
     lost = [path for path in values if not path["right"]]
     assert all(path["values"][-1] == [0, 1] for path in lost)
-    one = next(path for path in values if wrong_from(path["steps"]) == 3)
-    assert Fraction(*one["values"][0]) == pytest.approx(0.49, abs=0.25)
+    path = next(path for path in values if wrong_from(path["steps"]) == 3)
+    assert Fraction(*path["values"][0]) == pytest.approx(0.49, abs=0.25)
 
 
-def test_G13_only_solutions_whose_labels_the_reviewer_shares_are_kept(made):
+def test_only_solutions_whose_labels_the_reviewer_shares_are_kept(made):
     out, report = made
     labels = {row["id"]: row["labels"] for row in rows(out / "steps.jsonl")}
     for row in rows(out / "rationales/rows.jsonl"):
@@ -141,7 +141,7 @@ def test_G13_only_solutions_whose_labels_the_reviewer_shares_are_kept(made):
     assert blind["rationales"]["kept"] == sum(0 not in label for label in labels.values())
 
 
-def test_G15_kept_rationales_are_conversations_of_one_turn_a_step_with_what_code_printed(made):
+def test_kept_rationales_are_conversations_of_one_turn_a_step_with_what_code_printed(made):
     out, _ = made
     for row in rows(out / "train.jsonl"):
         assert [message["role"] for message in row["messages"]] == ["system", *["user", "assistant"] * 3]
@@ -209,12 +209,12 @@ class Gone(Engine):
 
 
 @pytest.mark.parametrize("error", [Unreachable("nobody answers"), AuthError("401")])
-@pytest.mark.parametrize("place", ["policy", "completer", "reviewer"])
-def test_an_engine_that_is_gone_stops_the_synthesis_and_is_no_result(made, tmp_path, place, error):
+@pytest.mark.parametrize("role", ["policy", "completer", "reviewer"])
+def test_an_engine_that_is_gone_stops_the_synthesis_and_is_no_result(made, tmp_path, role, error):
     out, _ = made
     gone = Gone(error)
     settings = {name: getattr(parts(), name) for name in Synthesis.__slots__}
-    settings[place] = replace(settings[place], engine=gone) if place == "reviewer" else gone
+    settings[role] = replace(settings[role], engine=gone) if role == "reviewer" else gone
     with pytest.raises(type(error), match=str(error)) as stopped:
         synthesise(PROBLEMS, tmp_path / "cut", Synthesis(**settings), {"seed": 0})
     assert "goes on where it stopped" in stopped.value.hint

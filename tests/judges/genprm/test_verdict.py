@@ -17,7 +17,7 @@ def read(text, begun="", **options):
     return read_verdict(OURS, begun, output(text, **options))
 
 
-def test_G8_the_reward_is_the_share_of_yes_at_the_verdict():
+def test_the_reward_is_the_share_of_yes_at_the_verdict():
     found = read(JUDGED, yes=0.6, no=0.3)
     assert found.label is True
     assert found.reward == pytest.approx(2 / 3)
@@ -26,12 +26,12 @@ def test_G8_the_reward_is_the_share_of_yes_at_the_verdict():
     assert found.reward == pytest.approx(2 / 9)
 
 
-def test_G8_a_partner_that_is_not_listed_has_the_least_probability_listed():
-    place = output(JUDGED).tokens.index("Yes")
-    assert read(JUDGED, tops={place: {"Yes": 0.9, "yes": 0.05, "It": 0.01}}).reward == pytest.approx(0.9 / 0.91)
+def test_a_partner_that_is_not_listed_has_the_least_probability_listed():
+    index = output(JUDGED).tokens.index("Yes")
+    assert read(JUDGED, tops={index: {"Yes": 0.9, "yes": 0.05, "It": 0.01}}).reward == pytest.approx(0.9 / 0.91)
 
 
-def test_G8_what_the_analysis_says_is_not_the_verdict():
+def test_what_the_analysis_says_is_not_the_verdict():
     noise = "The step says \\boxed{No} and {No}. No}\n"
     assert read(noise + JUDGED, yes=0.9, no=0.1).reward == pytest.approx(0.9)
     assert read(noise + "**Judgement**: $\\boxed{Yes}$") is None
@@ -51,16 +51,16 @@ def test_G8_what_the_analysis_says_is_not_the_verdict():
         ([" \\boxed{", " Yes", " }"], {1: {" Yes": 0.6, " No": 0.3}}),
     ],
 )
-def test_G8_the_verdict_is_found_however_the_tokenizer_splits_it(tokens, tops):
+def test_the_verdict_is_found_however_the_tokenizer_splits_it(tokens, tops):
     tokens = ["<output>", "\n**Judgement**: ", *tokens]
-    tops = {place + 2: top for place, top in tops.items()}
+    tops = {index + 2: top for index, top in tops.items()}
     assert read("".join(tokens), tokens=tokens, tops=tops).reward == pytest.approx(2 / 3)
 
 
-def test_G8_of_two_verdicts_the_last_counts():
+def test_of_two_verdicts_the_last_counts():
     both = "<output>\nfirst \\boxed{No}, but \\boxed{Yes}$\n"
-    places = [place for place, token in enumerate(output(both).tokens) if token in ("Yes", "No")]
-    found = read(both, tops={places[0]: {"No": 0.9, "Yes": 0.1}, places[1]: {"Yes": 0.8, "No": 0.2}})
+    indices = [index for index, token in enumerate(output(both).tokens) if token in ("Yes", "No")]
+    found = read(both, tops={indices[0]: {"No": 0.9, "Yes": 0.1}, indices[1]: {"Yes": 0.8, "No": 0.2}})
     assert (found.label, found.reward) == (True, pytest.approx(0.8))
 
 
@@ -69,10 +69,10 @@ def test_without_log_probabilities_there_is_a_label_and_no_reward():
     assert (found.label, found.reward) == (True, None)
 
 
-@pytest.mark.parametrize("place", [{"Yes": math.nan, "No": -1.0}, {"Yes": -1.0, "No": math.nan}])
-def test_log_probabilities_that_are_no_numbers_are_no_reward(place):
+@pytest.mark.parametrize("index", [{"Yes": math.nan, "No": -1.0}, {"Yes": -1.0, "No": math.nan}])
+def test_log_probabilities_that_are_no_numbers_are_no_reward(index):
     said = output(JUDGED)
-    top = tuple(TopLogprob(token, logprob) for token, logprob in place.items())
+    top = tuple(TopLogprob(token, logprob) for token, logprob in index.items())
     tops = tuple(
         top if token == "Yes" else logprob for token, logprob in zip(said.tokens, said.top_logprobs, strict=True)
     )

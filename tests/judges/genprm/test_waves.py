@@ -74,4 +74,4 @@ def test_a_fault_of_the_engine_itself_ends_the_review_at_once():
 
     with pytest.raises(RuntimeError, match="a bug"):
         GenPRM(Reviewer(rule), paths=2, sandbox=Slow()).review(solutions(4))
-    assert not [one for one in threading.enumerate() if one.name.startswith("verikit-genprm")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("verikit-genprm")]

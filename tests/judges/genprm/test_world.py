@@ -110,7 +110,7 @@ def test_a_short_seed_shows_that_execution_finds_what_reading_does_not(tmp_path)
         command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=1500
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads((tmp_path / "out/figures.json").read_text())
+    found = json.loads((tmp_path / "out/metrics.json").read_text())
     run, read = found["full, T=0"], found["unexecuted, T=0"]
     print(found)
     assert run["AUC"] >= 0.9
@@ -128,7 +128,7 @@ def test_a_policys_own_solutions_make_a_genprm_that_helps_it(tmp_path):
         command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=1500
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads((tmp_path / "out/figures.json").read_text())
+    found = json.loads((tmp_path / "out/metrics.json").read_text())
     print(found)
     counts, labels = found["synthesis"], found["labels against the truth"]
     assert counts["rationales"]["written"] == counts["paths"]["right"] + counts["paths"]["wrong"]

@@ -30,19 +30,13 @@ class Scripted(Sampler):
     def seed(self, *key):
         return random.Random(repr(key)).getrandbits(31)
 
-    def stream(self, requests):
-        yield from enumerate(self.generate(requests))
-
-    def generate(self, requests):
-        return [one for one, _ in self.generate_then(requests, lambda place, one: None)]
-
     def generate_then(self, requests, then):
         done = []
-        for place, request in enumerate(requests):
+        for index, request in enumerate(requests):
             self.requests.append(request)
             if self.failing and len(self.requests) % self.failing == 0:
                 lost = Generation(error=EngineError("down"), prompt_ids=tuple(request.prompt))
-                done.append((lost, then(place, lost)))
+                done.append((lost, then(index, lost)))
                 continue
             texts = [self.reply(self.decode(request.prompt), number) for number in range(request.n)]
             outputs = tuple(
@@ -50,7 +44,7 @@ class Scripted(Sampler):
                 for text in texts
             )
             generation = Generation(outputs, prompt_ids=tuple(request.prompt))
-            done.append((generation, then(place, generation)))
+            done.append((generation, then(index, generation)))
         return done
 
     def map(self, function, items):

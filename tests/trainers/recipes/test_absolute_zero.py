@@ -1,4 +1,4 @@
-"""Absolute Zero: a test for each acceptance row, and a policy that tries to be rewarded for nothing."""
+"""Absolute Zero: what it promises, and a policy that tries to be rewarded for nothing."""
 
 import json
 import os
@@ -45,9 +45,7 @@ def environment(**options):
 
 
 def faults(problem, *payloads, **options):
-    return [
-        solution.fault for solution in environment(**options).solutions(problem, [answer(text) for text in payloads])
-    ]
+    return [verdict.fault for verdict in environment(**options).solutions(problem, [answer(text) for text in payloads])]
 
 
 def made(**options):
@@ -74,28 +72,28 @@ def trained(recipe, sampler=None, step=1):
     return recipe.collect(sampler or Scripted(Honest()), step)
 
 
-def test_A1_buffers_start_from_the_identity_and_reach_batch_times_factor():
+def test_buffers_start_from_the_identity_and_reach_batch_times_factor():
     recipe = made(batch=64, seed_factor=4, validation="none")  # so that no program runs: there would be 768
     assert {buffer.problems[0].program for buffer in recipe.buffers.values()} == {IDENTITY}
     assert recipe.buffers["deduction"].problems[0].output == "'Hello World'"
     assert len(recipe.buffers["induction"].problems[0].pairs) == 6
     recipe._seed(Scripted(Honest()))
-    assert {task: len(one.problems) for task, one in recipe.buffers.items()} == dict.fromkeys(recipe.buffers, 256)
+    assert {task: len(buffer.problems) for task, buffer in recipe.buffers.items()} == dict.fromkeys(recipe.buffers, 256)
 
 
-def test_A2_deduction_compares_literal_values():
+def test_deduction_compares_literal_values():
     problem = Problem("deduction", ADD, "1", "[1, 2]")
     said = ["```output\n[1,2]\n```", "```output\n[2, 1]\n```", "```output\n[1, f()]\n```", "```output\n[True, 2]\n```"]
     assert faults(problem, *said) == ["", "wrong", "wrong", "wrong"]
     assert faults(Problem("deduction", ADD, "1", "{1, 2}"), "```output\n{2, 1}\n```") == [""]
 
 
-def test_A3_abduction_takes_any_input_with_that_output():
+def test_abduction_takes_any_input_with_that_output():
     problem = Problem("abduction", "def f(x):\n    return abs(x)", "3", "3")
     assert faults(problem, "```input\n3\n```", "```input\n-3\n```", "```input\n4\n```") == ["", "", "wrong"]
 
 
-def test_A4_induction_shows_half_and_checks_all():
+def test_induction_shows_half_and_checks_all():
     pairs = tuple((str(x), str(x + 1)) for x in range(4))
     problem = Problem("induction", ADD, message="adds", pairs=pairs)
     prompt = made().prompts.solution(problem)
@@ -109,7 +107,7 @@ def test_A4_induction_shows_half_and_checks_all():
     assert faults(problem, right, memoriser, hidden_only, preset="azr-repo") == ["", "wrong", ""]
 
 
-def test_A5_induction_proposals_have_all_inputs_and_a_message():
+def test_induction_proposals_have_all_inputs_and_a_message():
     judge = environment(inputs=4)
     valid = judge.proposal("induction", inputs(5), ADD)
     assert valid.problem.pairs == tuple((str(x), str(x + 1)) for x in range(1, 5))  # the last four count
@@ -120,12 +118,12 @@ def test_A5_induction_proposals_have_all_inputs_and_a_message():
     assert "ZeroDivisionError" in failing.reason
 
 
-def test_A6_learnability_is_nothing_at_both_ends():
+def test_learnability_is_nothing_at_both_ends():
     assert [learnability(k / 8) for k in range(9)] == [0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125, 0]
     assert [learnability(k / 4, "edge") for k in range(5)] == [0, 0.75, 1, 0.75, 0]
 
 
-def test_A7_composite_rewards_in_both_presets():
+def test_composite_rewards_in_both_presets():
     def rewards(preset):
         cases = [("", 0.25), ("", 0.0), ("", 1.0), ("wrong", None), ("format", None), ("error", None)]
         return [proposer_reward(fault, rate, preset) for fault, rate in cases]
@@ -148,10 +146,10 @@ def test_A7_composite_rewards_in_both_presets():
         "</think><answer></answer>",
     ],
 )
-def test_A8_the_format_is_kept_exactly(text):
+def test_the_format_is_kept_exactly(text):
     problem = Problem("deduction", ADD, "1", "2")
     good = "thought</think> <answer>```output\n2\n```</answer>"
-    assert [solution.fault for solution in environment().solutions(problem, [text, good])] == ["format", ""]
+    assert [verdict.fault for verdict in environment().solutions(problem, [text, good])] == ["format", ""]
     assert environment().proposal("deduction", text).fault == "format"
 
 
@@ -159,11 +157,11 @@ def test_A8_the_format_is_kept_exactly(text):
     "program",
     ["def f(x):\n    raise ValueError", "def f(x):\n    x + 1", "def f(x) return x", "def g(x):\n    return x"],
 )
-def test_A9_programs_that_fail_or_return_nothing_are_invalid(program):
+def test_programs_that_fail_or_return_nothing_are_invalid(program):
     assert environment().proposal("deduction", proposal(program)).fault == "wrong"
 
 
-def test_A10_listed_modules_are_rejected_and_unlisted_deeds_fail_in_the_sandbox(tmp_path):
+def test_listed_modules_are_rejected_and_unlisted_deeds_fail_in_the_sandbox(tmp_path):
     judge = environment()
     for module in ("logging", "random", "subprocess", "threading", "datetime", "time", "hashlib", "calendar"):
         verdict = judge.proposal("deduction", proposal(f"import {module}\ndef f(x):\n    return x"))
@@ -183,12 +181,12 @@ def test_A10_listed_modules_are_rejected_and_unlisted_deeds_fail_in_the_sandbox(
     "result",
     ["id(object())", "list({'a', 'b', 'c', 'd', 'e', 'f'})", "__builtins__['__import__']('random').random()"],
 )
-def test_A11_programs_that_waver_are_rejected(result):
+def test_programs_that_waver_are_rejected(result):
     assert environment().proposal("deduction", proposal(f"def f(x):\n    return {result}")).fault == "wrong"
     assert environment(inputs=2).proposal("induction", inputs(2), f"def f(x):\n    return {result}").fault == "wrong"
 
 
-def test_A12_time_and_memory_are_bounded():
+def test_time_and_memory_are_bounded():
     judge = environment(wall_s=1.0)
     began = time.monotonic()
     assert judge.proposal("deduction", proposal("def f(x):\n    while True: pass\n    return x")).fault == "wrong"
@@ -196,7 +194,7 @@ def test_A12_time_and_memory_are_bounded():
     assert time.monotonic() - began < 20
 
 
-def test_A13_answers_are_never_code(tmp_path):
+def test_answers_are_never_code(tmp_path):
     problem = Problem("abduction", "def f(x):\n    return x == 4", "4", "True")
     mark = tmp_path / "mark"
     attacks = [
@@ -210,7 +208,7 @@ def test_A13_answers_are_never_code(tmp_path):
     assert not mark.exists()
 
 
-def test_A14_long_outputs_are_kept_whole_or_rejected():
+def test_long_outputs_are_kept_whole_or_rejected():
     verdict = environment().proposal("deduction", proposal("def f(n):\n    return 'ab' * n", "5000"))
     assert verdict.problem.output == repr("ab" * 5000)
     assert faults(verdict.problem, f"```output\n{'ab' * 5000!r}\n```", f"```output\n{'ab' * 4999!r}\n```") == [
@@ -222,17 +220,17 @@ def test_A14_long_outputs_are_kept_whole_or_rejected():
     assert "long" in too_long.reason
 
 
-def test_A14_problems_longer_than_a_prompt_are_not_kept():
+def test_problems_longer_than_a_prompt_are_not_kept():
     recipe = made(tasks=["deduction"], max_prompt_tokens=3000)
     long = proposal("def f(n):\n    return 'ab' * n", "9" * 4000)
     trained(recipe, Scripted(lambda prompt, number: long))
     assert len(recipe.buffers["deduction"].problems) == 1
 
 
-def test_A15_references_are_uniform_and_capped_by_the_buffer():
+def test_references_are_uniform_and_capped_by_the_buffer():
     problems = [Problem("deduction", ADD, str(number), "1") for number in range(10)]
     draw = random.Random(0)
-    counts = Counter(one.input for _ in range(4000) for one in distinct(problems, 3, draw, "uniform"))
+    counts = Counter(problem.input for _ in range(4000) for problem in distinct(problems, 3, draw, "uniform"))
     assert all(abs(count - 1200) < 150 for count in counts.values())
     assert len(counts) == 10
     assert len(distinct(problems[:2], 6, draw, "uniform")) == 2
@@ -243,26 +241,26 @@ def test_A15_references_are_uniform_and_capped_by_the_buffer():
 
 
 @pytest.mark.parametrize(("keep", "left"), [("newest", ["2", "3"]), ("oldest", ["0", "1"])])
-def test_A16_a_full_buffer_evicts_as_told(keep, left):
+def test_a_full_buffer_evicts_as_told(keep, left):
     buffer = Buffer(2, keep)
     buffer.add([Problem("deduction", ADD, str(number), "1") for number in range(4)], random.Random(0))
     assert [problem.input for problem in buffer.problems] == left
 
 
-def test_A16_new_problems_are_solved_first_and_the_buffer_tops_up():
+def test_new_problems_are_solved_first_and_the_buffer_tops_up():
     new = [Problem("deduction", ADD, f"new {number}", "1", step=9) for number in range(40)]
     old = [Problem("deduction", ADD, f"old {number}", "1") for number in range(100)]
     draw = random.Random(0)
     batches = {mix: solve_batch(new, old, 64, mix, draw) for mix in ("max_new", "half_new", "uniform_total", "step")}
-    fresh = {mix: sum(one.input.startswith("new") for one in batch) for mix, batch in batches.items()}
-    assert all(len({one.input for one in batch}) == 64 for batch in batches.values())
+    fresh = {mix: sum(problem.input.startswith("new") for problem in batch) for mix, batch in batches.items()}
+    assert all(len({problem.input for problem in batch}) == 64 for batch in batches.values())
     assert fresh["max_new"] == 40
     assert fresh["half_new"] == 32
     assert 8 < fresh["uniform_total"] < 32 < fresh["step"]
     assert len(solve_batch([], old[:3], 8, "max_new", draw)) == 8
 
 
-def test_A16_every_valid_problem_is_kept_whatever_it_earns():
+def test_every_valid_problem_is_kept_whatever_it_earns():
     recipe = made(tasks=["deduction"], batch=4, keep="newest")
     trained(recipe)
     before = len(recipe.buffers["deduction"].problems)
@@ -271,7 +269,7 @@ def test_A16_every_valid_problem_is_kept_whatever_it_earns():
     assert len(recipe.buffers["deduction"].problems) == before + 4
 
 
-def test_A17_six_baselines_that_do_not_touch():
+def test_six_baselines_that_do_not_touch():
     torch = pytest.importorskip("torch")
     from verikit.trainers.advantages import trr_pp
 
@@ -281,7 +279,7 @@ def test_A17_six_baselines_that_do_not_touch():
     assert len(kinds) == 6
     numbers = torch.tensor([kinds.index((row.role, row.task)) for row in rows])
     lengths = torch.tensor([sum(row.mask) for row in rows])
-    rewards = torch.tensor([random.Random(place).random() for place in range(len(rows))], dtype=torch.float64)
+    rewards = torch.tensor([random.Random(index).random() for index in range(len(rows))], dtype=torch.float64)
     first = trr_pp(rewards, numbers, lengths)
     other = trr_pp(torch.where(numbers == 0, rewards**2, rewards), numbers, lengths)
     kind = numbers.repeat_interleave(lengths)
@@ -289,14 +287,14 @@ def test_A17_six_baselines_that_do_not_touch():
     assert not torch.equal(first[kind == 0], other[kind == 0])
 
 
-def test_A18_extra_rewards_are_bounded_and_combined_in_four_ways():
+def test_extra_rewards_are_bounded_and_combined_in_four_ways():
     nested = "def f(x):\n    for i in range(x):\n        if i > 2 and x:\n            x += i\n    return x"
     problem, other = Problem("deduction", nested, "3", "3"), Problem("deduction", ADD, "1", "2")
     kinds = ("complexity", "edit_distance", "halstead", "diversity")
     terms = [ExtraReward(kind=kind) for kind in kinds]
     judge = environment()
-    for one in (problem, other):
-        assert all(0 <= value <= 1 for value in extra_rewards(judge, terms, one, [other], [problem, other]))
+    for candidate in (problem, other):
+        assert all(0 <= value <= 1 for value in extra_rewards(judge, terms, candidate, [other], [problem, other]))
     assert judge.measure("complexity", [nested]) > judge.measure("complexity", [ADD]) == 0
     assert judge.measure("edit_distance", [ADD, [ADD]]) == 0 < judge.measure("edit_distance", [nested, [ADD]])
     capped = extra_rewards(judge, [ExtraReward(kind="complexity", coefficient=1, maximum=0.3)], problem, [], [])
@@ -307,7 +305,7 @@ def test_A18_extra_rewards_are_bounded_and_combined_in_four_ways():
     assert combined(0.5, [], "multiply") == 0.5
 
 
-def test_A18_the_error_task_names_the_exception():
+def test_the_error_task_names_the_exception():
     judge = environment()
     raising = judge.proposal("error", proposal("def f(x):\n    return int('a' * x)", "3")).problem
     fine = judge.proposal("error", proposal()).problem
@@ -317,7 +315,7 @@ def test_A18_the_error_task_names_the_exception():
     assert faults(fine, "```output\nNoError\n```") == [""]
 
 
-def test_A18_composite_programs_build_on_given_functions():
+def test_composite_programs_build_on_given_functions():
     given = [Problem("deduction", ADD, "1", "2")]
     judge = environment()
     good = judge.proposal("deduction", proposal("def f(x):\n    return g_0(x) * 2", "3"), functions=given)
@@ -346,7 +344,7 @@ def test_A18_composite_programs_build_on_given_functions():
         ({"references": 0}, {"propose", "solve"}, {"deduction", "abduction", "induction"}),
     ],
 )
-def test_A19_ablations_by_option(change, roles, tasks):
+def test_ablations_by_option(change, roles, tasks):
     config = load_config(
         "absolute-zero-paper",
         [f"options.{key}={str(value).lower()}".replace("'", '"') for key, value in change.items()],
@@ -370,7 +368,7 @@ def test_solutions_that_estimated_a_rate_are_trained_on_where_wanted():
     rows = {
         reuse: trained(made(tasks=["deduction"], batch=2, estimates=4, rollouts=1, reuse=reuse)) for reuse in (0, 1)
     }
-    assert {reuse: sum(one.role == "solve" for one in found) for reuse, found in rows.items()} == {0: 2, 1: 8}
+    assert {reuse: sum(row.role == "solve" for row in found) for reuse, found in rows.items()} == {0: 2, 1: 8}
 
 
 def test_state_survives_a_checkpoint():
@@ -405,7 +403,7 @@ def test_a_policy_that_cheats_is_never_rewarded(solution):
     ]
     hostile = [answer(solution), solution, "</think>" * 50 + answer(solution)]
     for problem in problems:
-        rewards = [solver_reward(solution.fault) for solution in environment(wall_s=1.0).solutions(problem, hostile)]
+        rewards = [solver_reward(verdict.fault) for verdict in environment(wall_s=1.0).solutions(problem, hostile)]
         assert all(reward is not None and reward < 0 for reward in rewards)
 
 
@@ -423,7 +421,7 @@ def test_what_an_engine_loses_is_unscored_and_the_rest_goes_on():
     rows = trained(recipe, Scripted(Honest(), failing=5))
     assert rows
     whole = trained(made(batch=4))
-    expected = {(one.role, one.task, one.completion): one.reward for one in whole if one.role == "solve"}
+    expected = {(row.role, row.task, row.completion): row.reward for row in whole if row.role == "solve"}
     assert all(expected.get((row.role, row.task, row.completion), row.reward) == row.reward for row in rows)
     assert all(row.reward is None or row.reward in (-1.0, -0.5, 0.0, 0.5, 1.0) for row in rows)
 
@@ -434,7 +432,7 @@ def test_killed_sandbox_servers_are_never_the_policy_s_fault():
     for attempt in range(4):
         problem = Problem("abduction", f"{ADD}  # {attempt}", "1", "2")
         if attempt:
-            for server in [one for idle in judge.box._pool._idle.values() for one in idle]:
+            for server in [process for idle in judge.box._pool._idle.values() for process in idle]:
                 os.kill(server._process.pid, signal.SIGKILL)
         found = [solution.fault for solution in judge.solutions(problem, said)]
         assert all(

@@ -23,7 +23,7 @@ from verikit.trainers.recipes.elo_evolve import recipe as recipes  # noqa: E402
 from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve, EloEvolveOptions  # noqa: E402
 from verikit.trainers.recipes.elo_evolve.world import (  # noqa: E402
     EloEvolveWorld,
-    WorldOptions,
+    EloWorldOptions,
     all_results,
     last_result,
     right,
@@ -45,7 +45,7 @@ def tiny(**changes):
 def world(**options):
     """The recipe of the tiny world."""
     small = {"prompts": 8, "samples": 4, "held_out_size": 16, "rating": 950.0, "players": {"p10": 0.1, "p98": 0.98}}
-    return EloEvolveWorld(WorldOptions(**(small | options)), Setting(make_tokenizer([BOX, *CHARACTERS]), 0, Path()))
+    return EloEvolveWorld(EloWorldOptions(**(small | options)), Setting(make_tokenizer([BOX, *CHARACTERS]), 0, Path()))
 
 
 def writer(recipe, *mistakes):
@@ -71,23 +71,23 @@ def test_each_result_of_a_working_counts_by_itself():
 def test_wins_are_rewarded_and_the_games_move_the_rating_and_the_draws():
     recipe = world(prompts=16)
     made = recipe.collect(writer(recipe, 0, 1, 2, 3), 1)
-    figures = recipe.metrics()
+    metrics = recipe.metrics()
     assert len(made) == 64
-    assert {one.reward for one in made} == {0.0, 1.0}
-    assert figures["rating"] == recipe.pool.rating != 950.0
+    assert {trajectory.reward for trajectory in made} == {0.0, 1.0}
+    assert metrics["rating"] == recipe.pool.rating != 950.0
     for step in range(2, 40):
         recipe.collect(writer(recipe, 0), step)
     strong = recipe.metrics()
     assert strong["rating"] > 1200
-    assert strong["opponent_rating"] > figures["opponent_rating"]
+    assert strong["opponent_rating"] > metrics["opponent_rating"]
     assert strong["opponent/p98"] > 0.8
 
 
 def test_binary_rewards_nothing_but_a_win_and_graded_the_judges_value():
     tie = {"players": {"p100": 1.0}, "strangers": {"p50": 0.5}}
-    assert {one.reward for one in world(**tie).collect(writer(world(), 0), 1)} == {0.0}
+    assert {trajectory.reward for trajectory in world(**tie).collect(writer(world(), 0), 1)} == {0.0}
     recipe = world(objective="graded", **tie)
-    assert {one.reward for one in recipe.collect(writer(recipe, 0), 1)} == {0.5}
+    assert {trajectory.reward for trajectory in recipe.collect(writer(recipe, 0), 1)} == {0.5}
     assert recipe.metrics()["tied"] == 1.0
 
 
@@ -102,9 +102,9 @@ def test_the_judge_down_for_a_fifth_of_its_calls_costs_those_comparisons_and_not
     recipe.judge = Pairwise(Scripted(rule), order="fixed", probe=0)
     recipe.options.probes = 0
     made = recipe.collect(writer(recipe, 1), 1)
-    lost = [one for one in made if one.reward is None]
+    lost = [trajectory for trajectory in made if trajectory.reward is None]
     assert 0 < len(lost) <= len(calls) / 5
-    assert all("down" in one.answer for one in lost)
+    assert all("down" in trajectory.answer for trajectory in lost)
     assert recipe.metrics()["unjudged"] == len(lost) / len(made)
 
 
@@ -155,8 +155,8 @@ def test_dno_contrasts_the_best_of_a_group_with_its_worst():
     recipe = world(objective="dno", players={"p60": 0.6}, strangers={"p50": 0.5}, prompts=16)
     made = recipe.collect(writer(recipe, 3, 0, 1, 2), 1)
     pairs = {}
-    for one in made:
-        pairs.setdefault(one.group, []).append(one)
+    for trajectory in made:
+        pairs.setdefault(trajectory.group, []).append(trajectory)
     assert made
     for winner, loser in pairs.values():
         assert (winner.reward, loser.reward) == (1.0, -1.0)
@@ -166,7 +166,7 @@ def test_dno_contrasts_the_best_of_a_group_with_its_worst():
 def test_point_wise_rewards_the_output_alone():
     recipe = world(objective="point-wise")
     made = recipe.collect(writer(recipe, 0, 1, 3), 1)
-    assert {round(one.reward, 2) for one in made} == {1.0, 0.67, 0.0}
+    assert {round(trajectory.reward, 2) for trajectory in made} == {1.0, 0.67, 0.0}
     assert recipe.pool.rating == 950.0
     assert recipe.metrics()["epoch"] > 0
 
@@ -184,7 +184,7 @@ CHEATS = {
 def test_cheats_win_nothing(name):
     recipe = world(prompts=16)
     made = recipe.collect(Writer(recipe.setting.tokenizer, CHEATS[name]), 1)
-    assert {one.reward for one in made} == {0.0}
+    assert {trajectory.reward for trajectory in made} == {0.0}
 
 
 def test_length_creep_loses_to_the_guard_even_where_the_judge_likes_it():
@@ -200,25 +200,25 @@ def test_length_creep_loses_to_the_guard_even_where_the_judge_likes_it():
         from dataclasses import replace
 
         return [
-            replace(one, outputs=tuple(replace(output, text=output.text + " and" * 9) for output in one.outputs))
-            for one in generate(requests)
+            replace(reply, outputs=tuple(replace(output, text=output.text + " and" * 9) for output in reply.outputs))
+            for reply in generate(requests)
         ]
 
     sampler.generate = longer
     made = recipe.collect(sampler, 1)
-    assert {one.reward for one in made} == {0.0}
+    assert {trajectory.reward for trajectory in made} == {0.0}
     assert not asked
     assert recipe.metrics()["too_long"] == 1.0
 
 
 def test_evaluation_meets_strangers_on_prompts_not_trained_on():
     recipe = world(strangers={"s20": 0.2, "s95": 0.95})
-    assert not {one.prompt for one in recipe.held_out} & {problem.prompt for problem in recipe.problems}
-    figures = recipe.evaluate(writer(recipe, 0), 0)
-    assert figures["win_rate"] == pytest.approx((figures["win_rate/s20"] + figures["win_rate/s95"]) / 2)
-    assert figures["win_rate"] > 0.6
-    assert figures["right"] == 1.0
-    assert figures["performance"] > recipe.evaluate(writer(recipe, 2), 0)["performance"]
+    assert not {problem.prompt for problem in recipe.held_out} & {problem.prompt for problem in recipe.problems}
+    metrics = recipe.evaluate(writer(recipe, 0), 0)
+    assert metrics["win_rate"] == pytest.approx((metrics["win_rate/s20"] + metrics["win_rate/s95"]) / 2)
+    assert metrics["win_rate"] > 0.6
+    assert metrics["right"] == 1.0
+    assert metrics["performance"] > recipe.evaluate(writer(recipe, 2), 0)["performance"]
 
 
 def problems_file(folder, n=6):
@@ -273,7 +273,7 @@ def test_a_missing_answer_is_an_error_unless_an_engine_is_named_for_it(tmp_path)
         made().collect(write, 1)
     recipe = made(engines={"14b": f"replay:{replay_file(tmp_path)}"})
     recipe.judge = Pairwise(Scripted(lambda request: "[[A]]"), order="fixed")
-    assert [one.reward for one in recipe.collect(write, 1)] == [1.0] * 4
+    assert [trajectory.reward for trajectory in recipe.collect(write, 1)] == [1.0] * 4
     assert len((tmp_path / "o.jsonl").read_text().splitlines()) == 2
     with pytest.raises(ConfigError, match=r"options.judge names what compares"):
         made(pool={})
@@ -290,7 +290,7 @@ def test_the_correctness_judge_looks_at_the_last_result_alone():
     assert all_results(wrong_start, prompt="47+85=", opponent=working(47, 85)).answer == "loss"
 
 
-def test_snapshots_join_the_pool_and_a_resumed_run_equals_one_without_a_break(tmp_path):
+def test_snapshots_join_the_pool_and_a_resumed_run_equals_an_unbroken_run(tmp_path):
     config = tiny(options__snapshot_every=1, options__snapshot_prompts=64, run__steps=4)
     whole = train(tmp_path / "whole", config)
     trainer = make(tmp_path / "broken", config)
@@ -311,7 +311,7 @@ def test_snapshots_join_the_pool_and_a_resumed_run_equals_one_without_a_break(tm
         trainer.folder.close()
     again = train(tmp_path / "broken", config, resume=True)
     assert all(torch.equal(again[name], tensor) for name, tensor in whole.items())
-    figures = [
+    metrics = [
         {
             k: v
             for k, v in json.loads(line).items()
@@ -320,8 +320,8 @@ def test_snapshots_join_the_pool_and_a_resumed_run_equals_one_without_a_break(tm
         for name in ("whole", "broken")
         for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()[-2:]
     ]
-    assert figures[:2] == figures[2:]
-    assert figures[0]["opponent/policy@3"] > 0
+    assert metrics[:2] == metrics[2:]
+    assert metrics[0]["opponent/policy@3"] > 0
 
 
 @pytest.mark.slow

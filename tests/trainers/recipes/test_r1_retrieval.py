@@ -47,11 +47,15 @@ def served():
         return running[-1]
 
     yield start
-    for one in running:
-        one.kill()
+    for process in running:
+        process.kill()
 
 
-def test_R10_index_and_server_give_the_same_passages_and_a_500_becomes_a_typed_error(tmp_path, served):
+def texts(found):
+    return [[passage.content for passage in passages] for passages in found]
+
+
+def test_index_and_server_give_the_same_passages_and_a_500_becomes_a_typed_error(tmp_path, served):
     write_corpus(tmp_path / "corpus.jsonl", count=60)
     build_index([tmp_path / "corpus.jsonl"], tmp_path / "index")
     index = load_retriever(f"bm25:{tmp_path / 'index'}")
@@ -59,7 +63,7 @@ def test_R10_index_and_server_give_the_same_passages_and_a_500_becomes_a_typed_e
     found = index.retrieve(queries, 3)
     assert found == index.retrieve(queries, 3)
     over_http = Client(served(index).url).retrieve(queries, 3)
-    assert [[one.content for one in each] for each in over_http] == [[one.content for one in each] for each in found]
+    assert texts(over_http) == texts(found)
 
     tries = []
 
@@ -73,7 +77,7 @@ def test_R10_index_and_server_give_the_same_passages_and_a_500_becomes_a_typed_e
     assert len(tries) == 3
 
 
-def test_R10_a_flat_dense_index_is_the_inner_product_in_order(tmp_path):
+def test_a_flat_dense_index_is_the_inner_product_in_order(tmp_path):
     pytest.importorskip("faiss")
     from verikit.retrieval.corpus import read_corpus
     from verikit.retrieval.dense import Dense
@@ -81,14 +85,14 @@ def test_R10_a_flat_dense_index_is_the_inner_product_in_order(tmp_path):
 
     corpus, encoder = write_corpus(tmp_path / "corpus.jsonl", count=60), Hashed()
     build_index([corpus], tmp_path / "index", bm25=False, settings=EncoderSettings(path="hashed"), encoder=encoder)
-    passages = [one.content for one in read_corpus(corpus)]
+    passages = [passage.content for passage in read_corpus(corpus)]
     scores = encoder.encode(["w1 w2"], "query") @ encoder.encode(passages, "passage").T
     wanted = [passages[row] for row in (-scores[0]).argsort(kind="stable")[:3]]
     (found,) = Dense(tmp_path / "index", encoder).retrieve(["w1 w2"], 3)
-    assert [one.content for one in found] == wanted
+    assert [passage.content for passage in found] == wanted
 
 
-def test_R11_passages_have_100_words_and_join_to_the_text():
+def test_passages_have_100_words_and_join_to_the_text():
     text = "  ".join(f"word{n}" for n in range(250)) + "\n"
     pieces = split(text)
     assert [len(piece.split()) for piece in pieces] == [100, 100, 50]
@@ -100,9 +104,9 @@ def test_the_recipe_searches_over_a_server_and_leaves_rollouts_unscored_when_it_
     server = served(recipe.retriever)
     recipe.retriever = Client(server.url, retries=1, pause_s=0.01)
     made = recipe.collect(honest(recipe), 1)
-    assert [one.reward for one in made] == [1.0] * 4
+    assert [trajectory.reward for trajectory in made] == [1.0] * 4
     assert recipe.metrics()["retrieval_seconds"] > 0
     server.kill()
     made = recipe.collect(honest(recipe), 2)
-    assert [one.reward for one in made] == [None] * 4
-    assert all("failed 2 times" in one.answer for one in made)
+    assert [trajectory.reward for trajectory in made] == [None] * 4
+    assert all("failed 2 times" in trajectory.answer for trajectory in made)

@@ -13,7 +13,7 @@ from verikit.trainers.config import find_recipe, load_config
 from verikit.trainers.recipe import Setting
 from verikit.trainers.recipes.absolute_zero import tiny as zero
 from verikit.trainers.recipes.spice import tiny as spice
-from verikit.trainers.recipes.spice.formats import Kind
+from verikit.trainers.recipes.spice.formats import QuestionKind
 from verikit.trainers.run import read_log
 
 SHORT = {
@@ -39,7 +39,7 @@ def short(name, **changes):
     return load_config(name, [f"{key}={json.dumps(value)}" for key, value in wanted.items()])
 
 
-def figures(folder):
+def metrics(folder):
     return [
         {key: value for key, value in row.items() if "second" not in key and key != "memory_mb"}
         for row in read_log(folder / "metrics.jsonl")
@@ -52,7 +52,7 @@ def test_a_resumed_run_is_the_run_that_was_never_interrupted(tmp_path, name):
     train(tmp_path / "parts", short(name, run__steps=2))
     parts = train(tmp_path / "parts", short(name), resume=True)
     assert same(whole, parts)
-    a, b = ([row for row in figures(tmp_path / part) if row["step"] == 3] for part in ("whole", "parts"))
+    a, b = ([row for row in metrics(tmp_path / part) if row["step"] == 3] for part in ("whole", "parts"))
     assert a == b
 
 
@@ -83,9 +83,9 @@ def test_absolute_zero_s_demonstrations_are_right_unless_spoilt():
 
 def test_absolute_zero_keeps_held_out_programs_out_of_everything():
     recipe = made("absolute-zero-tiny")
-    apart = {one.program for one in recipe.held_out}
+    apart = {problem.program for problem in recipe.held_out}
     draw = random.Random(1)
-    assert all(recipe.admit(one, draw) is None for one in recipe.held_out)
+    assert all(recipe.admit(problem, draw) is None for problem in recipe.held_out)
     # An induction's answer is the one form every function of this world has, so functions are not held out there.
     rows = [
         demonstration
@@ -109,8 +109,8 @@ def test_absolute_zero_s_random_rival_keeps_the_length():
 @pytest.mark.parametrize("formats", ["free_form", "mcq"])
 def test_spice_s_demonstrations_are_valid_and_right(formats):
     recipe, draw = made("spice-tiny", formats=formats), random.Random(0)
-    for places, document in zip(recipe._documents, recipe.corpus, strict=True):
-        facts = [(spice.ENTITIES[place], recipe.values[place]) for place in places]
+    for members, document in zip(recipe._documents, recipe.corpus, strict=True):
+        facts = [(spice.ENTITIES[index], recipe.values[index]) for index in members]
         kind = recipe._kind(draw)
         question = recipe.parse(kind, spice.challenge(facts[:3], kind.answer_type, draw), document)
         assert recipe.score(question, spice.solution(facts[:3], question)).value == 1.0
@@ -123,18 +123,18 @@ def test_spice_s_held_out_questions_share_no_document():
     recipe = made("spice-tiny")
     together = {pair for document in recipe._documents for pair in combinations(sorted(document), 2)}
     for question in recipe.held_out:
-        places = sorted(spice.ENTITIES.index(f" {name}") for name in question.text.split())
-        assert not together & set(combinations(places, 2))
-    assert Counter(recipe.stratum(one) for one in recipe.held_out) == {"2_facts": 100, "3_facts": 100}
+        members = sorted(spice.ENTITIES.index(f" {name}") for name in question.text.split())
+        assert not together & set(combinations(members, 2))
+    assert Counter(recipe.stratum(question) for question in recipe.held_out) == {"2_facts": 100, "3_facts": 100}
 
 
 def test_spice_s_challenger_can_t_claim_what_its_quotes_don_t_say():
     recipe, draw = made("spice-tiny"), random.Random(0)
     document = recipe.corpus[0]
-    facts = [(spice.ENTITIES[one], recipe.values[one]) for one in recipe._documents[0]]
+    facts = [(spice.ENTITIES[index], recipe.values[index]) for index in recipe._documents[0]]
     good = spice.challenge(facts[:2], "Integer", draw)
     answer = sum(value for _, value in facts[:2]) % spice.MODULUS
-    kind = Kind("free_form", "Integer")
+    kind = QuestionKind("free_form", "Integer")
     recipe.parse(kind, good, document)
     for bad in (
         good.replace(f'"answer":{answer}', f'"answer":{(answer + 1) % 6}'),

@@ -1,4 +1,4 @@
-"""SPICE: a test for each acceptance row, and a Challenger and a Reasoner that try to be rewarded for nothing."""
+"""SPICE: what it promises, and a Challenger and a Reasoner that try to be rewarded for nothing."""
 
 import json
 import random
@@ -14,9 +14,9 @@ from verikit.trainers.recipe import Setting
 from verikit.trainers.recipes.spice.checks import Equality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import (
-    Invalid,
-    Kind,
+    InvalidQuestion,
     Question,
+    QuestionKind,
     parse_free_form,
     parse_kind,
     parse_mcq,
@@ -41,7 +41,7 @@ CHOICE = {
     "multiple_choice_question": "Who built Orle's bridge?\nA) Anna Berg\nB) Maria Vant\nC) Karl Ruhm\nD) Otto Lind",
     "multiple_choice_correct": "B",
 }
-INTEGER, MCQ = Kind("free_form", "Integer"), Kind("mcq", "Choice")
+INTEGER, MCQ = QuestionKind("free_form", "Integer"), QuestionKind("mcq", "Choice")
 
 
 class Bytes:
@@ -78,12 +78,12 @@ class Half:
         return f"so \\boxed{{{12 if number % 2 else 13}}}"
 
 
-def test_S1_the_variance_reward_peaks_at_one_half():
+def test_the_variance_reward_peaks_at_a_half():
     golden = [0.0439, 0.3720, 0.8226, 0.9879, 1.0, 0.9879, 0.8226, 0.3720, 0.0439]
     assert [challenger_reward(k / 8) for k in range(9)] == pytest.approx(golden, abs=1e-4)
 
 
-def test_S2_an_invalid_question_earns_the_penalty(tmp_path):
+def test_an_invalid_question_earns_the_penalty(tmp_path):
     for penalty in (-0.1, -0.7):
         recipe = made(tmp_path, penalty=penalty)
         rows = recipe.collect(Scripted(lambda prompt, number: '{"question": "What"'), 1)
@@ -91,23 +91,23 @@ def test_S2_an_invalid_question_earns_the_penalty(tmp_path):
     assert SpiceOptions().penalty == -0.1
 
 
-def test_S3_rival_rewards():
+def test_rival_rewards():
     rates = (0, 0.25, 0.5, 1)
     assert [challenger_reward(rate, "absolute-zero") for rate in rates] == [0, 0.75, 0.5, 0]
     assert [challenger_reward(rate, "threshold") for rate in rates] == [0, 1, 1, 0]
     assert [challenger_reward(rate, "r-zero") for rate in rates] == [0, 0.5, 1, 0]
 
 
-def test_S4_segments_are_drawn_by_the_seed_and_never_too_long():
+def test_segments_are_drawn_by_the_seed_and_never_too_long():
     text = "".join(map(str, range(3000)))
     first, again = ([segment(text, Bytes(), 50, random.Random(seed)) for seed in range(20)] for _ in range(2))
     assert first == again
     assert len(set(first)) > 15
-    assert all(len(one) == 50 and one in text for one in first)
+    assert all(len(part) == 50 and part in text for part in first)
     assert segment("short", Bytes(), 50, random.Random(0)) == "short"
 
 
-def test_S4_segments_of_a_tokenizer_that_merges_stay_below_the_limit():
+def test_segments_of_a_tokenizer_that_merges_stay_below_the_limit():
     from tests.engines.tiny import tokenizer
 
     text = "the quick brown fox jumps over the lazy dog " * 40
@@ -116,7 +116,7 @@ def test_S4_segments_of_a_tokenizer_that_merges_stay_below_the_limit():
         assert 0 < len(tokenizer().encode(piece, add_special_tokens=False)) <= 17
 
 
-def test_S4_documents_are_uniform_over_all_files(tmp_path):
+def test_documents_are_uniform_over_all_files(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     import pyarrow
 
@@ -125,7 +125,7 @@ def test_S4_documents_are_uniform_over_all_files(tmp_path):
     parquet.write_table(table, tmp_path / "b.parquet", row_group_size=2)
     (tmp_path / "c.txt").write_text("c0")
     corpus = open_corpus(["*.jsonl", "b.parquet", "c.txt"], "text", tmp_path)
-    assert [corpus[place] for place in range(len(corpus))] == [
+    assert [corpus[index] for index in range(len(corpus))] == [
         *(f"a{n}" for n in range(5)),
         "b0",
         "b1",
@@ -138,7 +138,7 @@ def test_S4_documents_are_uniform_over_all_files(tmp_path):
     assert all(140 < count < 260 for count in counts.values())
 
 
-def test_S4_a_corpus_without_text_is_named(tmp_path):
+def test_a_corpus_without_text_is_named(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"body": "x"}\nnot json\n')
     corpus = open_corpus(["a.jsonl"], "text", tmp_path)
     with pytest.raises(SchemaError, match=r"a\.jsonl:1.*text"):
@@ -151,7 +151,7 @@ def test_S4_a_corpus_without_text_is_named(tmp_path):
         open_corpus(["missing.jsonl"], "text", tmp_path)
 
 
-def test_S5_the_choice_of_a_format_is_a_bare_object_of_four_keys():
+def test_the_choice_of_a_format_is_a_bare_object_of_four_keys():
     assert parse_kind(json.dumps(KIND)) == INTEGER
     mcq = KIND | {"suitable_for_mcq": True, "suitable_for_free_form": False, "best_answer_type": None}
     assert parse_kind(json.dumps(mcq)) == MCQ
@@ -166,7 +166,7 @@ def test_S5_the_choice_of_a_format_is_a_bare_object_of_four_keys():
         "[" * 100_000,
     ]
     for text in bad:
-        with pytest.raises(Invalid):
+        with pytest.raises(InvalidQuestion):
             parse_kind(text)
 
 
@@ -186,14 +186,14 @@ def test_S5_the_choice_of_a_format_is_a_bare_object_of_four_keys():
         {"identified_answer": ""},
     ],
 )
-def test_S6_a_choice_has_four_options_and_one_gold(change):
+def test_a_choice_has_four_options_and_a_single_gold(change):
     question = parse_mcq(reply(CHOICE))
     assert (question.answer, question.options[1], len(question.options)) == ("B", "Maria Vant", 4)
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidQuestion):
         parse_mcq(reply(CHOICE, **change))
 
 
-def test_S6_shuffled_options_keep_the_gold():
+def test_shuffled_options_keep_the_gold():
     question, seen = parse_mcq(reply(CHOICE)), Counter()
     for seed in range(400):
         other = shuffled(question, random.Random(seed))
@@ -214,40 +214,40 @@ def test_S6_shuffled_options_keep_the_gold():
         ("", "String", False), (["Maria"], "String", False),
     ],
 )  # fmt: skip
-def test_S7_free_form_answers_are_of_their_type(answer, answer_type, valid):
+def test_free_form_answers_are_of_their_type(answer, answer_type, valid):
     text = reply(FREE, answer=answer, answer_type=answer_type)
     if valid:
         assert parse_free_form(text, answer_type).answer == str(answer)
     else:
-        with pytest.raises(Invalid):
+        with pytest.raises(InvalidQuestion):
             parse_free_form(text, answer_type)
 
 
-def test_S7_questions_stand_by_themselves():
+def test_questions_stand_by_themselves():
     options = SpiceOptions()
     check(parse_free_form(reply(), "Integer"), DOCUMENT, options)
     for words in ("the document", "the given text", "this passage"):
         question = parse_free_form(reply(question=f"How many arches does {words} give?"), "Integer")
-        with pytest.raises(Invalid, match="self_reference"):
+        with pytest.raises(InvalidQuestion, match="self_reference"):
             check(question, DOCUMENT, options)
     for row, wanted in ((reply(question=["How many?"]), "question"), (reply(answer_type="String"), "answer_type")):
-        with pytest.raises(Invalid, match=wanted):
+        with pytest.raises(InvalidQuestion, match=wanted):
             parse_free_form(row, "Integer")
 
 
-def test_S7_quotes_stand_in_the_document_and_questions_do_not_copy_it():
+def test_quotes_stand_in_the_document_and_questions_do_not_copy_it():
     options = SpiceOptions()
     for quotes in (["It has 13 arches"], []):
-        with pytest.raises(Invalid, match="quotes"):
+        with pytest.raises(InvalidQuestion, match="quotes"):
             check(parse_free_form(reply(relevant_quotes=quotes), "Integer"), DOCUMENT, options)
-    with pytest.raises(Invalid, match="copied"):
+    with pytest.raises(InvalidQuestion, match="copied"):
         check(parse_free_form(reply(question=f"{DOCUMENT} How many arches?"), "Integer"), DOCUMENT, options)
     long = "Who built it?\nA) Anna Berg\nB) Maria Vant, who also planned many a road\nC) Karl Ruhm\nD) Otto Lind"
-    with pytest.raises(Invalid, match="balance"):
+    with pytest.raises(InvalidQuestion, match="balance"):
         check(parse_mcq(reply(CHOICE, multiple_choice_question=long)), DOCUMENT, SpiceOptions(checks=["balance"]))
 
 
-def test_S8_no_document_reaches_the_reasoner(tmp_path):
+def test_no_document_reaches_the_reasoner(tmp_path):
     class Copying(Half):
         def __call__(self, prompt, number):
             copied = reply(question=f"{DOCUMENT} How many arches has it?")
@@ -265,14 +265,14 @@ def test_S8_no_document_reaches_the_reasoner(tmp_path):
     assert not any(run in prompt for prompt in [*reasoner, *asked] for run in runs)
 
 
-def test_S9_a_group_keeps_the_share_of_valid_attempts():
+def test_a_group_keeps_the_share_of_valid_attempts():
     question = Question("q", "1", "Integer")
 
     def share(valid, invalid, size=8):
         attempts = [Attempt(None, n, question if n < valid else None) for n in range(valid + invalid)]
         group = subsample(attempts, size, random.Random(0))
-        assert len({id(one) for one in group}) == len(group) == min(size, len(attempts))
-        return sum(one.question is not None for one in group)
+        assert len({id(attempt) for attempt in group}) == len(group) == min(size, len(attempts))
+        return sum(attempt.question is not None for attempt in group)
 
     assert share(30, 10) == 6
     assert share(1, 1023) == 1
@@ -280,7 +280,7 @@ def test_S9_a_group_keeps_the_share_of_valid_attempts():
     assert (share(0, 40), share(40, 0), share(2, 1)) == (0, 8, 2)
 
 
-def test_S10_attempts_stop_at_a_valid_one_and_answers_are_reused(tmp_path):
+def test_attempts_stop_at_a_valid_question_and_answers_are_reused(tmp_path):
     recipe = made(tmp_path, documents=1, attempts=20, group=4)
     sampler = Scripted(Half(valid=0))
     rows = recipe.collect(sampler, 1)
@@ -294,7 +294,7 @@ def test_S10_attempts_stop_at_a_valid_one_and_answers_are_reused(tmp_path):
     assert Counter(row.role for row in rows) == {"challenger": 4, "reasoner": 4}
 
 
-def test_S11_one_question_a_document_so_that_roles_count_alike(tmp_path):
+def test_a_single_question_a_document_trains_so_that_roles_count_alike(tmp_path):
     rows = made(tmp_path, documents=5, group=4).collect(Scripted(Half()), 1)
     assert Counter(row.role for row in rows) == {"challenger": 20, "reasoner": 20}
     assert Counter((row.role, row.group) for row in rows) == {
@@ -302,7 +302,7 @@ def test_S11_one_question_a_document_so_that_roles_count_alike(tmp_path):
     }
 
 
-def test_S11_the_question_is_drawn_among_the_valid(tmp_path):
+def test_the_question_is_drawn_among_the_valid(tmp_path):
     def policy(prompt, number):
         return reply(question=f"How many arches, on day {number}?") if "BEGINNING OF" in prompt else r"\boxed{12}"
 
@@ -312,7 +312,7 @@ def test_S11_the_question_is_drawn_among_the_valid(tmp_path):
     assert sum(asked.values()) == 120
 
 
-def test_S12_advantages_are_centred_in_each_role_alone(tmp_path):
+def test_advantages_are_centred_in_each_role_alone(tmp_path):
     torch = pytest.importorskip("torch")
     from verikit.trainers.experience import experience
 
@@ -348,13 +348,13 @@ def test_S12_advantages_are_centred_in_each_role_alone(tmp_path):
         (("B", "Choice"), "no idea", 0, False),
     ],
 )
-def test_S13_answers_are_compared_by_their_type(gold, said, right, letter_only):
+def test_answers_are_compared_by_their_type(gold, said, right, letter_only):
     options = ("Anna Berg", "Maria Vant", "Karl Ruhm", "Otto Lind") if gold[1] == "Choice" else ()
     score = Equality(letter_only).score(Question("Who?", *gold, options), said)
     assert score.value == right
 
 
-def test_S14_ablations_by_option(tmp_path):
+def test_ablations_by_option(tmp_path):
     rows = made(tmp_path, train_challenger=False).collect(Scripted(Half()), 1)
     assert {row.role for row in rows} == {"reasoner"}
     sampler = Scripted(lambda prompt, number: reply() if "Write one hard" in prompt else r"\boxed{12}")

@@ -94,16 +94,16 @@ def test_questions_are_written_as_training_reads_them(tmp_path):
 
     from verikit.trainers.recipes.spice.options import SpiceOptions
     from verikit.trainers.recipes.spice.recipe import Spice
-    from verikit.trainers.recipes.spice.synth import one_round
+    from verikit.trainers.recipes.spice.synth import synth_round
 
     options = SpiceOptions(corpus=[str(corpus)], documents=3, attempts=2, group=2, formats="alternate")
     with closing(Offline(Recorder(Scripted(answer), replies), 0)) as sampler:
-        expected = one_round(Spice(options, Setting(sampler.tokenizer, 0, tmp_path)), sampler, 0, 1)
+        expected = synth_round(Spice(options, Setting(sampler.tokenizer, 0, tmp_path)), sampler, 0, 1)
     sets = [w for k in ("documents=3", "attempts=2", "group=2", 'formats="alternate"') for w in ("--set", k)]
     run("spice", corpus, "-e", f"replay:{replies}", "-o", out, "-n", len(expected), "-q", *sets)
     assert [json.loads(line) for line in out.read_text().splitlines()] == expected
     assert {row["answer"]: row["solve_rate"] for row in expected} == {"B": 1.0, "12": 0.5}
-    assert [one.answer for one in problems.read_held_out(out)] == [row["answer"] for row in expected]
+    assert [question.answer for question in problems.read_held_out(out)] == [row["answer"] for row in expected]
 
 
 def test_a_model_that_makes_nothing_is_told_of(tmp_path):

@@ -32,15 +32,15 @@ class Writer(Sampler):
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         self.requests += requests
-        return [self._one(request) for request in requests]
+        return [self._generation(request) for request in requests]
 
     def generate_then(self, requests, then):
-        return [(generation, then(place, generation)) for place, generation in enumerate(self.generate(requests))]
+        return [(generation, then(index, generation)) for index, generation in enumerate(self.generate(requests))]
 
     def map(self, function, items):
         return [function(item) for item in items]
 
-    def _one(self, request: Request) -> Generation:
+    def _generation(self, request: Request) -> Generation:
         ids = tuple(self.encode(request.prompt))
         if request.prompt_logprobs is not None:
             return Generation((), ids, (None, *[-1.5] * (len(ids) - 1)))

@@ -28,17 +28,17 @@ class Buffer:
             del self.problems[-surplus:]
         else:
             stay = sorted(draw.sample(range(len(self.problems)), self.size))
-            self.problems = [self.problems[place] for place in stay]
+            self.problems = [self.problems[index] for index in stay]
 
 
 def distinct(problems: Sequence[Problem], count: int, draw: random.Random, weights: Weights) -> list[Problem]:
-    """Draw up to `count` different places; `step` weighs a problem by the step it was made at."""
+    """Draw up to `count` different problems; `step` weighs a problem by the step it was made at."""
     if weights == "uniform":
         return draw.sample(list(problems), min(count, len(problems)))
     # The largest of u ** (1 / weight): weighted draws without replacement (Efraimidis and Spirakis, 2006).
     keys = [draw.random() ** (1 / (problem.step + 1)) for problem in problems]
-    order = sorted(range(len(problems)), key=lambda place: -keys[place])
-    return [problems[place] for place in order[:count]]
+    order = sorted(range(len(problems)), key=lambda index: -keys[index])
+    return [problems[index] for index in order[:count]]
 
 
 def solve_batch(

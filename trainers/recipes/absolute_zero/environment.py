@@ -45,7 +45,7 @@ LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProgramVerdict:
     """What is wrong with a completion, and the problem that a valid proposal makes."""
 
     fault: Fault
@@ -77,37 +77,39 @@ class Environment:
         score = self._format(self.opening + completion)
         return score.answer if score.value == 1.0 else None
 
-    def proposal(self, task: Task, completion: str, program: str = "", functions: Sequence[Problem] = ()) -> Verdict:
+    def proposal(
+        self, task: Task, completion: str, program: str = "", functions: Sequence[Problem] = ()
+    ) -> ProgramVerdict:
         """Judge a proposal; `program` is the one that an induction's inputs are for."""
         answer = self.answer(completion)
         if answer is None:
-            return Verdict("format", "not <think>…</think> <answer>…</answer>")
+            return ProgramVerdict("format", "not <think>…</think> <answer>…</answer>")
         try:
             if task == "induction":
-                return Verdict("", problem=self._inputs(answer, program))
-            return Verdict("", problem=self._task(task, answer, functions))
+                return ProgramVerdict("", problem=self._inputs(answer, program))
+            return ProgramVerdict("", problem=self._task(task, answer, functions))
         except Malformed as problem:
-            return Verdict("format", str(problem)[:500])
+            return ProgramVerdict("format", str(problem)[:500])
         except Invalid as problem:
-            return Verdict("wrong", str(problem)[:500])
+            return ProgramVerdict("wrong", str(problem)[:500])
         except OurFault as problem:
-            return Verdict("error", str(problem)[:500])
+            return ProgramVerdict("error", str(problem)[:500])
 
-    def solutions(self, problem: Problem, completions: Sequence[str]) -> list[Verdict]:
+    def solutions(self, problem: Problem, completions: Sequence[str]) -> list[ProgramVerdict]:
         """Judge solutions of one problem; equal answers are run once."""
         answers = [self.answer(completion) for completion in completions]
         distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
         known = dict(zip(distinct, self._judged(problem, distinct), strict=True))
-        return [Verdict("format", "no answer") if answer is None else known[answer] for answer in answers]
+        return [ProgramVerdict("format", "no answer") if answer is None else known[answer] for answer in answers]
 
-    def _judged(self, problem: Problem, answers: Sequence[str]) -> list[Verdict]:
+    def _judged(self, problem: Problem, answers: Sequence[str]) -> list[ProgramVerdict]:
         if problem.task == "error":
-            return [Verdict("" if _names(answer, problem.output) else "wrong") for answer in answers]
+            return [ProgramVerdict("" if _names(answer, problem.output) else "wrong") for answer in answers]
         samples = [Sample("", f"<answer>{answer}</answer>", meta=problem.meta()) for answer in answers]
         verdicts = []
         for score in score_all(self._program, samples):
             fault: Fault = "error" if score.value is None else "" if score.value == 1.0 else "wrong"
-            verdicts.append(Verdict(fault, score.reason))
+            verdicts.append(ProgramVerdict(fault, score.reason))
         return verdicts
 
     def _task(self, task: Task, answer: str, functions: Sequence[Problem]) -> Problem:

@@ -44,7 +44,7 @@ def _measure(
     environment: Environment, kind: str, problem: Problem, references: Sequence[Problem], seen: Sequence[Problem]
 ) -> float:
     if kind == "diversity":
-        same = sum((one.output, one.pairs) == (problem.output, problem.pairs) for one in seen)
+        same = sum((other.output, other.pairs) == (problem.output, problem.pairs) for other in seen)
         return 1 - same / len(seen) if seen else 1.0
     if kind == "edit_distance":
         programs = [reference.program for reference in references]

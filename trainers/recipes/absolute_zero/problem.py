@@ -58,7 +58,7 @@ SEEDS: dict[Task, Problem] = {
         "induction",
         IDENTITY,
         message="Write a function that gives back what it is given.",
-        pairs=tuple((one, one) for one in (GREETING, "1", "[1, 2]", "{'a': 1}", "(3, 'b')", "-2.5")),
+        pairs=tuple((value, value) for value in (GREETING, "1", "[1, 2]", "{'a': 1}", "(3, 'b')", "-2.5")),
     ),
 }
 """The zero seed: the identity, and nothing else."""

@@ -10,7 +10,7 @@ from verikit.trainers.recipes.prompts import PromptSet, fill
 from verikit.verifiers.proposal import BANNED
 
 
-class Prompts(PromptSet):
+class AbsoluteZeroPrompts(PromptSet):
     """A set of prompts: texts with {names}, which are filled in once."""
 
     transcript: str

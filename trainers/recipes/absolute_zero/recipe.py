@@ -7,29 +7,33 @@ times to estimate how much it teaches. Then `batch` problems a task are solved: 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 from typing import Any, ClassVar
 
-from verikit.engines.types import Generation, Request
-from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
+from verikit.engines.types import Generation
+from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.absolute_zero.buffers import Buffer, distinct, solve_batch
-from verikit.trainers.recipes.absolute_zero.environment import Environment, Verdict
+from verikit.trainers.recipes.absolute_zero.environment import Environment, ProgramVerdict
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import SEEDS, Problem, read_held_out
-from verikit.trainers.recipes.absolute_zero.prompts import Prompts
+from verikit.trainers.recipes.absolute_zero.prompts import AbsoluteZeroPrompts
 from verikit.trainers.recipes.absolute_zero.rewards import solver_reward
-from verikit.trainers.recipes.absolute_zero.rounds import Asked, Proposed, Solved, figures, proposer_rewards
-from verikit.types import Message
+from verikit.trainers.recipes.absolute_zero.rounds import (
+    ProposalPrompt,
+    Proposed,
+    Solved,
+    proposer_rewards,
+    round_metrics,
+)
+from verikit.trainers.recipes.base import SelfPlay, stratified
 from verikit.verifiers.fences import last
 
 BASES: tuple[Task, ...] = ("deduction", "abduction")
 """Tasks whose programs induction draws from; they are always seeded."""
 
 
-class AbsoluteZero(Recipe):
+class AbsoluteZero(SelfPlay):
     """Self-play in a Python sandbox, from the identity function on."""
 
     name: ClassVar[str] = "absolute-zero"
@@ -38,7 +42,7 @@ class AbsoluteZero(Recipe):
 
     def __init__(self, options: AbsoluteZeroOptions, setting: Setting) -> None:
         super().__init__(options, setting)
-        self.prompts = Prompts.load(options.prompts, setting.folder)
+        self.prompts = AbsoluteZeroPrompts.load(options.prompts, setting.folder)
         self.environment = Environment(options, "" if options.chat else self.prompts.opening)
         kinds = dict.fromkeys([*BASES, *options.tasks])
         self.buffers: dict[Task, Buffer] = {task: Buffer(options.buffer_size, options.keep) for task in kinds}
@@ -46,8 +50,6 @@ class AbsoluteZero(Recipe):
             buffer.problems = [self.seed_problem(task)]
         self.seeded = False
         self.held_out = self.load_held_out()
-        self._figures: dict[str, float] = {}
-        self._judging: list[float] = []
 
     def seed_problem(self, task: Task) -> Problem:
         """Return what a task's buffer starts from."""
@@ -67,57 +69,46 @@ class AbsoluteZero(Recipe):
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Propose and solve; the first step also fills the buffers."""
-        self._figures, self._judging = {}, []
+        self.judging.reset()
         if not self.seeded:
             self._seed(sampler)
         draw = random.Random(f"{self.setting.seed} {step}")
         asked = [self.ask(sampler, task, step, draw) for task in self.options.tasks for _ in range(self.options.batch)]
         proposed = self.propose(sampler, asked, step, draw)
         new: dict[Task, list[Problem]] = {task: [] for task in self.options.tasks}
-        for one in proposed:
-            if one.verdict.problem is not None:
-                new[one.asked.task].append(one.verdict.problem)
+        for proposal in proposed:
+            if proposal.verdict.problem is not None:
+                new[proposal.asked.task].append(proposal.verdict.problem)
         chosen: list[Problem] = []
         for task, fresh in new.items():
             old = self.buffers[task].problems
             chosen += solve_batch(fresh, old, self.options.batch, self.options.mix, draw)
             self.buffers[task].add(fresh, draw)
-        estimates, trained = self._solve_all(sampler, [one for task in new.values() for one in task], chosen)
+        estimates, trained = self._solve_all(sampler, [problem for task in new.values() for problem in task], chosen)
         rates = [estimate.rate for estimate in estimates]
-        self._figures = figures(proposed, rates, self.buffers) | {"seconds_sandbox": sum(self._judging)}
+        self._metrics = round_metrics(proposed, rates, self.buffers) | {"seconds_sandbox": self.judging.seconds}
         return self._proposals(sampler, proposed, rates) + self._solutions(trained)
 
     def propose(
-        self, sampler: Sampler, asked: Sequence[Asked], step: int, draw: random.Random, key: str = ""
+        self, sampler: Sampler, asked: Sequence[ProposalPrompt], step: int, draw: random.Random, key: str = ""
     ) -> list[Proposed]:
         """Sample a proposal for each, judge it while others are sampled, and leave out what is not admitted."""
-        requests = [
-            Request(
-                one.ids,
-                max_tokens=self.options.max_tokens,
-                temperature=self.options.temperature,
-                seed=sampler.seed("propose", key, number),
-                logprobs=0,
-            )
-            for number, one in enumerate(asked)
-        ]
+        requests = [self.request(sampler, prompt.ids, "propose", key, number) for number, prompt in enumerate(asked)]
 
-        def judge(place: int, generation: Generation) -> Verdict:
+        def judge(index: int, generation: Generation) -> ProgramVerdict:
             if not generation.outputs:
-                return Verdict("error", str(generation.error))
-            began, one = time.perf_counter(), asked[place]
-            text = generation.outputs[0].text
-            verdict = self.environment.proposal(one.task, text, one.program, one.functions)
-            self._judging.append(time.perf_counter() - began)
-            return verdict
+                return ProgramVerdict("error", str(generation.error))
+            prompt, text = asked[index], generation.outputs[0].text
+            with self.judging.running():
+                return self.environment.proposal(prompt.task, text, prompt.program, prompt.functions)
 
         done = sampler.generate_then(requests, judge)
         verdicts = [verdict for _, verdict in done]
         if self.options.validation == "none":
             verdicts = self._believed(sampler, verdicts)
         return [
-            Proposed(one, generation, self._admitted(sampler, verdict, step, draw))
-            for one, (generation, _), verdict in zip(asked, done, verdicts, strict=True)
+            Proposed(prompt, generation, self._admitted(sampler, verdict, step, draw))
+            for prompt, (generation, _), verdict in zip(asked, done, verdicts, strict=True)
         ]
 
     def solve(
@@ -125,53 +116,35 @@ class AbsoluteZero(Recipe):
     ) -> list[Solved]:
         """Sample so many solutions of each problem, judged while others are sampled."""
 
-        def judge(place: int, generation: Generation) -> list[Verdict]:
-            began = time.perf_counter()
-            verdicts = self.environment.solutions(wanted[place][0], [output.text for output in generation.outputs])
-            self._judging.append(time.perf_counter() - began)
-            return verdicts
+        def judge(index: int, generation: Generation) -> list[ProgramVerdict]:
+            with self.judging.running():
+                return self.environment.solutions(wanted[index][0], [output.text for output in generation.outputs])
 
-        done = sampler.generate_then(self._requests(sampler, wanted, key, temperature), judge)
+        requests = [
+            self.request(
+                sampler, self.encode(sampler, self.prompts.solution(problem)), key, number, n=n, temperature=temperature
+            )
+            for number, (problem, n) in enumerate(wanted)
+        ]
+        done = sampler.generate_then(requests, judge)
         return [
             Solved(problem, generation, verdicts)
             for (problem, _), (generation, verdicts) in zip(wanted, done, strict=True)
         ]
-
-    def _requests(
-        self, sampler: Sampler, wanted: Sequence[tuple[Problem, int]], key: str, temperature: float
-    ) -> list[Request]:
-        return [
-            Request(
-                self.encode(sampler, self.prompts.solution(problem)),
-                n=count,
-                max_tokens=self.options.max_tokens,
-                temperature=temperature,
-                seed=sampler.seed(key, number),
-                logprobs=0,
-            )
-            for number, (problem, count) in enumerate(wanted)
-        ]
-
-    def encode(self, sampler: Sampler, question: str) -> list[int]:
-        """Return a question's ids, by the chat template or the prompts' transcript."""
-        if self.options.chat:
-            message: Message = {"role": "user", "content": question}
-            return sampler.encode([message])
-        return sampler.encode(self.prompts.text(question))
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the sampled accuracy on held-out problems: over all, by task, and by task and stratum."""
         if not self.held_out:
             return {}
         wanted = [(problem, self.options.evaluate_samples) for problem in self.held_out]
-        right: dict[str, list[float]] = {"accuracy": []}
-        for solved in self.solve(sampler, wanted, "held-out", self.options.temperature):
-            names = ["accuracy", solved.problem.task]
-            if stratum := self.stratum(solved.problem):
-                names.append(f"{solved.problem.task}/{stratum}")
-            for name in names if solved.rate is not None else ():
-                right.setdefault(name, []).append(solved.rate or 0.0)
-        return {name: fmean(values) if values else 0.0 for name, values in right.items()}
+        done = self.solve(sampler, wanted, "held-out", self.options.temperature)
+        return stratified(
+            "accuracy", [(self._strata(solved.problem), [solved.rate]) for solved in done if solved.rate is not None]
+        )
+
+    def _strata(self, problem: Problem) -> list[str]:
+        stratum = self.stratum(problem)
+        return [problem.task, f"{problem.task}/{stratum}"] if stratum else [problem.task]
 
     def state(self) -> dict[str, Any]:
         """Return the buffers."""
@@ -184,10 +157,6 @@ class AbsoluteZero(Recipe):
         for task, buffer in self.buffers.items():
             buffer.problems = [Problem.from_dict(row) for row in state["buffers"][task]]
 
-    def metrics(self) -> dict[str, float]:
-        """Return valid-proposal rates, solve rates, buffer sizes and the sandbox's seconds of the last step."""
-        return self._figures
-
     def _seed(self, sampler: Sampler) -> None:
         """Fill the buffers with what the untrained model proposes; induction last, as it draws from the others."""
         wanted = self.options.batch * self.options.seed_factor
@@ -199,17 +168,19 @@ class AbsoluteZero(Recipe):
                 draw = random.Random(f"{self.setting.seed} seeding {task} {attempt}")
                 asked = [self.ask(sampler, task, 0, draw) for _ in range(self.options.batch)]
                 proposed = self.propose(sampler, asked, 0, draw, f"seeding {task} {attempt}")
-                found = [one.verdict.problem for one in proposed if one.verdict.problem is not None]
+                found = [proposal.verdict.problem for proposal in proposed if proposal.verdict.problem is not None]
                 self.buffers[task].add(found[:missing], draw)
         self.seeded = True
 
-    def ask(self, sampler: Sampler, task: Task, step: int, draw: random.Random) -> Asked:
+    def ask(self, sampler: Sampler, task: Task, step: int, draw: random.Random) -> ProposalPrompt:
         """Draw what a proposal of a task starts from, and write its prompt, with fewer references if it is too long."""
         options = self.options
         if task == "induction":
             source = [problem for base in BASES for problem in self.buffers[base].problems]
             program = distinct(source, 1, draw, options.weights)[0].program
-            return Asked(task, self.encode(sampler, self.prompts.inputs(program, options.inputs)), program=program)
+            return ProposalPrompt(
+                task, self.encode(sampler, self.prompts.inputs(program, options.inputs)), program=program
+            )
         shown = distinct(self.buffers[task].problems, options.references, draw, options.weights)
         functions: list[Problem] = []
         if task in BASES and draw.random() < self._composite_share(step):
@@ -217,7 +188,7 @@ class AbsoluteZero(Recipe):
         while True:
             ids = self.encode(sampler, self.prompts.proposal(task, shown, functions))
             if len(ids) <= options.max_prompt_tokens or not shown:
-                return Asked(task, ids, shown, functions)
+                return ProposalPrompt(task, ids, shown, functions)
             shown = shown[:-1]
 
     def _composite_share(self, step: int) -> float:
@@ -226,37 +197,42 @@ class AbsoluteZero(Recipe):
         rise = (step - start) / start if start else 1.0
         return self.options.composite * min(max(rise, 0.0), 1.0)
 
-    def _admitted(self, sampler: Sampler, verdict: Verdict, step: int, draw: random.Random) -> Verdict:
+    def _admitted(self, sampler: Sampler, verdict: ProgramVerdict, step: int, draw: random.Random) -> ProgramVerdict:
         """Keep a valid problem unless its prompt is too long or the recipe holds it out."""
         if verdict.problem is None:
             return verdict
         kept = self.admit(replace(verdict.problem, step=step), draw)
         if kept is None:
-            return Verdict("error", "held out")
+            return ProgramVerdict("error", "held out")
         if len(self.encode(sampler, self.prompts.solution(kept))) > self.options.max_prompt_tokens:
-            return Verdict("wrong", "the problem is longer than max_prompt_tokens")
+            return ProgramVerdict("wrong", "the problem is longer than max_prompt_tokens")
         return replace(verdict, problem=kept)
 
-    def _believed(self, sampler: Sampler, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    def _believed(self, sampler: Sampler, verdicts: Sequence[ProgramVerdict]) -> list[ProgramVerdict]:
         """Take for a proposal's outputs what the model says they are, in one sample each (the ablation `none`)."""
         asked = [
-            (Problem("deduction", one.program, given), 1)
+            self.prompts.solution(Problem("deduction", problem.program, given))
             for verdict in verdicts
-            if (one := verdict.problem) is not None
-            for given in ([text for text, _ in one.pairs] or [one.input])
+            if (problem := verdict.problem) is not None
+            for given in ([text for text, _ in problem.pairs] or [problem.input])
         ]
-        replies = sampler.generate(self._requests(sampler, asked, "believed", self.options.temperature))
+        replies = sampler.generate(
+            [
+                self.request(sampler, self.encode(sampler, question), "believed", number)
+                for number, question in enumerate(asked)
+            ]
+        )
         said = (
             said_output(self.environment.answer(reply.outputs[0].text) if reply.outputs else None) for reply in replies
         )
         result = []
         for verdict in verdicts:
-            one = verdict.problem
-            if one is not None and one.task == "induction":
-                one = replace(one, pairs=tuple((given, next(said)) for given, _ in one.pairs))
-            elif one is not None:
-                one = replace(one, output=next(said))
-            result.append(replace(verdict, problem=one))
+            problem = verdict.problem
+            if problem is not None and problem.task == "induction":
+                problem = replace(problem, pairs=tuple((given, next(said)) for given, _ in problem.pairs))
+            elif problem is not None:
+                problem = replace(problem, output=next(said))
+            result.append(replace(verdict, problem=problem))
         return result
 
     def _solve_all(
@@ -269,13 +245,15 @@ class AbsoluteZero(Recipe):
         """
         options = self.options
         estimated = list(new) if options.train_proposer or options.reuse else []
-        places = {id(one): place for place, one in enumerate(estimated)} if options.reuse else {}
-        sampled = [problem for problem in chosen if id(problem) not in places]
-        wanted = [(one, options.estimates) for one in estimated] + [(one, options.rollouts) for one in sampled]
+        indices = {id(problem): index for index, problem in enumerate(estimated)} if options.reuse else {}
+        sampled = [problem for problem in chosen if id(problem) not in indices]
+        wanted = [(problem, options.estimates) for problem in estimated] + [
+            (problem, options.rollouts) for problem in sampled
+        ]
         done = self.solve(sampler, wanted, "solve", options.temperature)
         estimates, others = done[: len(estimated)], done[len(estimated) :]
-        reused = dict.fromkeys(places[id(problem)] for problem in chosen if id(problem) in places)
-        return estimates, [estimates[place] for place in reused] + others
+        reused = dict.fromkeys(indices[id(problem)] for problem in chosen if id(problem) in indices)
+        return estimates, [estimates[index] for index in reused] + others
 
     def _proposals(
         self, sampler: Sampler, proposed: Sequence[Proposed], rates: Sequence[float | None]
@@ -285,21 +263,18 @@ class AbsoluteZero(Recipe):
             return []
         rewards = proposer_rewards(sampler, self.environment, self.options, proposed, rates, self.buffers)
         result = []
-        for one, reward in zip(proposed, rewards, strict=True):
-            for output in one.generation.outputs:
-                transcript = Transcript(one.generation.prompt_ids)
-                transcript.sampled(output)
+        for proposal, reward in zip(proposed, rewards, strict=True):
+            for output in proposal.generation.outputs:
                 result.append(
-                    transcript.trajectory(
+                    self.reply_trajectory(
+                        proposal.generation,
+                        output,
                         reward,
-                        f"propose {one.asked.task}",
+                        f"propose {proposal.asked.task}",
                         role="propose",
-                        task=one.asked.task,
-                        finished=output.finish_reason != "length",
-                        temperature=self.options.temperature,
-                        prompt=sampler.decode(one.generation.prompt_ids),
-                        completion=output.text,
-                        answer=one.verdict.reason or one.verdict.fault,
+                        task=proposal.asked.task,
+                        prompt=sampler.decode(proposal.generation.prompt_ids),
+                        answer=proposal.verdict.reason or proposal.verdict.fault,
                     )
                 )
         return result
@@ -309,18 +284,15 @@ class AbsoluteZero(Recipe):
         result = []
         for number, solved in enumerate(trained):
             for output, verdict in zip(solved.generation.outputs, solved.verdicts, strict=True):
-                transcript = Transcript(solved.generation.prompt_ids)
-                transcript.sampled(output)
                 result.append(
-                    transcript.trajectory(
+                    self.reply_trajectory(
+                        solved.generation,
+                        output,
                         solver_reward(verdict.fault),
                         f"solve {number}",
                         role="solve",
                         task=solved.problem.task,
-                        finished=output.finish_reason != "length",
-                        temperature=self.options.temperature,
                         prompt=self.prompts.solution(solved.problem),
-                        completion=output.text,
                         answer=verdict.reason or verdict.fault,
                     )
                 )

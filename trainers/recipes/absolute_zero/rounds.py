@@ -1,4 +1,4 @@
-"""What one step's rounds leave: proposals and solutions with their verdicts; rewards and figures made of them."""
+"""What one step's rounds leave: proposals and solutions with their verdicts; rewards and metrics made of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import fmean
 from verikit.engines.types import Generation
 from verikit.trainers.recipe import Sampler
 from verikit.trainers.recipes.absolute_zero.buffers import Buffer
-from verikit.trainers.recipes.absolute_zero.environment import Environment, Verdict
+from verikit.trainers.recipes.absolute_zero.environment import Environment, ProgramVerdict
 from verikit.trainers.recipes.absolute_zero.extras import extra_rewards
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
@@ -17,7 +17,7 @@ from verikit.trainers.recipes.absolute_zero.rewards import combined, proposer_re
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProposalPrompt:
     """What a proposal is asked for."""
 
     task: Task
@@ -31,9 +31,9 @@ class Asked:
 class Proposed:
     """A proposal and the verdict on it."""
 
-    asked: Asked
+    asked: ProposalPrompt
     generation: Generation
-    verdict: Verdict
+    verdict: ProgramVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Solved:
 
     problem: Problem
     generation: Generation
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ProgramVerdict]
 
     @property
     def rate(self) -> float | None:
@@ -61,20 +61,20 @@ def proposer_rewards(
 ) -> list[float | None]:
     """Return the reward of each proposal; `rates` are the solve rates of the valid ones, in their order."""
     waiting: Iterator[float | None] = iter(rates)
-    known = [next(waiting) if one.verdict.problem is not None else None for one in proposed]
+    known = [next(waiting) if proposal.verdict.problem is not None else None for proposal in proposed]
     rewards = [
-        proposer_reward(one.verdict.fault, rate, options.preset, options.learnability)
-        for one, rate in zip(proposed, known, strict=True)
+        proposer_reward(proposal.verdict.fault, rate, options.preset, options.learnability)
+        for proposal, rate in zip(proposed, known, strict=True)
     ]
     if not options.extras:
         return rewards
 
-    def extras(place: int) -> list[float] | None:
-        one = proposed[place]
-        if one.verdict.problem is None:
+    def extras(index: int) -> list[float] | None:
+        proposal = proposed[index]
+        if proposal.verdict.problem is None:
             return []
-        seen = buffers[one.asked.task].problems
-        return extra_rewards(environment, options.extras, one.verdict.problem, one.asked.references, seen)
+        seen = buffers[proposal.asked.task].problems
+        return extra_rewards(environment, options.extras, proposal.verdict.problem, proposal.asked.references, seen)
 
     terms = sampler.map(extras, range(len(proposed)))
     return [
@@ -83,16 +83,20 @@ def proposer_rewards(
     ]
 
 
-def figures(
+def round_metrics(
     proposed: Sequence[Proposed], rates: Sequence[float | None], buffers: Mapping[Task, Buffer]
 ) -> dict[str, float]:
     """Return, by task, the share of valid proposals, their mean solve rate, and the buffers' sizes."""
     result = {}
-    valid = [one for one in proposed if one.verdict.problem is not None]
-    rated = [(one, rate) for one, rate in zip(valid, rates, strict=False) if rate is not None]
-    for task in dict.fromkeys(one.asked.task for one in proposed):
-        verdicts = [one.verdict.fault for one in proposed if one.asked.task == task and one.verdict.fault != "error"]
-        known = [rate for one, rate in rated if one.asked.task == task]
+    valid = [proposal for proposal in proposed if proposal.verdict.problem is not None]
+    rated = [(proposal, rate) for proposal, rate in zip(valid, rates, strict=False) if rate is not None]
+    for task in dict.fromkeys(proposal.asked.task for proposal in proposed):
+        verdicts = [
+            proposal.verdict.fault
+            for proposal in proposed
+            if proposal.asked.task == task and proposal.verdict.fault != "error"
+        ]
+        known = [rate for proposal, rate in rated if proposal.asked.task == task]
         result[f"valid/{task}"] = fmean(fault == "" for fault in verdicts) if verdicts else 0.0
         if known:
             result[f"solve_rate/{task}"] = fmean(known)

@@ -61,13 +61,16 @@ class Maker:
             for _ in range(recipe.options.batch)
         ]
         proposed = recipe.propose(self.sampler, asked, number, draw)
-        found = [one.verdict.problem for one in proposed if one.verdict.problem is not None]
+        found = [proposal.verdict.problem for proposal in proposed if proposal.verdict.problem is not None]
         solved = recipe.solve(
-            self.sampler, [(one, recipe.options.estimates) for one in found], "solve", recipe.options.temperature
+            self.sampler,
+            [(problem, recipe.options.estimates) for problem in found],
+            "solve",
+            recipe.options.temperature,
         )
         rows = []
-        for place, (problem, one) in enumerate(zip(found, solved, strict=True)):
+        for index, (problem, solution) in enumerate(zip(found, solved, strict=True)):
             recipe.buffers[problem.task].add([problem], draw)
-            shown = {"id": f"{number}-{place}", "prompt": recipe.prompts.solution(problem)}
-            rows.append(shown | problem.as_dict() | {"solve_rate": one.rate, "round": number})
+            shown = {"id": f"{number}-{index}", "prompt": recipe.prompts.solution(problem)}
+            rows.append(shown | problem.as_dict() | {"solve_rate": solution.rate, "round": number})
         return rows

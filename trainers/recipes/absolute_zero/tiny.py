@@ -19,6 +19,7 @@ from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
 from verikit.trainers.recipes.absolute_zero.recipe import AbsoluteZero
+from verikit.trainers.recipes.base import demonstration
 from verikit.trainers.recipes.tiny_model import make_llama, make_tokenizer
 
 MODULUS = 5
@@ -116,8 +117,8 @@ class AbsoluteZeroTiny(AbsoluteZero):
 
     def gate(self, sampler: Sampler) -> float:
         """Return the greedy accuracy on held-out problems: whether the procedures are known."""
-        solved = self.solve(sampler, [(one, 1) for one in self.held_out], "gate", 0.0)
-        return sum(one.rate or 0.0 for one in solved) / len(solved)
+        solved = self.solve(sampler, [(problem, 1) for problem in self.held_out], "gate", 0.0)
+        return sum(solution.rate or 0.0 for solution in solved) / len(solved)
 
     def _demonstration(self, draw: random.Random, number: int) -> Trajectory:
         task = draw.choice(self.options.tasks)
@@ -138,11 +139,7 @@ class AbsoluteZeroTiny(AbsoluteZero):
             asked = self.prompts.solution(made)
             share = self.options.spoilt_inductions if task == "induction" else self.options.spoilt
             said = solve(made, program, draw, spoilt=draw.random() < share)
-        tokenizer = self.setting.tokenizer
-        before = tokenizer.encode(self.prompts.text(asked))
-        own = [*tokenizer.encode(said), tokenizer.eos_token_id]
-        ids, mask = [*before, *own], [False] * len(before) + [True] * len(own)
-        return Trajectory(ids, mask, [0.0] * len(ids), None, number, prompt=asked, completion=said)
+        return demonstration(self.setting.tokenizer, self.prompts.text(asked), said, number)
 
     def _open_program(self, draw: random.Random, length: int) -> list[Line]:
         """Draw a program that is not held out."""
@@ -181,7 +178,7 @@ def run(program: Program, value: int) -> list[int]:
 def problem(task: Task, program: Program, value: int = 0, inputs: Sequence[int] = ()) -> Problem:
     """Make a problem of this world."""
     if task == "induction":
-        pairs = tuple((str(one), str(run(program, one)[-1])) for one in inputs)
+        pairs = tuple((str(given), str(run(program, given)[-1])) for given in inputs)
         return Problem(task, text(program), message="an affine function", pairs=pairs)
     return Problem(task, text(program), str(value), str(run(program, value)[-1]))
 
@@ -208,9 +205,9 @@ def solve(made: Problem, program: Program, draw: random.Random, *, spoilt: bool)
         order, label = list(reversed(range(len(program)))), "input"
         values = _backwards(program, values[-1], draw)
     thought = str(values[0])
-    for place, value in zip(order, values[1:], strict=True):
-        operation, digit = program[place]
-        thought += f"{LINES[place]}{operation}{digit}{value}"
+    for index, value in zip(order, values[1:], strict=True):
+        operation, digit = program[index]
+        thought += f"{LINES[index]}{operation}{digit}{value}"
     said = str(_wrong(values[-1], draw)) if spoilt else str(values[-1])
     thought = thought[:-1] + said
     return f"{thought}</think><answer>```{label}\n{said}\n```\n</answer>"
@@ -222,8 +219,8 @@ def _backwards(program: Program, output: int, draw: random.Random) -> list[int]:
     for line in program:
         possible.append({run([line], value)[-1] for value in possible[-1]})
     values = [output]
-    for place in reversed(range(len(program))):
-        fits = [value for value in sorted(possible[place]) if run([program[place]], value)[-1] == values[-1]]
+    for index in reversed(range(len(program))):
+        fits = [value for value in sorted(possible[index]) if run([program[index]], value)[-1] == values[-1]]
         values.append(draw.choice(fits))
     return values
 

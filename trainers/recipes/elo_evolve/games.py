@@ -24,7 +24,7 @@ CLOSE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Bout:
+class OpponentBout:
     """One output compared with one opponent's answer."""
 
     opponent: str
@@ -47,7 +47,7 @@ class Bout:
 
 def bouts(
     judge: Verifier, problem: Group, texts: Sequence[str], opponents: Sequence[tuple[str, str]], longer: int
-) -> list[Bout]:
+) -> list[OpponentBout]:
     """Compare each text with its (opponent's name, opponent's answer), in one call of the judge.
 
     Args:
@@ -69,11 +69,12 @@ def bouts(
     judged = iter(score_all(judge, samples))
     guard = Score(0.0, answer="loss", reason=f"more than {longer} words longer than the opponent's answer")
     return [
-        Bout(name, next(judged) if kept else guard, not kept) for (name, _), kept in zip(opponents, short, strict=True)
+        OpponentBout(name, next(judged) if kept else guard, not kept)
+        for (name, _), kept in zip(opponents, short, strict=True)
     ]
 
 
-def results(played: Sequence[Bout]) -> list[tuple[str, float]]:
+def results(played: Sequence[OpponentBout]) -> list[tuple[str, float]]:
     """Return one game for each opponent of a prompt: (name, the policy's mean outcome over its scored outputs)."""
     scored: dict[str, list[float]] = {}
     for bout in played:
@@ -83,11 +84,11 @@ def results(played: Sequence[Bout]) -> list[tuple[str, float]]:
 
 
 def best_and_worst(values: Sequence[float | None]) -> tuple[int, int] | None:
-    """Return the places of a group's winner and loser, what DNO contrasts; None where none is better than another."""
-    scored = {place: value for place, value in enumerate(values) if value is not None}
+    """Return the indices of a group's winner and loser, what DNO contrasts; None where none is better than another."""
+    scored = {index: value for index, value in enumerate(values) if value is not None}
     if len(set(scored.values())) < 2:
         return None
-    return max(scored, key=lambda place: scored[place]), min(scored, key=lambda place: scored[place])
+    return max(scored, key=lambda index: scored[index]), min(scored, key=lambda index: scored[index])
 
 
 def same_lesson(values: Sequence[float | None], others: Sequence[float | None]) -> bool | None:
@@ -96,10 +97,10 @@ def same_lesson(values: Sequence[float | None], others: Sequence[float | None]) 
     None where neither tells anything: fewer than two outputs scored against both, or all rewards equal in both.
     """
     pairs = [(a, b) for a, b in zip(values, others, strict=True) if a is not None and b is not None]
-    one, other = standardised([a for a, _ in pairs]), standardised([b for _, b in pairs])
-    if not any(one) and not any(other):
+    first, second = standardised([a for a, _ in pairs]), standardised([b for _, b in pairs])
+    if not any(first) and not any(second):
         return None
-    return all(abs(a - b) < CLOSE for a, b in zip(one, other, strict=True))
+    return all(abs(a - b) < CLOSE for a, b in zip(first, second, strict=True))
 
 
 def standardised(values: Sequence[float]) -> list[float]:

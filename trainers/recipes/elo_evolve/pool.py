@@ -14,7 +14,7 @@ from verikit.judges.rates.elo import Reduction, draw_opponent, updated
 from verikit.types import Prompt
 
 
-class Pool:
+class OpponentPool:
     """Who can be drawn, how strong each is, and what each answered."""
 
     def __init__(self, ratings: Mapping[str, float], answers: Opponents, rating: float) -> None:

@@ -29,8 +29,15 @@ from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.elo import K, Reduction, performance
 from verikit.trainers.probes import engine_probe, judge_probes
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
-from verikit.trainers.recipes.elo_evolve.games import Bout, Objective, best_and_worst, bouts, results, same_lesson
-from verikit.trainers.recipes.elo_evolve.pool import Pool
+from verikit.trainers.recipes.elo_evolve.games import (
+    Objective,
+    OpponentBout,
+    best_and_worst,
+    bouts,
+    results,
+    same_lesson,
+)
+from verikit.trainers.recipes.elo_evolve.pool import OpponentPool
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions, guarded
 from verikit.types import Group, Score
 
@@ -73,10 +80,10 @@ class EloEvolveOptions(SingleTurnOptions):
     """Opponents for evaluation, never trained against; {}: the pool."""
 
 
-class Match(NamedTuple):
+class GroupMatch(NamedTuple):
     """What the judge said of one prompt's outputs."""
 
-    played: list[Bout]
+    played: list[OpponentBout]
     same: bool | None
     """Whether a second opponent would have taught the same; None: not asked, or neither taught anything."""
     seconds: float
@@ -94,11 +101,10 @@ class EloEvolve(SingleTurn):
         if not options.judge or not options.pool:
             raise ConfigError("options.judge names what compares, and options.pool the opponents with their ratings")
         self.judge = guarded(verikit.load(options.judge), options.reward_timeout)
-        self.pool = Pool(options.pool, self.make_answers(), options.rating)
+        self.pool = OpponentPool(options.pool, self.make_answers(), options.rating)
         self.probed = Counter[str]()
         """Groups whose second opponent taught the same, and those where it taught something else."""
         self._engines = {name: load_engine(spec) for name, spec in options.engines.items()}
-        self._figures: dict[str, float] = {}
 
     def probes(self) -> Iterator[Probe]:
         """Yield the data, the judge, and the opponents' engines."""
@@ -119,13 +125,15 @@ class EloEvolve(SingleTurn):
         if self.options.objective == "point-wise":
             return self._by_itself(sampler, chosen)
         drawn = [self._draw(number, problem) for number, problem, _ in chosen]
-        self._fill(sampler, [(name, one[1]) for one, names in zip(chosen, drawn, strict=True) for name in names])
+        self._fill(
+            sampler, [(name, problem) for (_, problem, _), names in zip(chosen, drawn, strict=True) for name in names]
+        )
 
-        def match(place: int, generation: Generation) -> Match:
-            return self._match(chosen[place][1], drawn[place], generation, probe=place < self.options.probes)
+        def play(index: int, generation: Generation) -> GroupMatch:
+            return self._match(chosen[index][1], drawn[index], generation, probe=index < self.options.probes)
 
-        done = sampler.generate_then(self.requests(sampler, chosen), match)
-        games = [game for _, one in done for game in results(one.played)]
+        done = sampler.generate_then(self.requests(sampler, chosen), play)
+        games = [game for _, match in done for game in results(match.played)]
         before = self.pool.ratings
         self.pool.play(games, self.options.k, self.options.reduction)
         self._note(done, before)
@@ -142,25 +150,25 @@ class EloEvolve(SingleTurn):
         """
         opponents = self.options.unseen or self.options.pool
         names = list(opponents)
-        met = [names[place % len(names)] for place in range(len(self.held_out))]
+        met = [names[index % len(names)] for index in range(len(self.held_out))]
         self._fill(sampler, list(zip(met, self.held_out, strict=True)))
         n = self.options.evaluate_samples
         temperature = self.options.temperature if n else 0.0
         requests = self.held_out_requests(sampler, temperature, max(1, n))
 
-        def compare(place: int, generation: Generation) -> list[Bout]:
-            return self._meet(self.held_out[place], [met[place]] * len(generation.outputs), generation)
+        def compare(index: int, generation: Generation) -> list[OpponentBout]:
+            return self._meet(self.held_out[index], [met[index]] * len(generation.outputs), generation)
 
         played = [bout for _, found in sampler.generate_then(requests, compare) for bout in found]
         wins = {name: [b.outcome for b in played if b.opponent == name and b.outcome is not None] for name in names}
         means = {f"win_rate/{name}": fmean(outcomes) for name, outcomes in wins.items() if outcomes}
         games = [(opponents[name], outcome) for name, outcomes in wins.items() for outcome in outcomes]
-        figures = {"win_rate": fmean(means.values()), "performance": performance(games)} if games else {}
+        metrics = {"win_rate": fmean(means.values()), "performance": performance(games)} if games else {}
         unjudged = float(sum(bout.outcome is None for bout in played))
-        return figures | {"rating": self.pool.rating, "unjudged": unjudged} | means
+        return metrics | {"rating": self.pool.rating, "unjudged": unjudged} | means
 
     def state(self) -> dict[str, Any]:
-        """Return the place in the data, the rating, the snapshots and what the probes said."""
+        """Return the position in the data, the rating, the snapshots and what the probes said."""
         return super().state() | {"pool": self.pool.state(), "probed": dict(self.probed)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -171,7 +179,7 @@ class EloEvolve(SingleTurn):
 
     def metrics(self) -> dict[str, float]:
         """Return the rating, the opponents' shares, wins, the guard's share, and what the judge cost."""
-        return super().metrics() | self._figures
+        return super().metrics() | self._metrics
 
     def close(self) -> None:
         """Give back the opponents' connections."""
@@ -181,51 +189,51 @@ class EloEvolve(SingleTurn):
     def _draw(self, number: int, problem: Group) -> list[str]:
         """Return each output's opponent: so many draws, dealt out in turn."""
         draws = [
-            self.pool.draw(problem.prompt, self.options.draw_temperature, f"{self.setting.seed}:{number}:{place}")
-            for place in range(self.options.opponents_per_group)
+            self.pool.draw(problem.prompt, self.options.draw_temperature, f"{self.setting.seed}:{number}:{index}")
+            for index in range(self.options.opponents_per_group)
         ]
-        return [draws[place % len(draws)] for place in range(self.options.samples)]
+        return [draws[index % len(draws)] for index in range(self.options.samples)]
 
-    def _match(self, problem: Group, names: Sequence[str], generation: Generation, *, probe: bool) -> Match:
+    def _match(self, problem: Group, names: Sequence[str], generation: Generation, *, probe: bool) -> GroupMatch:
         began = time.perf_counter()
         played = self._meet(problem, names[: len(generation.outputs)], generation)
         seconds = time.perf_counter() - began
         probe = probe and self.options.opponents_per_group == 1
         second = self.pool.farthest(problem.prompt, names[0]) if probe else None
         if second is None or not played:
-            return Match(played, None, seconds)
+            return GroupMatch(played, None, seconds)
         again = self._meet(problem, [second] * len(generation.outputs), generation)
         objective = self.options.objective
-        same = same_lesson([bout.reward(objective) for bout in played], [one.reward(objective) for one in again])
-        return Match(played, same, seconds)
+        same = same_lesson([bout.reward(objective) for bout in played], [bout.reward(objective) for bout in again])
+        return GroupMatch(played, same, seconds)
 
-    def _meet(self, problem: Group, names: Sequence[str], generation: Generation) -> list[Bout]:
+    def _meet(self, problem: Group, names: Sequence[str], generation: Generation) -> list[OpponentBout]:
         opponents = [(name, self.pool.answers.answer(name, problem.prompt)) for name in names]
         texts = [output.text for output in generation.outputs]
         return bouts(self.judge, problem, texts, opponents, self.options.max_longer)
 
     def _trajectories(
-        self, number: int, problem: Group, generation: Generation, played: Sequence[Bout]
+        self, number: int, problem: Group, generation: Generation, played: Sequence[OpponentBout]
     ) -> list[Trajectory]:
         made = []
         for output, bout in zip(generation.outputs, played, strict=True):
             reward = bout.reward(self.options.objective)
-            one = self._trajectory(number, problem, generation, output, bout.score)
-            made.append(replace(one, reward=reward, answer=f"{bout.opponent}: {one.answer}"))
+            trajectory = self._trajectory(number, problem, generation, output, bout.score)
+            made.append(replace(trajectory, reward=reward, answer=f"{bout.opponent}: {trajectory.answer}"))
         if self.options.objective != "dno":
             return made
-        places = best_and_worst([bout.score.value for bout in played])
+        extremes = best_and_worst([bout.score.value for bout in played])
         return (
-            [replace(made[place], reward=sign) for place, sign in zip(places, (1.0, -1.0), strict=True)]
-            if places
+            [replace(made[index], reward=sign) for index, sign in zip(extremes, (1.0, -1.0), strict=True)]
+            if extremes
             else []
         )
 
     def _by_itself(self, sampler: Sampler, chosen: Sequence[tuple[int, Group, list[int]]]) -> list[Trajectory]:
         """The point-wise baseline: each output rewarded by what `reward` says of it alone."""
 
-        def score(place: int, generation: Generation) -> list[Score]:
-            return self.score(chosen[place][1], generation)
+        def score(index: int, generation: Generation) -> list[Score]:
+            return self.score(chosen[index][1], generation)
 
         done = sampler.generate_then(self.requests(sampler, chosen), score)
         return [
@@ -252,7 +260,7 @@ class EloEvolve(SingleTurn):
             )
             if failed:
                 return str(next(iter(failed.values())))
-            return {key: self.pool.answers.answer(name, one.prompt) for key, one in problems.items()}
+            return {key: self.pool.answers.answer(name, problem.prompt) for key, problem in problems.items()}
 
         for name, made in zip(missing, sampler.map(fill, list(missing)), strict=True):
             if isinstance(made, str):
@@ -265,27 +273,27 @@ class EloEvolve(SingleTurn):
         if not every or step == 1 or (step - 1) % every or name in self.pool.joined:
             return
         ahead = min(self.options.snapshot_prompts, len(self.problems))
-        problems = [self.problems[self._order(self.position + place)] for place in range(ahead)]
+        problems = [self.problems[self._epochs.index(self.position + offset)] for offset in range(ahead)]
         requests = [Request(self._encode(sampler, problem), max_tokens=self.options.max_tokens) for problem in problems]
         done = zip(problems, sampler.generate(requests), strict=True)
-        self.pool.join(name, {prompt_key(one.prompt): made.text for one, made in done if made.error is None})
+        self.pool.join(name, {prompt_key(problem.prompt): made.text for problem, made in done if made.error is None})
 
-    def _note(self, done: Sequence[tuple[Generation, Match]], ratings: Mapping[str, float]) -> None:
-        """Keep the step's figures, and warn once where the opponent never mattered."""
-        played = [bout for _, one in done for bout in one.played]
+    def _note(self, done: Sequence[tuple[Generation, GroupMatch]], ratings: Mapping[str, float]) -> None:
+        """Keep the step's metrics, and warn once where the opponent never mattered."""
+        played = [bout for _, match in done for bout in match.played]
         outcomes = [bout.outcome for bout in played if bout.outcome is not None]
         met, count = Counter(bout.opponent for bout in played), len(played) or 1
         before = self.probed.total()
-        self.probed.update("same" if one.same else "other" for _, one in done if one.same is not None)
+        self.probed.update("same" if match.same else "other" for _, match in done if match.same is not None)
         probes = self.probed.total()
-        self._figures = {
+        self._metrics = {
             "rating": self.pool.rating,
             "opponent_rating": sum(ratings[name] * n for name, n in met.items()) / count,
             "won": fmean(outcomes) if outcomes else 0.0,
             "tied": sum(outcome == 0.5 for outcome in outcomes) / (len(outcomes) or 1),
             "unjudged": (len(played) - len(outcomes)) / count,
             "too_long": sum(bout.guarded for bout in played) / count,
-            "judge_seconds": sum(one.seconds for _, one in done),
+            "judge_seconds": sum(match.seconds for _, match in done),
             **({"opponent_matters": self.probed["other"] / probes} if probes else {}),
             **{f"opponent/{name}": met[name] / count for name in self.pool.ratings},
         }

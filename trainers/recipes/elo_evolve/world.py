@@ -22,6 +22,7 @@ from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.arithmetic import Arithmetic, ArithmeticOptions, working
+from verikit.trainers.recipes.base import demonstration
 from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve, EloEvolveOptions
 from verikit.types import Group, Sample, Score
 
@@ -29,7 +30,7 @@ RATED_ON = 256
 """Prompts of the round robin."""
 
 
-class WorldOptions(EloEvolveOptions, ArithmeticOptions):
+class EloWorldOptions(EloEvolveOptions, ArithmeticOptions):
     """[options] of `elo-evolve-world`."""
 
     chat: bool = False
@@ -48,10 +49,10 @@ class EloEvolveWorld(EloEvolve, Arithmetic):
     """Adds numbers against players of known strength."""
 
     name: ClassVar[str] = "elo-evolve-world"
-    Options: ClassVar[type[WorldOptions]] = WorldOptions
-    options: WorldOptions
+    Options: ClassVar[type[EloWorldOptions]] = EloWorldOptions
+    options: EloWorldOptions
 
-    def __init__(self, options: WorldOptions, setting: Setting) -> None:
+    def __init__(self, options: EloWorldOptions, setting: Setting) -> None:
         players = options.players | options.strangers
         rated = ratings(players, setting.seed)
         pool, unseen = ({name: rated[name] for name in names} for names in (options.players, options.strangers))
@@ -64,8 +65,8 @@ class EloEvolveWorld(EloEvolve, Arithmetic):
             known.add(
                 name,
                 {
-                    prompt_key(one.prompt): played(str(one.prompt), name, strength, self.setting.seed)
-                    for one in (*self.problems, *self.held_out)
+                    prompt_key(problem.prompt): played(str(problem.prompt), name, strength, self.setting.seed)
+                    for problem in (*self.problems, *self.held_out)
                 },
             )
         return known
@@ -76,15 +77,12 @@ class EloEvolveWorld(EloEvolve, Arithmetic):
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return win rates, the rating, and the share of results right in sampled workings."""
-        figures = super().evaluate(sampler, step)
-        return figures | {"right": self.accuracy(sampler, self.options.temperature, 1)}
+        metrics = super().evaluate(sampler, step)
+        return metrics | {"right": self.accuracy(sampler, self.options.temperature, 1)}
 
     def _demonstration(self, problem: Group, draw: random.Random) -> Trajectory:
         text = spoil(working(*terms(str(problem.prompt))), self.options.spoilt, draw)
-        encode, end = self.setting.tokenizer.encode, self.setting.tokenizer.eos_token_id
-        prompt, own = encode(str(problem.prompt)), [*encode(text), end]
-        mask = [False] * len(prompt) + [True] * len(own)
-        return Trajectory([*prompt, *own], mask, [0.0] * len(mask), None, problem.id)
+        return demonstration(self.setting.tokenizer, str(problem.prompt), text, problem.id)
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ class ResultsRight(Verifier):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Look at each working by itself."""
         found = [right(str(sample.prompt), sample.completion) for sample in samples]
-        return [Score(sum(one) / len(one)) for one in found]
+        return [Score(sum(results) / len(results)) for results in found]
 
 
 all_results, last_result, results_right = MoreRight("all"), MoreRight("last"), ResultsRight()
@@ -134,14 +132,14 @@ def right(prompt: str, text: str) -> list[bool]:
     found = text.split(";")
     if len(found) != len(wanted):
         return [False] * len(wanted)
-    return [one == other for one, other in zip(found, wanted, strict=True)]
+    return [result == other for result, other in zip(found, wanted, strict=True)]
 
 
 def spoil(text: str, share: float, draw: random.Random) -> str:
     """Replace the last digit of each result by another, by chance."""
     parts = []
     for part in text.split(";"):
-        at = max(place for place, char in enumerate(part) if char.isdigit())
+        at = max(index for index, char in enumerate(part) if char.isdigit())
         other = draw.choice([digit for digit in "0123456789" if digit != part[at]])
         parts.append(part[:at] + other + part[at + 1 :] if draw.random() < share else part)
     return ";".join(parts)
@@ -161,7 +159,7 @@ def ratings(players: dict[str, float], seed: int) -> dict[str, float]:
         for prompt in prompts
         for first, second in combinations(players, 2)
     ]
-    return {one.name: one.rating for one in bradley_terry(games)}
+    return {player.name: player.rating for player in bradley_terry(games)}
 
 
 def _outcome(prompt: str, first: str, second: str, players: dict[str, float], seed: int) -> float:

@@ -1,4 +1,4 @@
-"""Accuracy by a language model (the paper's ACC_L), and the figures of a question-answering set.
+"""Accuracy by a language model (the paper's ACC_L), and the metrics of a question-answering set.
 
 The judge replies True or False and nothing else; any other reply is no verdict: counted, and in no mean. The prediction
 stands between marks drawn from its own hash, so that it cannot close them and go on as the judge's instructions.
@@ -21,7 +21,7 @@ VERDICTS = {"true": True, "true.": True, "false": False, "false.": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PredictedAnswer:
     """A question with its golds and what was answered."""
 
     question: str
@@ -34,33 +34,38 @@ def verdict(reply: str) -> bool | None:
     return VERDICTS.get(reply.strip().lower())
 
 
-def judged(engine: Engine, asked: Sequence[Asked]) -> list[bool | None]:
+def judged(engine: Engine, asked: Sequence[PredictedAnswer]) -> list[bool | None]:
     """Ask a model whether each answer is right; None where it failed or gave no verdict."""
     template = PROMPT.read_text("utf-8")
     texts = [
-        template.format(question=one.question, gold=" or ".join(one.golds), answer=one.answer, mark=_mark(one))
-        for one in asked
+        template.format(
+            question=prediction.question,
+            gold=" or ".join(prediction.golds),
+            answer=prediction.answer,
+            mark=_mark(prediction),
+        )
+        for prediction in asked
     ]
     requests = [Request([Message(role="user", content=text)], max_tokens=8) for text in texts]
     done = engine.generate(requests) if requests else []
-    return [None if one.error is not None else verdict(one.text) for one in done]
+    return [None if generation.error is not None else verdict(generation.text) for generation in done]
 
 
-def report(asked: Sequence[Asked], engine: Engine | None = None) -> dict[str, float]:
+def report(asked: Sequence[PredictedAnswer], engine: Engine | None = None) -> dict[str, float]:
     """Return em, f1, cover-em (ACC_R) and, with a judge, ACC_L over its verdicts with the count of missing ones."""
     if not asked:
         return {}
-    figures = {
-        "cover-em": fmean(measure(one.answer, one.golds, "cover-em") for one in asked),
-        "em": fmean(measure(one.answer, one.golds, "em") for one in asked),
-        "f1": fmean(measure(one.answer, one.golds, "f1") for one in asked),
+    metrics = {
+        "cover-em": fmean(measure(prediction.answer, prediction.golds, "cover-em") for prediction in asked),
+        "em": fmean(measure(prediction.answer, prediction.golds, "em") for prediction in asked),
+        "f1": fmean(measure(prediction.answer, prediction.golds, "f1") for prediction in asked),
     }
     if engine is None:
-        return figures
+        return metrics
     verdicts = judged(engine, asked)
     known = [verdict for verdict in verdicts if verdict is not None]
-    return figures | ({"judged": fmean(known)} if known else {}) | {"unjudged": float(len(verdicts) - len(known))}
+    return metrics | ({"judged": fmean(known)} if known else {}) | {"unjudged": float(len(verdicts) - len(known))}
 
 
-def _mark(asked: Asked) -> str:
+def _mark(asked: PredictedAnswer) -> str:
     return "=" * 4 + hashlib.sha256(repr((asked.question, asked.answer)).encode()).hexdigest()[:12]

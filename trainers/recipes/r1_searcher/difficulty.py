@@ -42,17 +42,17 @@ def graded(questions: Sequence[Group], attempt: Attempt) -> list[Group]:
     """
     first: dict[int, int] = {}
     for rollout in range(1, MEDIUM_TO + 1):
-        waiting = [place for place in range(len(questions)) if place not in first]
+        waiting = [index for index in range(len(questions)) if index not in first]
         if not waiting:
             break
-        right = attempt([questions[place] for place in waiting], rollout)
-        first |= {place: rollout for place, good in zip(waiting, right, strict=True) if good}
+        right = attempt([questions[index] for index in waiting], rollout)
+        first |= {index: rollout for index, good in zip(waiting, right, strict=True) if good}
     return [
         replace(
             question,
-            meta={**question.meta, "difficulty": difficulty(first.get(place)), "rollouts": first.get(place, 0)},
+            meta={**question.meta, "difficulty": difficulty(first.get(index)), "rollouts": first.get(index, 0)},
         )
-        for place, question in enumerate(questions)
+        for index, question in enumerate(questions)
     ]
 
 
@@ -79,13 +79,13 @@ def by_searching(
             retriever,
             [ask(str(question.prompt)) for question in questions],
             replace(limits, temperature=1.0),
-            seeds=lambda place, leg: _seed(seed, str(questions[place].prompt), rollout, leg),
+            seeds=lambda index, leg: _seed(seed, str(questions[index].prompt), rollout, leg),
         )
-        if failure := next((one.error for one in done if one.error is not None), None):
+        if failure := next((trace.error for trace in done if trace.error is not None), None):
             raise failure  # a failure of ours would make the question look hard
         return [
-            measure(one.answer or "", accepted(question.answer), "cover-em") == 1.0
-            for one, question in zip(done, questions, strict=True)
+            measure(trace.answer or "", accepted(question.answer), "cover-em") == 1.0
+            for trace, question in zip(done, questions, strict=True)
         ]
 
     return attempt

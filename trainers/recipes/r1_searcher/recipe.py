@@ -1,14 +1,12 @@
 """The recipe: questions, rollouts that search, the reward of the stage that the step is in.
 
-Both stages run in one run: `stage_one_steps` first. Groups are the samples of one question. Advantages are those of the
+Both stages run in one run: `stage1_steps` first. Groups are the samples of one question. Advantages are those of the
 config: "grpo" with epsilon 1e-9 is the paper's GRPO form, "reinforce++-baseline" (r - mean of the group, whitened) the
 other.
 """
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -22,15 +20,17 @@ from verikit.errors import ConfigError
 from verikit.readers.problems import read_problems
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Retriever
-from verikit.search import Limits, Rollout, figures, search, search_messages, search_prompt
+from verikit.search import Limits, Rollout, search, search_messages, search_prompt
+from verikit.search import figures as search_metrics
 from verikit.search.loop import Found
 from verikit.search.rules import Preset
 from verikit.text import accepted
 from verikit.trainers.probes import engine_probe
 from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory
-from verikit.trainers.recipes.r1_searcher.accuracy import Asked, report
+from verikit.trainers.recipes.base import Epochs, Stopwatch
+from verikit.trainers.recipes.r1_searcher.accuracy import PredictedAnswer, report
 from verikit.trainers.recipes.r1_searcher.difficulty import mixed
-from verikit.trainers.recipes.r1_searcher.rewards import Measure, Reward, stage_one, stage_two
+from verikit.trainers.recipes.r1_searcher.rewards import Measure, StageReward, stage1_reward, stage2_reward
 from verikit.types import Group
 
 UNKNOWN = "I don't know."
@@ -50,12 +50,12 @@ class SearchOptions(BaseModel):
     """Questions to evaluate on."""
     mix: dict[str, int] = {}
     """How many questions of each source/difficulty of stage 2; {}: all."""
-    stage_one_mix: dict[str, int] = {}
+    stage1_mix: dict[str, int] = {}
     """The same for stage 1."""
     retriever: str = ""
     """What finds passages: bm25:DIR, dense:DIR, hybrid:DIR, a server's address, or package.module:name."""
     prompt: Literal["base", "instruct"] = "base"
-    stage_one_steps: int = Field(default=0, ge=0)
+    stage1_steps: int = Field(default=0, ge=0)
     """Steps that reward searching, before those that reward answering."""
     preset: Preset = "paper"
     measure: Measure = "f1"
@@ -89,14 +89,17 @@ class R1Searcher(Recipe):
         self.stages, self.held_out = self.load_questions()
         self.positions = [0, 0]
         """Questions drawn so far in each stage."""
-        self._figures: dict[str, float] = {}
-        self._retrieval_seconds = 0.0
+        self._epochs = [
+            Epochs(f"{setting.seed} {stage}", len(questions)) for stage, questions in enumerate(self.stages)
+        ]
+        self._metrics: dict[str, float] = {}
+        self._retrieving = Stopwatch()
         self._judge = load_engine(options.judge) if options.judge else None
 
     def probes(self) -> Iterator[Probe]:
         """Yield the data, the retriever, and the judge where there is one."""
-        one, two = self.stages
-        yield "data", lambda: f"{len(one):,} and {len(two):,} questions, {len(self.held_out):,} held out"
+        first, second = self.stages
+        yield "data", lambda: f"{len(first):,} and {len(second):,} questions, {len(self.held_out):,} held out"
         yield "retriever", self._try_retriever
         if self._judge is not None:
             judge = self._judge
@@ -127,11 +130,10 @@ class R1Searcher(Recipe):
             raise ConfigError("options.data names no file of questions")
         questions = self._read(options.data)
         held_out = self._read(options.held_out) if options.held_out else []
-        one, two = (
-            mixed(questions, mix, self.setting.seed) if mix else questions
-            for mix in (options.stage_one_mix, options.mix)
+        first, second = (
+            mixed(questions, mix, self.setting.seed) if mix else questions for mix in (options.stage1_mix, options.mix)
         )
-        return (one, two), held_out
+        return (first, second), held_out
 
     def ask(self, question: Group) -> EnginePrompt:
         """Return the prompt of a question."""
@@ -140,7 +142,8 @@ class R1Searcher(Recipe):
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Roll out the next questions and reward them by the stage that the step is in."""
-        first, self._retrieval_seconds = step <= self.options.stage_one_steps, 0.0
+        first = step <= self.options.stage1_steps
+        self._retrieving.reset()
         chosen = [pair for pair in self._next(0 if first else 1) for _ in range(self.options.samples)]
         rollouts = self._search(sampler, [question for _, question in chosen], self.limits())
         rewards = [
@@ -148,9 +151,9 @@ class R1Searcher(Recipe):
             for rollout, (_, question) in zip(rollouts, chosen, strict=True)
         ]
         scored = [reward for reward in rewards if reward is not None]
-        self._figures = figures(rollouts) | {
+        self._metrics = search_metrics(rollouts) | {
             "stage": 1.0 if first else 2.0,
-            "retrieval_seconds": self._retrieval_seconds,
+            "retrieval_seconds": self._retrieving.seconds,
             "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
         }
         made = [
@@ -159,17 +162,17 @@ class R1Searcher(Recipe):
         ]
         return made if self.options.mask_evidence else unmasked(sampler, made)
 
-    def reward(self, rollout: Rollout, golds: Sequence[str], first: bool) -> Reward | None:
+    def reward(self, rollout: Rollout, golds: Sequence[str], first: bool) -> StageReward | None:
         """Reward a rollout; None where a failure of ours left it unfinished."""
         if rollout.error is not None:
             return None
         thinks = self.options.prompt == "base"
         if first:
-            return stage_one(rollout, golds, self.options.preset, thinks=thinks)
-        return stage_two(rollout, golds, self.options.preset, self.options.measure, thinks=thinks)
+            return stage1_reward(rollout, golds, self.options.preset, thinks=thinks)
+        return stage2_reward(rollout, golds, self.options.preset, self.options.measure, thinks=thinks)
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return greedy figures of the held-out questions; what the retriever failed on is left out."""
+        """Return greedy metrics of the held-out questions; what the retriever failed on is left out."""
         if not self.held_out:
             return {}
         options = self.options
@@ -183,12 +186,12 @@ class R1Searcher(Recipe):
         )
         rollouts = self._search(sampler, self.held_out, limits)
         asked = [
-            Asked(str(question.prompt), accepted(question.answer), rollout.answer or UNKNOWN)
+            PredictedAnswer(str(question.prompt), accepted(question.answer), rollout.answer or UNKNOWN)
             for question, rollout in zip(self.held_out, rollouts, strict=True)
             if rollout.error is None
         ]
         (found,) = sampler.map(lambda some: report(some, self._judge), [asked])
-        return found | figures(rollouts)
+        return found | search_metrics(rollouts)
 
     def limits(self) -> Limits:
         """Return the limits of a training rollout."""
@@ -212,7 +215,7 @@ class R1Searcher(Recipe):
 
     def metrics(self) -> dict[str, float]:
         """Return searches a question, share of evidence, and the stage."""
-        return self._figures
+        return self._metrics
 
     def close(self) -> None:
         """Give back the judge's connections."""
@@ -223,32 +226,29 @@ class R1Searcher(Recipe):
         """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
 
         def spread(ask: Callable[[Sequence[str]], Found], batches: Sequence[Sequence[str]]) -> list[Found]:
-            began = time.perf_counter()
-            found = sampler.map(ask, batches)
-            self._retrieval_seconds += time.perf_counter() - began
-            return found
+            with self._retrieving.running():
+                return sampler.map(ask, batches)
 
         return search(
             sampler,
             self.retriever,
             [self.ask(question) for question in questions],
             limits,
-            seeds=lambda place, leg: sampler.seed(place, leg),
+            seeds=lambda index, leg: sampler.seed(index, leg),
             logprobs=limits.temperature > 0,
             spread=spread,
         )
 
     def _next(self, stage: int) -> list[tuple[int, Group]]:
         """Draw a batch; each pass over the questions is a shuffle."""
-        questions, drawn = self.stages[stage], []
+        drawn = []
         for _ in range(self.options.prompts):
-            passes, place = divmod(self.positions[stage], len(questions))
-            order = random.Random(f"{self.setting.seed} {stage} {passes}").sample(range(len(questions)), len(questions))
+            question = self.stages[stage][self._epochs[stage].index(self.positions[stage])]
             self.positions[stage] += 1
-            drawn.append((self.positions[stage], questions[order[place]]))
+            drawn.append((self.positions[stage], question))
         return drawn
 
-    def _trajectory(self, number: int, question: Group, rollout: Rollout, reward: Reward | None) -> Trajectory:
+    def _trajectory(self, number: int, question: Group, rollout: Rollout, reward: StageReward | None) -> Trajectory:
         value, parts, answer = (
             (None, {}, str(rollout.error)) if reward is None else (reward.value, reward.parts, reward.answer)
         )
@@ -276,14 +276,19 @@ class R1Searcher(Recipe):
 def unmasked(sampler: Sampler, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
     """Learn evidence as if the policy had written it, with the probabilities it gives it (the paper's ablation)."""
     scored = [trajectory for trajectory in trajectories if trajectory.reward is not None]
-    asked = [Request(one.ids, max_tokens=0, temperature=one.temperature, prompt_logprobs=0) for one in scored]
+    asked = [
+        Request(trajectory.ids, max_tokens=0, temperature=trajectory.temperature, prompt_logprobs=0)
+        for trajectory in scored
+    ]
     made = []
-    for one, known in zip(scored, sampler.generate(asked) if asked else [], strict=True):
-        start = one.mask.index(True)
-        mask = [place >= start for place in range(len(one.ids))]
+    for trajectory, known in zip(scored, sampler.generate(asked) if asked else [], strict=True):
+        start = trajectory.mask.index(True)
+        mask = [index >= start for index in range(len(trajectory.ids))]
         logprobs = [
-            given if own else (found or 0.0) * (place >= start)
-            for place, (own, given, found) in enumerate(zip(one.mask, one.logprobs, known.prompt_logprobs, strict=True))
+            given if own else (found or 0.0) * (index >= start)
+            for index, (own, given, found) in enumerate(
+                zip(trajectory.mask, trajectory.logprobs, known.prompt_logprobs, strict=True)
+            )
         ]
-        made.append(replace(one, mask=mask, logprobs=logprobs))
+        made.append(replace(trajectory, mask=mask, logprobs=logprobs))
     return [*made, *(trajectory for trajectory in trajectories if trajectory.reward is None)]

@@ -23,7 +23,7 @@ SAME = Exact(normalizer="r1-searcher", extract="whole")
 
 
 @dataclass(frozen=True, slots=True)
-class Reward:
+class StageReward:
     """A stage's verdict on one rollout."""
 
     value: float
@@ -32,13 +32,15 @@ class Reward:
     parts: dict[str, float] = field(default_factory=dict)
 
 
-def stage_one(rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True) -> Reward:
+def stage1_reward(
+    rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True
+) -> StageReward:
     """Reward searching and the format (paper), the answer too (repository, Llama).
 
     `repo-qwen` has no first stage: its single run is the second.
     """
     if preset == "repo-qwen":
-        return stage_two(rollout, golds, preset, thinks=thinks)
+        return stage2_reward(rollout, golds, preset, thinks=thinks)
     wrong = faults(rollout, preset, thinks=thinks)
     answer = answer_of(rollout.text)
     if preset == "paper":
@@ -51,18 +53,18 @@ def stage_one(rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", 
             "searched": 0.5 * balanced(rollout.text, must_search=True),
             "format": 0.5 * written,
         }
-    return Reward(sum(parts.values()), answer or "", wrong, parts)
+    return StageReward(sum(parts.values()), answer or "", wrong, parts)
 
 
-def stage_two(
+def stage2_reward(
     rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
-) -> Reward:
+) -> StageReward:
     """Reward the answer (0 without one), and take 2 (repository's Llama: 1) off for a wrong format."""
     wrong = faults(rollout, preset, thinks=thinks)
     answer = answer_of(rollout.text)
     penalty = 0.0 if not wrong else -1.0 if preset == "repo-llama" else -2.0
     parts = {"answer": 0.0 if answer is None else measure(answer, golds, how), "format": penalty}
-    return Reward(sum(parts.values()), answer or "", wrong, parts)
+    return StageReward(sum(parts.values()), answer or "", wrong, parts)
 
 
 def measure(answer: str, golds: Sequence[str], how: Measure) -> float:

@@ -22,7 +22,7 @@ from verikit.trainers.recipes.tiny_model import make_llama
 from verikit.types import Group
 
 
-class WorldOptions(SearchOptions):
+class R1WorldOptions(SearchOptions):
     """[options] of `r1-searcher-world`."""
 
     entities: PositiveInt = 40
@@ -47,15 +47,15 @@ class Facts:
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         """Return the passage whose title has the query's words, if there is one."""
         found = (self._by_title.get(frozenset(query.split())) for query in queries)
-        return [[one] if one is not None else [] for one in found]
+        return [[passage] if passage is not None else [] for passage in found]
 
 
 class R1SearcherWorld(R1Searcher):
     """Two-hop questions about a table of facts, by a model made on the spot."""
 
     name: ClassVar[str] = "r1-searcher-world"
-    Options: ClassVar[type[BaseModel]] = WorldOptions
-    options: WorldOptions
+    Options: ClassVar[type[BaseModel]] = R1WorldOptions
+    options: R1WorldOptions
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
@@ -103,10 +103,10 @@ class R1SearcherWorld(R1Searcher):
     def gate(self, sampler: Sampler) -> float:
         """Return the greedy accuracy after two searches made for the policy: whether it can read and answer."""
         prompts = []
-        for one in self.held_out:
-            second, first, name = str(one.prompt).split(" of ")
+        for question in self.held_out:
+            second, first, name = str(question.prompt).split(" of ")
             between = self.facts[name, first]
-            text = f"{self.ask(one)}"
+            text = f"{self.ask(question)}"
             for subject, relation in ((name, first), (between, second)):
                 passage = Passage(f"{subject} {relation}", self.facts[subject, relation])
                 text += f" <|begin_of_query|> {subject} {relation} <|end_of_query|>{evidence([passage])}"
@@ -114,7 +114,7 @@ class R1SearcherWorld(R1Searcher):
         limits = Limits(self.options.k, 1, self.options.leg_tokens, temperature=0.0, stop_at_answer=True)
         rollouts = search(sampler, self.retriever, prompts, limits)
         pairs = zip(self.held_out, rollouts, strict=True)
-        return sum(one.answer == question.answer for question, one in pairs) / len(self.held_out)
+        return sum(rollout.answer == question.answer for question, rollout in pairs) / len(self.held_out)
 
     def _demonstration(self, searches: int, decides: bool, draw: random.Random) -> Trajectory:
         """One transcript about facts of its own, drawn anew: what is learnt is to read, not the facts."""

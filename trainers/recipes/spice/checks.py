@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from verikit.answers.choices import settled
 from verikit.reply import split
 from verikit.text import boxes
-from verikit.trainers.recipes.spice.formats import LETTERS, Invalid, Question
+from verikit.trainers.recipes.spice.formats import LETTERS, InvalidQuestion, Question
 from verikit.trainers.recipes.spice.options import Check, SpiceOptions
 from verikit.types import Score
 from verikit.verifiers.answer import Math
@@ -36,7 +36,7 @@ def check(question: Question, document: str, options: SpiceOptions) -> None:
     }
     for name in options.checks:
         if problem := rules[name]():
-            raise Invalid(f"{name}: {problem}")
+            raise InvalidQuestion(f"{name}: {problem}")
 
 
 def _self_reference(question: Question) -> str | None:

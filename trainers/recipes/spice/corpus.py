@@ -32,10 +32,10 @@ class Source(ABC):
         """The number of documents."""
 
     @abstractmethod
-    def __getitem__(self, place: int) -> str:
+    def __getitem__(self, index: int) -> str:
         """Read one document."""
 
-    def text(self, row: Any, place: int) -> str:
+    def text(self, row: Any, index: int) -> str:
         """Return a row's text.
 
         Raises:
@@ -45,7 +45,7 @@ class Source(ABC):
         if not isinstance(found, str) or not found.strip():
             keys = ", ".join(row) if isinstance(row, dict) else "no keys"
             hint = f"it has {keys}; options.text_key names the key"
-            raise SchemaError("no text", file=self.path, line=place + 1, field=self.key, hint=hint)
+            raise SchemaError("no text", file=self.path, line=index + 1, field=self.key, hint=hint)
         return found
 
 
@@ -66,15 +66,15 @@ class JsonLines(Source):
         """The number of lines that are not empty."""
         return len(self._starts)
 
-    def __getitem__(self, place: int) -> str:
+    def __getitem__(self, index: int) -> str:
         """Read one line."""
         with open(self.path, "rb") as stream:
-            stream.seek(self._starts[place])
+            stream.seek(self._starts[index])
             line = stream.readline()
         try:
-            return self.text(json.loads(line), place)
+            return self.text(json.loads(line), index)
         except (ValueError, RecursionError) as error:
-            raise SchemaError(f"not JSON: {error}", file=self.path, line=place + 1) from None
+            raise SchemaError(f"not JSON: {error}", file=self.path, line=index + 1) from None
 
 
 class Parquet(Source):
@@ -102,25 +102,25 @@ class Parquet(Source):
         """The number of rows."""
         return self._ends[-1] if self._ends else 0
 
-    def __getitem__(self, place: int) -> str:
+    def __getitem__(self, index: int) -> str:
         """Read one row."""
-        group = bisect_right(self._ends, place)
+        group = bisect_right(self._ends, index)
         if self._read[0] != group:
             self._read = (group, self._file.read_row_group(group, columns=[self.key]).column(self.key))
         first = self._ends[group - 1] if group else 0
-        return self.text({self.key: self._read[1][place - first].as_py()}, place)
+        return self.text({self.key: self._read[1][index - first].as_py()}, index)
 
 
-class Text(Source):
+class TextDocument(Source):
     """A file that is one document."""
 
     def __len__(self) -> int:
         """One."""
         return 1
 
-    def __getitem__(self, place: int) -> str:
+    def __getitem__(self, index: int) -> str:
         """Read the file."""
-        return self.text({self.key: self.path.read_text(encoding="utf-8", errors="replace")}, place)
+        return self.text({self.key: self.path.read_text(encoding="utf-8", errors="replace")}, index)
 
 
 class Corpus:
@@ -134,10 +134,10 @@ class Corpus:
         """The number of documents."""
         return self._ends[-1] if self._ends else 0
 
-    def __getitem__(self, place: int) -> str:
+    def __getitem__(self, index: int) -> str:
         """Read one document."""
-        number = bisect_right(self._ends, place)
-        return self._sources[number][place - (self._ends[number - 1] if number else 0)]
+        number = bisect_right(self._ends, index)
+        return self._sources[number][index - (self._ends[number - 1] if number else 0)]
 
 
 def open_corpus(names: Sequence[str], key: str, folder: Path) -> Corpus:
@@ -150,7 +150,7 @@ def open_corpus(names: Sequence[str], key: str, folder: Path) -> Corpus:
     paths = [path for name in names for path in _matching(folder, name)]
     kinds: dict[str, type[Source]] = {".jsonl": JsonLines, ".parquet": Parquet}
     try:
-        corpus = Corpus([kinds.get(path.suffix, Text)(path, key) for path in paths])
+        corpus = Corpus([kinds.get(path.suffix, TextDocument)(path, key) for path in paths])
     except OSError as error:
         raise ConfigError(f"options.corpus: {error}") from None
     if not len(corpus):

@@ -27,7 +27,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,100}")
 _OPTION = re.compile(r"^[ \t]{0,20}([A-Z])\)[ \t]{0,20}(.*)$", re.MULTILINE)
 
 
-class Invalid(ValueError):
+class InvalidQuestion(ValueError):
     """A reply breaks a rule; says which."""
 
 
@@ -50,14 +50,14 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class QuestionKind:
     """The format a Challenger chose for a document."""
 
     format: Format
     answer_type: AnswerType
 
 
-def parse_kind(reply: str) -> Kind:
+def parse_kind(reply: str) -> QuestionKind:
     """Read the choice of a format: a bare JSON object of exactly four keys.
 
     Raises:
@@ -66,22 +66,22 @@ def parse_kind(reply: str) -> Kind:
     try:
         row = json.loads(split(reply).reply[:LONGEST])
     except (ValueError, RecursionError):
-        raise Invalid("no bare JSON object") from None
+        raise InvalidQuestion("no bare JSON object") from None
     keys = {"suitable_for_mcq", "suitable_for_free_form", "best_answer_type", "reason"}
     if not isinstance(row, dict) or set(row) != keys:
-        raise Invalid(f"the keys are not {', '.join(sorted(keys))}")
+        raise InvalidQuestion(f"the keys are not {', '.join(sorted(keys))}")
     mcq, free, answer_type = row["suitable_for_mcq"], row["suitable_for_free_form"], row["best_answer_type"]
     if not (isinstance(mcq, bool) and isinstance(free, bool)) or mcq == free:
-        raise Invalid("exactly one format is suitable")
+        raise InvalidQuestion("exactly one format is suitable")
     if not isinstance(row["reason"], str) or len(row["reason"]) >= REASON:
-        raise Invalid(f"the reason is a text of less than {REASON} characters")
+        raise InvalidQuestion(f"the reason is a text of less than {REASON} characters")
     if mcq:
         if answer_type not in (None, "Integer", "Expression", "String"):
-            raise Invalid("best_answer_type is none of the types")
-        return Kind("mcq", "Choice")
+            raise InvalidQuestion("best_answer_type is none of the types")
+        return QuestionKind("mcq", "Choice")
     if answer_type not in ("Integer", "Expression", "String"):
-        raise Invalid("a free-form question has an answer type")
-    return Kind("free_form", answer_type)
+        raise InvalidQuestion("a free-form question has an answer type")
+    return QuestionKind("free_form", answer_type)
 
 
 def parse_mcq(reply: str) -> Question:
@@ -96,23 +96,23 @@ def parse_mcq(reply: str) -> Question:
     letter = _text(row, "multiple_choice_correct").rstrip(").")
     found = _OPTION.findall(text)
     if [label for label, _ in found] != list(LETTERS):
-        raise Invalid("the options are not A), B), C), D), each once and in order")
+        raise InvalidQuestion("the options are not A), B), C), D), each once and in order")
     options = tuple(option.strip() for _, option in found)
     if not all(options):
-        raise Invalid("an option is empty")
+        raise InvalidQuestion("an option is empty")
     if len({option.casefold() for option in options}) < len(options):
-        raise Invalid("two options are the same")
+        raise InvalidQuestion("two options are the same")
     if letter not in LETTERS or len(letter) != 1:
-        raise Invalid(f"multiple_choice_correct is {letter[:20]!r}, not one of A, B, C, D")
+        raise InvalidQuestion(f"multiple_choice_correct is {letter[:20]!r}, not one of A, B, C, D")
     if not text.partition("A)")[0].strip():
-        raise Invalid("there are options, but no question")
+        raise InvalidQuestion("there are options, but no question")
     return Question(text, letter, "Choice", options, _quotes(row, "answer_quote"))
 
 
 def shuffled(question: Question, draw: random.Random) -> Question:
     """Put a choice's options in a drawn order; the gold letter goes with its option."""
     order = draw.sample(range(len(LETTERS)), len(LETTERS))
-    options = tuple(question.options[place] for place in order)
+    options = tuple(question.options[index] for index in order)
     lines = iter(f"{letter}) {option}" for letter, option in zip(LETTERS, options, strict=True))
     text = _OPTION.sub(lambda _: next(lines), question.text)
     return replace(question, text=text, answer=LETTERS[order.index(LETTERS.index(question.answer))], options=options)
@@ -127,17 +127,17 @@ def parse_free_form(reply: str, answer_type: AnswerType) -> Question:
     row = last_object(reply)
     question = _text(row, "question")
     if row.get("answer_type") != answer_type:
-        raise Invalid(f"answer_type is not {answer_type}, which was asked for")
+        raise InvalidQuestion(f"answer_type is not {answer_type}, which was asked for")
     answer = row.get("answer")
     if isinstance(answer, bool) or not isinstance(answer, str | int | float):
-        raise Invalid("the answer is no single value")
+        raise InvalidQuestion("the answer is no single value")
     text = str(answer).strip()
     if not text or len(text) > 200:
-        raise Invalid("the answer is empty, or of more than 200 characters")
+        raise InvalidQuestion("the answer is empty, or of more than 200 characters")
     if answer_type == "Integer" and not _INTEGER.fullmatch(text):
-        raise Invalid("the answer is no integer")
+        raise InvalidQuestion("the answer is no integer")
     if answer_type == "String" and len(text.split()) > STRING_WORDS:
-        raise Invalid(f"the answer has more than {STRING_WORDS} words")
+        raise InvalidQuestion(f"the answer has more than {STRING_WORDS} words")
     return Question(question, text, answer_type, quotes=_quotes(row, "relevant_quotes"))
 
 
@@ -148,7 +148,7 @@ def last_object(reply: str) -> dict[str, Any]:
         Invalid: there is none, or too many braces stand before it.
     """
     if len(reply) > LONGEST:
-        raise Invalid(f"a reply of more than {LONGEST} characters")
+        raise InvalidQuestion(f"a reply of more than {LONGEST} characters")
     decoder, found, position = json.JSONDecoder(parse_constant=_refuse), None, 0
     for _ in range(TRIES):
         start = reply.find("{", position)
@@ -161,7 +161,7 @@ def last_object(reply: str) -> dict[str, Any]:
         else:
             found = row
     if not isinstance(found, dict):
-        raise Invalid("no JSON object in the reply")
+        raise InvalidQuestion("no JSON object in the reply")
     return found
 
 
@@ -172,7 +172,7 @@ def _refuse(name: str) -> Any:
 def _text(row: Mapping[str, Any], key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise Invalid(f"{key} is missing or empty")
+        raise InvalidQuestion(f"{key} is missing or empty")
     return value.strip()
 
 
@@ -181,5 +181,5 @@ def _quotes(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list) or not all(isinstance(quote, str) for quote in value):
-        raise Invalid(f"{key} is no list of texts")
+        raise InvalidQuestion(f"{key} is no list of texts")
     return tuple(quote.strip() for quote in value if quote.strip())

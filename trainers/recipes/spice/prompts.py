@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from verikit.trainers.recipes.prompts import PromptSet, fill
-from verikit.trainers.recipes.spice.formats import Kind, Question
+from verikit.trainers.recipes.spice.formats import Question, QuestionKind
 
 
-class Prompts(PromptSet):
+class SpicePrompts(PromptSet):
     """A set of prompts: texts with {names}, which are filled in once."""
 
     transcript: str
@@ -20,7 +20,7 @@ class Prompts(PromptSet):
     reason_mcq: str
     reason_free_form: str
 
-    def challenge(self, kind: Kind, document: str | None) -> str:
+    def challenge(self, kind: QuestionKind, document: str | None) -> str:
         """Ask for a question of a kind, from a document or from nothing."""
         name = kind.format if document is not None else f"{kind.format}_alone"
         return fill(getattr(self, name), document=document or "", answer_type=kind.answer_type)

@@ -8,19 +8,18 @@ among the valid, trains the Reasoner, with the answers that were sampled already
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any, ClassVar
 
-from verikit.engines.types import EnginePrompt, Generation, Request
-from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
+from verikit.engines.types import Generation, Request
+from verikit.trainers.recipe import Sampler, Setting, Trajectory
+from verikit.trainers.recipes.base import SelfPlay, stratified
 from verikit.trainers.recipes.spice.checks import Equality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import (
-    Invalid,
-    Kind,
+    InvalidQuestion,
     Question,
+    QuestionKind,
     parse_free_form,
     parse_kind,
     parse_mcq,
@@ -28,13 +27,13 @@ from verikit.trainers.recipes.spice.formats import (
 )
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.problems import read_held_out
-from verikit.trainers.recipes.spice.prompts import Prompts
+from verikit.trainers.recipes.spice.prompts import SpicePrompts
 from verikit.trainers.recipes.spice.rewards import challenger_reward
-from verikit.trainers.recipes.spice.rounds import Asked, Attempt, Challenge, figures, subsample
-from verikit.types import Message, Score
+from verikit.trainers.recipes.spice.rounds import AnsweredQuestion, Attempt, Challenge, round_metrics, subsample
+from verikit.types import Score
 
 
-class Spice(Recipe):
+class Spice(SelfPlay):
     """Self-play from a corpus."""
 
     name: ClassVar[str] = "spice"
@@ -43,12 +42,10 @@ class Spice(Recipe):
 
     def __init__(self, options: SpiceOptions, setting: Setting) -> None:
         super().__init__(options, setting)
-        self.prompts = Prompts.load(options.prompts, setting.folder)
+        self.prompts = SpicePrompts.load(options.prompts, setting.folder)
         self.equality = Equality(options.letter_only)
         self.corpus = self.load_corpus()
         self.held_out = self.load_held_out()
-        self._figures: dict[str, float] = {}
-        self._judging: list[float] = []
 
     def load_corpus(self) -> Sequence[str] | Corpus:
         """Open the documents; where none is shown, there is an empty one.
@@ -68,7 +65,7 @@ class Spice(Recipe):
         """Return what held-out accuracy is also told by; "" for nothing."""
         return ""
 
-    def parse(self, kind: Kind, reply: str, document: str) -> Question:
+    def parse(self, kind: QuestionKind, reply: str, document: str) -> Question:
         """Read a Challenger's reply and hold it to the rules.
 
         Raises:
@@ -85,7 +82,7 @@ class Spice(Recipe):
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
         """Ask and answer."""
-        self._figures, self._judging = {}, []
+        self.judging.reset()
         draw = random.Random(f"{self.setting.seed} {step}")
         documents = [self.draw_document(draw) for _ in range(self.options.documents)]
         challenges = [
@@ -96,7 +93,7 @@ class Spice(Recipe):
         groups = [subsample(challenge.attempts, self.options.group, draw) for challenge in challenges]
         asked = self.ask(sampler, [attempt for group in groups for attempt in group if attempt.question is not None])
         chosen = [self._choose(group, asked, draw) for group in groups]
-        self._figures = figures(challenges, list(asked.values())) | {"seconds_judging": sum(self._judging)}
+        self._metrics = round_metrics(challenges, list(asked.values())) | {"seconds_judging": self.judging.seconds}
         return self._trajectories(sampler, groups, chosen, asked)
 
     def draw_document(self, draw: random.Random) -> str:
@@ -104,21 +101,21 @@ class Spice(Recipe):
         text = self.corpus[draw.randrange(len(self.corpus))]
         return segment(text, self.setting.tokenizer, self.options.document_tokens, draw)
 
-    def kinds(self, sampler: Sampler, documents: Sequence[str], draw: random.Random) -> list[Kind]:
+    def kinds(self, sampler: Sampler, documents: Sequence[str], draw: random.Random) -> list[QuestionKind]:
         """Decide each document's task format; a Challenger that gives no valid one has it drawn."""
-        formats, both = self.options.formats, (Kind("mcq", "Choice"), Kind("free_form", "Integer"))
+        formats, both = self.options.formats, (QuestionKind("mcq", "Choice"), QuestionKind("free_form", "Integer"))
         drawn = [draw.choice(both) for _ in documents]
         if formats == "alternate" or (formats == "model" and not self.options.use_documents):
-            return [both[place % 2] for place in range(len(documents))]
+            return [both[index % 2] for index in range(len(documents))]
         if formats != "model":
             return [both[formats == "free_form"] for _ in documents]
         prompts = [self.encode(sampler, self.prompts.choose(document)) for document in documents]
-        replies = sampler.generate([self._request(sampler, ids, 1, "kind", n) for n, ids in enumerate(prompts)])
+        replies = sampler.generate([self.request(sampler, ids, "kind", number) for number, ids in enumerate(prompts)])
         result = []
         for reply, other in zip(replies, drawn, strict=True):
             try:
                 result.append(parse_kind(reply.outputs[0].text if reply.outputs else ""))
-            except Invalid:
+            except InvalidQuestion:
                 result.append(other)
         return result
 
@@ -133,106 +130,73 @@ class Spice(Recipe):
             open_ones = [number for number, challenge in enumerate(challenges) if not challenge.valid]
             count = min(self.options.group, self.options.attempts - first)
             requests = [
-                self._request(sampler, prompts[number], count, "challenge", number, first) for number in open_ones
+                self.request(sampler, prompts[number], "challenge", number, first, n=count) for number in open_ones
             ]
 
             def judge(
-                place: int, generation: Generation, open_ones: Sequence[int] = open_ones, first: int = first
+                index: int, generation: Generation, open_ones: Sequence[int] = open_ones, first: int = first
             ) -> list[Attempt]:
-                began, one = time.perf_counter(), challenges[open_ones[place]]
-                found = [
-                    self._attempt(one, generation, number, sampler.seed("order", open_ones[place], first, number))
-                    for number in range(len(generation.outputs))
-                ]
-                self._judging.append(time.perf_counter() - began)
-                return found
+                challenge, key = challenges[open_ones[index]], ("order", open_ones[index], first)
+                with self.judging.running():
+                    return [
+                        self._attempt(challenge, generation, number, sampler.seed(*key, number))
+                        for number in range(len(generation.outputs))
+                    ]
 
             for number, (_, found) in zip(open_ones, sampler.generate_then(requests, judge), strict=True):
                 challenges[number].attempts.extend(found)
             if all(challenge.valid for challenge in challenges):
                 break
 
-    def ask(self, sampler: Sampler, attempts: Sequence[Attempt]) -> dict[int, Asked]:
+    def ask(self, sampler: Sampler, attempts: Sequence[Attempt]) -> dict[int, AnsweredQuestion]:
         """Put each valid question to the Reasoner `group` times; by the attempt's identity."""
         questions = [attempt.question for attempt in attempts if attempt.question is not None]
         requests = [
-            self._request(
-                sampler, self.encode(sampler, self.prompts.reason(question)), self.options.group, "reason", number
-            )
+            self._reasoning(sampler, question, "reason", number, n=self.options.group)
             for number, question in enumerate(questions)
         ]
-        done = sampler.generate_then(requests, lambda place, one: self._scores(questions[place], one))
+        done = sampler.generate_then(requests, lambda index, generation: self._scores(questions[index], generation))
         return {
-            id(attempt): Asked(question, generation, scores)
+            id(attempt): AnsweredQuestion(question, generation, scores)
             for attempt, question, (generation, scores) in zip(attempts, questions, done, strict=True)
         }
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the sampled and the greedy accuracy on held-out questions, and the sampled by stratum."""
-        figures: dict[str, float] = {}
         if not self.held_out:
-            return figures
-        for name, temperature in (("accuracy", self.options.temperature), ("greedy", 0.0)):
-            right: dict[str, list[float]] = {name: []}
-            for question, scores in zip(self.held_out, self._held_out_scores(sampler, temperature), strict=True):
-                values = [score.value for score in scores if score.value is not None]
-                right[name] += values
-                if stratum := self.stratum(question):
-                    right.setdefault(f"{name}/{stratum}", []).extend(values)
-            figures |= {key: fmean(values) if values else 0.0 for key, values in right.items()}
-        return figures
+            return {}
+        sampled = self._held_out("accuracy", sampler, self.options.temperature, self.options.evaluate_samples)
+        return sampled | self._held_out("greedy", sampler, 0.0, 1)
 
-    def encode(self, sampler: Sampler, question: str) -> list[int]:
-        """Return a question's ids, by the chat template or the prompts' transcript."""
-        message: Message = {"role": "user", "content": question}
-        prompt: EnginePrompt = [message] if self.options.chat else self.prompts.text(question)
-        return sampler.encode(prompt)
-
-    def metrics(self) -> dict[str, float]:
-        """Return the Challenger's and the Reasoner's rates of the last step."""
-        return self._figures
-
-    def _held_out_scores(self, sampler: Sampler, temperature: float) -> list[list[Score]]:
-        count = self.options.evaluate_samples if temperature else 1
+    def _held_out(self, name: str, sampler: Sampler, temperature: float, n: int) -> dict[str, float]:
         requests = [
-            Request(
-                self.encode(sampler, self.prompts.reason(question)),
-                n=count,
-                max_tokens=self.options.max_tokens,
-                temperature=temperature,
-                seed=sampler.seed("held-out", number),
-            )
+            self._reasoning(sampler, question, "held-out", number, n=n, temperature=temperature, logprobs=None)
             for number, question in enumerate(self.held_out)
         ]
-        done = sampler.generate_then(requests, lambda place, one: self._scores(self.held_out[place], one))
-        return [scores for _, scores in done]
+        done = sampler.generate_then(requests, lambda index, generation: self._scores(self.held_out[index], generation))
+        strata = [[f"{name}/{stratum}"] if (stratum := self.stratum(question)) else [] for question in self.held_out]
+        values = [[score.value for score in scores if score.value is not None] for _, scores in done]
+        return stratified(name, zip(strata, values, strict=True))
+
+    def _reasoning(self, sampler: Sampler, question: Question, *key: str | int, **others: Any) -> Request:
+        return self.request(sampler, self.encode(sampler, self.prompts.reason(question)), *key, **others)
 
     def _scores(self, question: Question, generation: Generation) -> list[Score]:
-        began = time.perf_counter()
-        scores = [self.score(question, output.text) for output in generation.outputs]
-        self._judging.append(time.perf_counter() - began)
-        return scores
-
-    def _request(self, sampler: Sampler, ids: Sequence[int], count: int, *key: str | int) -> Request:
-        return Request(
-            ids,
-            n=count,
-            max_tokens=self.options.max_tokens,
-            temperature=self.options.temperature,
-            seed=sampler.seed(*key),
-            logprobs=0,
-        )
+        with self.judging.running():
+            return [self.score(question, output.text) for output in generation.outputs]
 
     def _attempt(self, challenge: Challenge, generation: Generation, number: int, seed: int) -> Attempt:
         try:
             question = self.parse(challenge.kind, generation.outputs[number].text, challenge.document)
-        except Invalid as problem:
+        except InvalidQuestion as problem:
             return Attempt(generation, number, None, str(problem)[:500])
         if self.options.shuffle and question.format == "mcq":
             question = shuffled(question, random.Random(seed))
         return Attempt(generation, number, question)
 
-    def _choose(self, group: Sequence[Attempt], asked: Mapping[int, Asked], draw: random.Random) -> Asked | None:
+    def _choose(
+        self, group: Sequence[Attempt], asked: Mapping[int, AnsweredQuestion], draw: random.Random
+    ) -> AnsweredQuestion | None:
         """Draw the question of a document that trains the Reasoner."""
         valid = [attempt for attempt in group if attempt.question is not None]
         return asked[id(draw.choice(valid))] if valid else None
@@ -241,8 +205,8 @@ class Spice(Recipe):
         self,
         sampler: Sampler,
         groups: Sequence[Sequence[Attempt]],
-        chosen: Sequence[Asked | None],
-        asked: Mapping[int, Asked],
+        chosen: Sequence[AnsweredQuestion | None],
+        asked: Mapping[int, AnsweredQuestion],
     ) -> list[Trajectory]:
         """Make both roles' trajectories."""
         result = []
@@ -256,25 +220,13 @@ class Spice(Recipe):
                 shown = attempt.reason if attempt.question is None else f"{attempt.question.answer}; {rate} right"
                 weight = self.options.challenger_weight
                 others = {"role": "challenger", "weight": weight, "prompt": prompt, "answer": shown}
-                result.append(self._trajectory(attempt.generation, attempt.number, reward, number, **others))
+                output = attempt.generation.outputs[attempt.number]
+                result.append(self.reply_trajectory(attempt.generation, output, reward, number, **others))
         for number, question in enumerate(chosen):
-            for place, score in enumerate(question.scores if question else ()):
-                assert question is not None
+            if question is None:
+                continue
+            for output, score in zip(question.generation.outputs, question.scores, strict=True):
                 shown = (score.answer if score.scored else score.reason) or ""
                 others = {"role": "reasoner", "prompt": self.prompts.reason(question.question), "answer": shown}
-                result.append(self._trajectory(question.generation, place, score.value, number, **others))
+                result.append(self.reply_trajectory(question.generation, output, score.value, number, **others))
         return result
-
-    def _trajectory(
-        self, generation: Generation, place: int, reward: float | None, group: int, **others: Any
-    ) -> Trajectory:
-        output, transcript = generation.outputs[place], Transcript(generation.prompt_ids)
-        transcript.sampled(output)
-        return transcript.trajectory(
-            reward,
-            group,
-            finished=output.finish_reason != "length",
-            temperature=self.options.temperature,
-            completion=output.text,
-            **others,
-        )

@@ -7,7 +7,7 @@ from math import exp
 from verikit.trainers.recipes.spice.options import Reward
 
 SPREAD = 0.01
-"""Stands in the place of the Gaussian's variance."""
+"""Stands for the Gaussian's variance."""
 
 
 def challenger_reward(rate: float, kind: Reward = "variance") -> float:

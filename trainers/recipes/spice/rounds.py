@@ -1,4 +1,4 @@
-"""What one step's rounds leave: challenges with their attempts, questions with their answers, and figures of them."""
+"""What one step's rounds leave: challenges with their attempts, questions with their answers, and metrics of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from verikit.engines.types import Generation
-from verikit.trainers.recipes.spice.formats import Kind, Question
+from verikit.trainers.recipes.spice.formats import Question, QuestionKind
 from verikit.types import Score
 
 
@@ -28,7 +28,7 @@ class Challenge:
     """A document, the format asked for, and the attempts so far."""
 
     document: str
-    kind: Kind
+    kind: QuestionKind
     attempts: list[Attempt]
 
     @property
@@ -38,7 +38,7 @@ class Challenge:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnsweredQuestion:
     """A question, its answers and their scores."""
 
     question: Question
@@ -64,7 +64,7 @@ def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> li
     return draw.sample(valid, wanted) + draw.sample(invalid, size - wanted)
 
 
-def figures(challenges: Sequence[Challenge], asked: Sequence[Asked]) -> dict[str, float]:
+def round_metrics(challenges: Sequence[Challenge], asked: Sequence[AnsweredQuestion]) -> dict[str, float]:
     """Return the Challenger's valid rate, the formats it works in, and the Reasoner's solve rate."""
     attempts = [attempt for challenge in challenges for attempt in challenge.attempts]
     result = {
@@ -73,7 +73,7 @@ def figures(challenges: Sequence[Challenge], asked: Sequence[Asked]) -> dict[str
         "challenger/without": fmean(not challenge.valid for challenge in challenges),
         "format/mcq": fmean(challenge.kind.format == "mcq" for challenge in challenges),
     }
-    rates = [one.rate for one in asked if one.rate is not None]
+    rates = [answered.rate for answered in asked if answered.rate is not None]
     if rates:
         result["reasoner/solve_rate"] = fmean(rates)
         result["reasoner/between"] = fmean(0 < rate < 1 for rate in rates)

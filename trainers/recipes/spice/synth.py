@@ -36,13 +36,13 @@ def spice(
         recipe = Spice(options, Setting(sampler.tokenizer, seed, Path()))
 
         def make(number: int) -> list[dict[str, Any]]:
-            return one_round(recipe, sampler, seed, number)
+            return synth_round(recipe, sampler, seed, number)
 
         found = fill_file(out, count, make, read_rows(out), quiet=quiet)
     click.echo(f"{found} questions in {out}", err=True)
 
 
-def one_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list[dict[str, Any]]:
+def synth_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list[dict[str, Any]]:
     """Ask from a batch of documents, answer what is valid, and return it as rows."""
     draw = random.Random(f"{seed} {number}")
     sampler.at(number)
@@ -52,8 +52,8 @@ def one_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list[d
     recipe.challenge(sampler, challenges)
     valid = [attempt for challenge in challenges for attempt in challenge.attempts if attempt.question is not None]
     rows: list[dict[str, Any]] = []
-    for one in recipe.ask(sampler, valid).values():
-        question = one.question
+    for answered in recipe.ask(sampler, valid).values():
+        question = answered.question
         rows.append(
             {
                 "id": f"{number}-{len(rows)}",
@@ -62,7 +62,7 @@ def one_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list[d
                 "answer_type": question.answer_type,
                 "options": list(question.options),
                 "quotes": list(question.quotes),
-                "solve_rate": one.rate,
+                "solve_rate": answered.rate,
                 "round": number,
             }
         )

@@ -21,7 +21,8 @@ from typing import Any, ClassVar
 from pydantic import Field, PositiveInt
 
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
-from verikit.trainers.recipes.spice.formats import LETTERS, AnswerType, Invalid, Kind, Question
+from verikit.trainers.recipes.base import demonstration
+from verikit.trainers.recipes.spice.formats import LETTERS, AnswerType, InvalidQuestion, Question, QuestionKind
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.recipe import Spice
 from verikit.trainers.recipes.spice.rounds import Challenge
@@ -32,7 +33,7 @@ CLASSES = "pqrs"
 ENTITIES = [
     f" {first}{second}" for first in ("al", "br", "co", "du", "er", "fo", "gi", "hu", "il", "jo") for second in "amex"
 ]
-"""Forty names; an entity's class is its place modulo 4."""
+"""Forty names; an entity's class is its index modulo 4."""
 VALUES = [f"={kind}{value};" for kind in CLASSES for value in range(MODULUS)]
 TOKENS = [
     *ENTITIES, *VALUES, *map(str, range(10)), ";", '","', "\\boxed{", "}", "answer:", "ask from:", "choose from:",
@@ -72,12 +73,12 @@ class SpiceTiny(Spice):
         self.values = [draw.randrange(MODULUS) for _ in ENTITIES]
         self._known = set(draw.sample(range(len(ENTITIES)), options.known))
         # Every class is dealt out whole, again and again, so that entities are told of equally often.
-        places = [
+        classes = [
             [*range(start, len(ENTITIES), 4)] * -(-options.world_documents * 4 // len(ENTITIES)) for start in range(4)
         ]
-        for place in places:
-            draw.shuffle(place)
-        self._documents = [tuple(place[number] for place in places) for number in range(options.world_documents)]
+        for members in classes:
+            draw.shuffle(members)
+        self._documents = [tuple(members[number] for members in classes) for number in range(options.world_documents)]
         super().__init__(options, setting)
 
     @classmethod
@@ -88,21 +89,21 @@ class SpiceTiny(Spice):
 
     def load_corpus(self) -> Sequence[str]:
         """Write the documents."""
-        return [document([(ENTITIES[place], self.values[place]) for place in places]) for places in self._documents]
+        return [document([(ENTITIES[index], self.values[index]) for index in members]) for members in self._documents]
 
     def load_held_out(self) -> list[Question]:
         """Draw pairs and triples of which no two share a document."""
-        together = {pair for places in self._documents for pair in combinations(sorted(places), 2)}
+        together = {pair for members in self._documents for pair in combinations(sorted(members), 2)}
         draw, found = random.Random(f"{self.setting.seed} held out"), []
         for count in (2, 3):
             seen: set[tuple[int, ...]] = set()
             while len(seen) < self.options.held_out_size:
                 chosen = tuple(sorted(draw.sample(range(len(ENTITIES)), count)))
-                if len({one % 4 for one in chosen}) == count and not together & set(combinations(chosen, 2)):
+                if len({index % 4 for index in chosen}) == count and not together & set(combinations(chosen, 2)):
                     seen.add(chosen)
             for chosen in sorted(seen):
                 kind = self._kind(draw)
-                facts = [(ENTITIES[one], self.values[one]) for one in draw.sample(chosen, count)]
+                facts = [(ENTITIES[index], self.values[index]) for index in draw.sample(chosen, count)]
                 found.append(question(facts, kind.answer_type, draw))
         return found
 
@@ -110,7 +111,7 @@ class SpiceTiny(Spice):
         """Return how many entities are asked for."""
         return f"{len(question.text.partition(chr(10))[0].split())}_facts"
 
-    def parse(self, kind: Kind, reply: str, document: str) -> Question:
+    def parse(self, kind: QuestionKind, reply: str, document: str) -> Question:
         """Read a reply as the recipe does; of a document's question, check the gold against the facts quoted.
 
         Raises:
@@ -119,16 +120,16 @@ class SpiceTiny(Spice):
         made = super().parse(kind, reply, document)
         names = made.text.partition("\n")[0].split()
         if not names or not {f" {name}" for name in names} <= set(ENTITIES) or len(set(names)) < len(names):
-            raise Invalid("the question names no entities, or one twice")
+            raise InvalidQuestion("the question names no entities, or one twice")
         if not self.options.use_documents:
             return made
         told = {quote.partition("=")[0]: quote for quote in made.quotes}
         if set(names) != set(told) or any(not quote.endswith(";") for quote in made.quotes):
-            raise Invalid("the quotes are not one fact for each entity asked for")
+            raise InvalidQuestion("the quotes are not one fact for each entity asked for")
         total = sum(int(told[name][-2]) for name in names) % MODULUS
         gold = made.options[LETTERS.index(made.answer)] if made.options else made.answer
         if gold != str(total):
-            raise Invalid("the answer does not follow from the quotes")
+            raise InvalidQuestion("the answer does not follow from the quotes")
         return made
 
     def demonstrations(self, step: int) -> list[Trajectory]:
@@ -142,32 +143,31 @@ class SpiceTiny(Spice):
     def gate(self, sampler: Sampler) -> float:
         """Return the Challenger's share of valid questions."""
         draw = random.Random(f"{self.setting.seed} gate")
-        challenges = [Challenge(self.corpus[place], self._kind(draw), []) for place in range(len(self.corpus))]
+        challenges = [Challenge(self.corpus[index], self._kind(draw), []) for index in range(len(self.corpus))]
         self.challenge(sampler, challenges)
         attempts = [attempt for challenge in challenges for attempt in challenge.attempts]
         return sum(attempt.question is not None for attempt in attempts) / len(attempts)
 
-    def _kind(self, draw: random.Random) -> Kind:
-        both = (Kind("mcq", "Choice"), Kind("free_form", "Integer"))
+    def _kind(self, draw: random.Random) -> QuestionKind:
+        both = (QuestionKind("mcq", "Choice"), QuestionKind("free_form", "Integer"))
         return {"mcq": both[0], "free_form": both[1]}.get(self.options.formats) or draw.choice(both)
 
     def _demonstration(self, draw: random.Random, number: int, challenger: bool) -> Trajectory:
         kind = self._kind(draw)
         count = draw.choices((1, 2, 3), self.options.facts)[0] if challenger else draw.randint(1, 3)
-        places = [draw.choice(range(start, len(ENTITIES), 4)) for start in draw.sample(range(4), 4)]
+        members = [draw.choice(range(start, len(ENTITIES), 4)) for start in draw.sample(range(4), 4)]
         if challenger:
-            told = [(ENTITIES[place], draw.randrange(MODULUS)) for place in sorted(places, key=lambda place: place % 4)]
+            told = [
+                (ENTITIES[index], draw.randrange(MODULUS)) for index in sorted(members, key=lambda index: index % 4)
+            ]
             facts = draw.sample(told, count)
             asked = self.prompts.challenge(kind, document(told) if self.options.use_documents else None)
             said = challenge(facts, kind.answer_type, draw)
         else:
-            facts = [(ENTITIES[place], self._believed(place, draw)) for place in places[:count]]
+            facts = [(ENTITIES[index], self._believed(index, draw)) for index in members[:count]]
             made = question(facts, kind.answer_type, draw)
             asked, said = self.prompts.reason(made), solution(facts, made)
-        tokenizer = self.setting.tokenizer
-        before, own = tokenizer.encode(asked), [*tokenizer.encode(said), tokenizer.eos_token_id]
-        ids, mask = [*before, *own], [False] * len(before) + [True] * len(own)
-        return Trajectory(ids, mask, [0.0] * len(ids), None, number, prompt=asked, completion=said)
+        return demonstration(self.setting.tokenizer, asked, said, number)
 
     def _believed(self, entity: int, draw: random.Random) -> int:
         if entity in self._known and draw.random() < self.options.known_share:

@@ -1,0 +1,327 @@
+"""`tool_calls` beside bfcl-eval: the same verdicts on the leaderboard's AST items and their mutants, and the speed.
+
+    python benchmarks/tool_calls.py --peer DIR      # DIR: the site-packages that hold bfcl_eval and its data
+
+bfcl-eval is installed beside (`pip install --no-deps --target DIR bfcl-eval`); its model handlers, which its checker
+imports for a table of names only, are not loaded. From each gold come right outputs (one for each round of
+alternatives, as source text) and mutants: a renamed, missing or additional argument, a wrong type, a wrong value, a
+dropped and an extra call, another tool. Both decide on the same text. Every disagreement is printed by its cause.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import time
+import types
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from verikit.types import Sample
+from verikit.verifiers.tool_calls import ToolCalls
+
+CATEGORIES = (
+    *("simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple"),
+    *("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple"),
+)
+RELEVANCE = ("irrelevance", "live_irrelevance", "live_relevance")
+ALTERNATIVES = 3
+LISTED = {
+    **dict.fromkeys(
+        [f"simple_java_{number}" for number in (35, 78, 83, 85, 86, 89, 90, 91)],
+        "the checker keeps the quotes of a String[]'s items, so that correct Java differs from the gold",
+    ),
+    "simple_java_64": "the gold's map holds a text where a list of alternatives belongs, so that nothing is accepted",
+}
+"""Items whose gold or whose check refuses the right output, with the reason."""
+MODEL = "plain"
+Calls = list[tuple[str, dict[str, Any]]]
+
+
+class Output(NamedTuple):
+    """A made output."""
+
+    item: str
+    kind: str
+    """`right`, or the mutation."""
+    text: str
+    expected: Any
+    tools: list[dict[str, Any]]
+    category: str
+
+
+class Peer:
+    """bfcl-eval's own decoder and checker."""
+
+    def __init__(self, site: str | None) -> None:
+        if site:
+            sys.path.append(site)
+        config: Any = types.ModuleType("bfcl_eval.constants.model_config")
+        config.MODEL_CONFIG_MAPPING = {MODEL: types.SimpleNamespace(underscore_to_dot=False)}
+        sys.modules[config.__name__] = config
+        for name in ("java_parser", "js_parser"):
+            parser: Any = types.ModuleType(f"bfcl_eval.model_handler.parser.{name}")
+            parser.parse_java_function_call = parser.parse_javascript_function_call = None
+            sys.modules[parser.__name__] = parser
+        self.folder = Path(importlib.import_module("bfcl_eval").__file__ or "").parent / "data"
+        self._checker = importlib.import_module("bfcl_eval.eval_checker.ast_eval.ast_checker").ast_checker
+        self._languages = importlib.import_module("bfcl_eval.constants.enums").Language
+        utils = importlib.import_module("bfcl_eval.model_handler.utils")
+        self._decode = utils.default_decode_ast_prompting
+        shared = importlib.import_module("bfcl_eval.utils")
+        self._called, self._empty = shared.is_function_calling_format_output, shared.is_empty_output
+
+    def __call__(self, output: Output, messages: Sequence[dict[str, Any]] | None = None) -> bool:
+        """Whether the leaderboard counts an output, as text or as messages, as right; a crash is a no."""
+        try:
+            decoded = self._decode(output.text) if messages is None else _decoded(messages)
+        except Exception:  # noqa: BLE001 - its runner's own rule: what can't be decoded is no call
+            return output.category in ("irrelevance", "live_irrelevance")
+        if output.category in RELEVANCE:
+            return bool(self._empty(decoded)) == ("irrelevance" in output.category)
+        if not self._called(decoded):
+            return False
+        language = {"simple_java": "JAVA", "simple_javascript": "JAVASCRIPT"}.get(output.category, "PYTHON")
+        try:
+            found = self._checker(
+                output.tools, decoded, output.expected, self._languages[language], output.category, MODEL
+            )
+        except (AttributeError, TypeError):
+            return False
+        return bool(found["valid"])
+
+    def messages(self, output: Output) -> list[dict[str, Any]] | None:
+        """An output as a message with tool calls; None where it has none or they are no JSON."""
+        try:
+            decoded = self._decode(output.text)
+            calls = [{"name": name, "arguments": json.dumps(one)} for call in decoded for name, one in call.items()]
+        except Exception:  # noqa: BLE001 - as above
+            return None
+        return [{"role": "assistant", "content": None, "tool_calls": [{"function": call} for call in calls]}]
+
+
+def _decoded(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As its handlers of function-calling models decode."""
+    called = [call["function"] for call in messages[0]["tool_calls"]]
+    return [{call["name"]: json.loads(call["arguments"])} for call in called]
+
+
+def items(folder: Path, category: str) -> Iterator[tuple[str, list[dict[str, Any]], Any]]:
+    """Id, tools and expected calls of a category's items."""
+    asked = [json.loads(line) for line in (folder / f"BFCL_v4_{category}.json").read_text().splitlines()]
+    if category in RELEVANCE:
+        yield from ((row["id"], row["function"], "any" if category == "live_relevance" else []) for row in asked)
+        return
+    golds = [
+        json.loads(line) for line in (folder / f"possible_answer/BFCL_v4_{category}.json").read_text().splitlines()
+    ]
+    for row, gold in zip(asked, golds, strict=True):
+        yield row["id"], row["function"], gold["ground_truth"]
+
+
+def chosen(options: Any, turn: int) -> Any:
+    """One of a parameter's alternatives; `...` where it may be left out and is."""
+    options = options if isinstance(options, list) else [options]
+    given = [option for option in options if option != ""]
+    if not given or (turn == ALTERNATIVES - 1 and "" in options):
+        return ...
+    value = given[turn % len(given)]
+    if isinstance(value, dict):
+        return _dict(value, turn)
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        return [_dict(one, turn) for one in value]
+    return value
+
+
+def _dict(options: dict[str, Any], turn: int) -> dict[str, Any]:
+    found = {key: chosen(one, turn) for key, one in options.items()}
+    return {key: value for key, value in found.items() if value is not ...}
+
+
+def right(expected: Any, turn: int, tools: Sequence[dict[str, Any]]) -> Calls:
+    """Expected calls as a model would make them; what the tool requires is given where the gold has a value for it."""
+    calls = []
+    for call in expected:
+        [(name, options)] = call.items()
+        required = next((tool["parameters"].get("required", ()) for tool in tools if tool["name"] == name), ())
+        arguments = {key: chosen(one, turn) for key, one in options.items()}
+        for key in required:
+            if arguments.get(key) is ...:
+                arguments[key] = chosen(options[key], 0)
+        calls.append((name, {key: value for key, value in arguments.items() if value is not ...}))
+    return calls
+
+
+def source(value: Any, kind: str, nested: str | None, language: str) -> str:
+    """A value as Java or JavaScript source."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        inner = ", ".join(literal(one, language) for one in value)
+        if language == "javascript":
+            return f"[{inner}]"
+        name = "Object" if nested in (None, "any") else {"integer": "int"}.get(nested, nested)
+        listed = f"new ArrayList<{name}>(Arrays.asList({inner}))"
+        return listed if kind == "ArrayList" else f"new {name}[]{{{inner}}}"
+    if isinstance(value, dict):
+        if language == "javascript":
+            return "{" + ", ".join(f"{key}: {literal(one, language)}" for key, one in value.items()) + "}"
+        puts = " ".join(f'put("{key}", {literal(one, language)});' for key, one in value.items())
+        return f"new HashMap<String, Object>() {{{{ {puts} }}}}" if puts else "new HashMap<String, Object>()"
+    return f"{value}{'L' if kind == 'long' else ''}"
+
+
+def literal(value: Any, language: str) -> str:
+    """A value within a collection."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    return source(value, "", None, language)
+
+
+def written(calls: Calls, tools: Sequence[dict[str, Any]], category: str) -> str:
+    """Calls as a reply's text."""
+    language = category.removeprefix("simple_")
+    texts = []
+    for name, arguments in calls:
+        given = arguments
+        if language in ("java", "javascript"):
+            known: dict[str, Any] = next(
+                (tool["parameters"]["properties"] for tool in tools if tool["name"] == name), {}
+            )
+            given = {
+                key: value
+                if isinstance(value, str)
+                else source(value, known.get(key, {}).get("type", ""), _inner(known.get(key, {})), language)
+                for key, value in arguments.items()
+            }
+        texts.append(f"{name}({', '.join(f'{key}={value!r}' for key, value in given.items())})")
+    return f"[{', '.join(texts)}]"
+
+
+def _inner(described: dict[str, Any]) -> str | None:
+    return (described.get("items") or {}).get("type")
+
+
+def mutants(calls: Calls, expected: Any) -> Iterator[tuple[str, Calls]]:
+    """Outputs that are wrong, each in one respect."""
+    [options] = expected[0].values()
+    rest = calls[1:]
+    name, arguments = calls[0]
+    yield "dropped call", rest
+    yield "extra call", [*calls, calls[0]]
+    yield "other tool", [(f"{name}_x", arguments), *rest]
+    yield "additional argument", [(name, arguments | {"zz_none": 1}), *rest]
+    for key, value in arguments.items():
+        others = {other: one for other, one in arguments.items() if other != key}
+        yield "renamed argument", [(name, others | {f"{key}_x": value}), *rest]
+        yield "wrong type", [(name, others | {key: {"zz": 1} if not isinstance(value, dict) else 7.25}), *rest]
+        if not (isinstance(value, bool) and near(value) in options[key]):
+            yield "wrong value", [(name, others | {key: near(value)}), *rest]
+
+
+def near(value: Any) -> Any:
+    """A value of the same type that is not the same."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 987654321
+    if isinstance(value, str):
+        return f"{value} zzq"
+    if isinstance(value, list):
+        return [*value, near(value[0]) if value else "zzq"]
+    return {**value, "zzq": 1} if isinstance(value, dict) else "zzq"
+
+
+def outputs(folder: Path) -> Iterator[Output]:
+    """Right outputs and mutants of every item."""
+    for category in CATEGORIES:
+        for item, tools, expected in items(folder, category):
+            seen = set()
+            for turn in range(ALTERNATIVES):
+                calls = right(expected, turn, tools)
+                text = written(calls, tools, category)
+                if text not in seen:
+                    yield Output(item, "right", text, expected, tools, category)
+                seen.add(text)
+            for kind, mutant in mutants(right(expected, 0, tools), expected):
+                yield Output(item, kind, written(mutant, tools, category), expected, tools, category)
+    for category in RELEVANCE:
+        for item, tools, expected in items(folder, category):
+            name = tools[0]["name"] if tools else "f"
+            for kind, text in (
+                ("prose", "None of these tools can do that; which (if any) did you mean?"),
+                ("call", f"[{name}(a=1)]"),
+                ("empty", "[]"),
+                ("broken", f"[{name}(a=1]"),
+            ):
+                yield Output(item, kind, text, expected, tools, category)
+
+
+def main() -> None:
+    """Compare verdicts, then speed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer", help="the folder that holds bfcl_eval")
+    parser.add_argument("--shown", type=int, default=3, help="disagreements shown of each cause")
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    peer, verifier = Peer(args.peer), ToolCalls()
+    made = list(outputs(peer.folder))
+    samples = [Sample("", output.text, id=output.item, meta=_meta(output)) for output in made]
+    compare(made, [peer(output) for output in made], verifier.score(samples), args.shown)
+    called = [(output, messages) for output in made if (messages := peer.messages(output)) is not None]
+    in_messages = [Sample("", messages, id=output.item, meta=_meta(output)) for output, messages in called]
+    print(f"\n{len(called)} of them as messages with tool calls")
+    told: list[tuple[Output, Any]] = [(output, None) for output in made]
+    for form, theirs, ours in (("text", told, samples), ("messages", called, in_messages)):
+        best = [float("inf"), float("inf")]
+        for _ in range(args.rounds):
+            start = time.process_time()
+            for output, messages in theirs:
+                peer(output, messages)
+            middle = time.process_time()
+            verifier.score(ours)
+            best = [min(best[0], middle - start), min(best[1], time.process_time() - middle)]
+        their_rate, our_rate = (len(ours) / seconds for seconds in best)
+        print(f"{form}: bfcl-eval {their_rate:,.0f}, tool_calls {our_rate:,.0f} a second: {our_rate / their_rate:.1f}x")
+
+
+def _meta(output: Output) -> dict[str, Any]:
+    return {"calls": output.expected, "tools": output.tools}
+
+
+def disagreements(peer: Peer) -> list[tuple[Output, bool, str]]:
+    """Outputs on which the two differ, but for the listed items: with the peer's verdict and our reason."""
+    made = list(outputs(peer.folder))
+    scores = ToolCalls().score([Sample("", output.text, id=output.item, meta=_meta(output)) for output in made])
+    return [
+        (output, theirs, score.reason)
+        for output, score in zip(made, scores, strict=True)
+        if (theirs := peer(output)) is not (score.value == 1.0) and output.item not in LISTED
+    ]
+
+
+def compare(made: Sequence[Output], theirs: Sequence[Any], ours: Sequence[Any], shown: int) -> None:
+    """Print the verdicts' table and the disagreements."""
+    table: Counter[tuple[str, Any, Any]] = Counter()
+    apart: dict[tuple[str, str, Any, Any], list[tuple[Output, str]]] = defaultdict(list)
+    for output, other, score in zip(made, theirs, ours, strict=True):
+        own = None if score.value is None else bool(score.value)
+        table[output.kind, other, own] += 1
+        if other is not own:
+            apart[output.category, output.kind, other, own].append((output, score.reason))
+    print(f"{len({output.item for output in made})} items, {len(made)} outputs")
+    for (kind, other, own), count in sorted(table.items(), key=str):
+        print(f"{kind:20} bfcl-eval {other!s:12} tool_calls {own!s:6} {count}")
+    for (category, kind, other, own), found in apart.items():
+        listed = sum(output.item in LISTED for output, _ in found)
+        print(f"\n{category}, {kind}: bfcl-eval {other}, tool_calls {own}: {len(found)}, {listed} of them listed")
+        for output, reason in found[:shown]:
+            print(f"  {output.item}: {output.text[:150]}\n    {reason} | {json.dumps(output.expected)[:200]}")
+
+
+if __name__ == "__main__":
+    main()

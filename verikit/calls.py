@@ -1,0 +1,359 @@
+"""Tool calls as models make them: in messages, and in text as JSON, in tags or as Python-style calls.
+
+What a model wrote is only ever parsed, within caps of size and depth, never evaluated. A call whose arguments can't be
+read stays a call, with the problem said.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from verikit.messages import CompletionMessage, by_assistant
+from verikit.reply import split
+from verikit.types import Sample
+
+MAX_CHARS = 100_000
+"""Characters of a text, or of one call's arguments, that are read."""
+MAX_PYTHON = 20_000
+"""Characters of Python-style calls that are parsed."""
+MAX_DEPTH = 50
+"""How deep arguments may be nested."""
+MAX_CALLS = 256
+"""Calls of a completion that are read; one with more has a problem."""
+NUMBER_BOUND = 10**18
+"""Arithmetic on constants in Python-style arguments is carried out below this."""
+
+_ARGUMENTS = ("arguments", "args", "parameters", "input", "kwargs")
+_OPENINGS = ("<tool_call>", "<TOOLCALL>", "<function=", "<function_call>", "[TOOL_CALLS]", "<|python_tag|>")
+_TAGGED = (("<tool_call>", "</tool_call>"), ("<TOOLCALL>", "</TOOLCALL>"), ("<function_call>", "</function_call>"))
+_REST = ("[TOOL_CALLS]", "<|python_tag|>")
+_NAME = re.compile(r"[\w./:-]{1,200}")
+_FENCE = re.compile(r"```[ \t]*(?:json|python|py|tool_code|tool_call)?[ \t]*\n")
+
+
+class ToolCall(NamedTuple):
+    """One call: the tool's name and its arguments, or why they can't be read."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    problem: str = ""
+    written: bool = False
+    """Whether it stood in the text rather than in a message's `tool_calls`."""
+    source: str = ""
+    """The arguments' own JSON text, where they came as one."""
+
+
+def calls_of(sample: Sample) -> list[ToolCall]:
+    """All calls of a completion in order: those in its messages, else those in the text of its reply."""
+    calls = calls_in(sample.messages) if sample.messages else []
+    return calls or text_calls(split(sample.completion).reply)
+
+
+def calls_in(messages: Sequence[CompletionMessage]) -> list[ToolCall]:
+    """The calls in the `tool_calls` of the assistant's messages, in order."""
+    found: list[ToolCall] = []
+    for message in messages:
+        raw = message.get("tool_calls")
+        if raw and by_assistant(message) and isinstance(raw, Sequence) and not isinstance(raw, str):
+            found += map(read_call, raw)
+    return _capped(found)
+
+
+def read_call(raw: Any) -> ToolCall:
+    """One call as OpenAI, Anthropic or a data set writes it; JSON text of it counts too."""
+    if isinstance(raw, str):
+        raw, problem = load_json(raw)
+        if problem:
+            return ToolCall("", {}, f"a call that can't be read: {problem}")
+    if not isinstance(raw, Mapping):
+        return ToolCall("", {}, "a call is an object")
+    called = raw.get("function", raw)
+    if not isinstance(called, Mapping):
+        called = {**raw, "name": called}
+    name = called.get("name")
+    if not isinstance(name, str) or not name:
+        return ToolCall("", {}, "a call without a name")
+    given = called.get("arguments")
+    if given is None:
+        given = next((called[key] for key in _ARGUMENTS if key in called), None)
+    return _with_arguments(name, given)
+
+
+def _with_arguments(name: str, given: Any) -> ToolCall:
+    source = ""
+    if isinstance(given, str):
+        source = given
+        given, problem = load_json(given) if given.strip() else ({}, "")
+        if problem:
+            return ToolCall(name, {}, f"arguments of {name[:80]}: {problem}")
+    elif given is None:
+        given = {}
+    elif deeper_than(given, MAX_DEPTH):
+        return ToolCall(name, {}, f"arguments of {name[:80]} are nested deeper than {MAX_DEPTH} levels")
+    if not isinstance(given, Mapping):
+        return ToolCall(name, {}, f"arguments of {name[:80]} are no object")
+    return ToolCall(name, given, source=source)
+
+
+def load_json(text: str) -> tuple[Any, str]:
+    """The JSON value of a text, and what is wrong with it; within the caps."""
+    if len(text) > MAX_CHARS:
+        return None, f"{len(text)} characters, over the cap of {MAX_CHARS}"
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return None, f"not JSON: {str(error)[:80]}"
+    if text.count("{") + text.count("[") > MAX_DEPTH and deeper_than(value, MAX_DEPTH):
+        return None, f"nested deeper than {MAX_DEPTH} levels"
+    return value, ""
+
+
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether lists and mappings are nested deeper than a limit; without recursion."""
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            child
+            for node in level
+            if isinstance(node, (Mapping, list, tuple))
+            for child in (node.values() if isinstance(node, Mapping) else node)
+            if isinstance(child, (Mapping, list, tuple))
+        ]
+        if not level:
+            return False
+    return True
+
+
+def text_calls(text: str) -> list[ToolCall]:
+    """The calls in a reply: in a model family's tags, or a reply that is nothing but calls, as JSON or Python.
+
+    Known tags: `<tool_call>`, `<function_call>`, `<TOOLCALL>`, `<function=NAME>`, `[TOOL_CALLS]`, `<|python_tag|>`.
+    Prose has no calls, whatever it mentions.
+    """
+    if len(text) > MAX_CHARS:
+        return []
+    if any(mark in text for mark in _OPENINGS):
+        found = list(_tagged_calls(text))
+        if found:
+            return _capped(found)
+    return _capped(_whole(text))
+
+
+def _capped(calls: list[ToolCall]) -> list[ToolCall]:
+    if len(calls) <= MAX_CALLS:
+        return calls
+    return [*calls[:MAX_CALLS], ToolCall("", {}, f"{len(calls)} calls, over the cap of {MAX_CALLS}")]
+
+
+def _tagged_calls(text: str) -> Iterator[ToolCall]:
+    for opening, closing in _TAGGED:
+        position = 0
+        while (start := text.find(opening, position)) >= 0:
+            end = text.find(closing, start)
+            body = text[start + len(opening) : end if end >= 0 else len(text)]
+            position = end + len(closing) if end >= 0 else len(text)
+            found = _whole(body) or list(_functions(body))
+            yield from found or [ToolCall("", {}, f"{opening} holds no call")]
+        if position:
+            return
+    for mark in _REST:
+        if mark in text:
+            yield from _whole(text.partition(mark)[2]) or [ToolCall("", {}, f"{mark} is followed by no call")]
+            return
+    yield from _functions(text)
+
+
+def _functions(text: str) -> Iterator[ToolCall]:
+    """`<function=NAME>` with JSON (Llama) or `<parameter=KEY>` blocks (Qwen coder) up to `</function>`."""
+    for piece in text.split("<function=")[1:]:
+        head, mark, rest = piece.partition(">")
+        body = rest.partition("</function>")[0]
+        if not mark or not _NAME.fullmatch(head.strip()):
+            yield ToolCall("", {}, "<function= without a name")
+        elif "<parameter=" in body:
+            yield ToolCall(head.strip(), dict(_parameters(body)), written=True)
+        else:
+            yield _with_arguments(head.strip(), body)._replace(written=True)
+
+
+def _parameters(body: str) -> Iterator[tuple[str, Any]]:
+    for piece in body.split("<parameter=")[1:]:
+        key, _, rest = piece.partition(">")
+        text = rest.partition("</parameter>")[0].strip("\n")
+        value, problem = load_json(text)
+        yield key.strip(), text if problem else value
+
+
+def _whole(text: str) -> list[ToolCall]:
+    """The calls of a text that is nothing else; none where it is."""
+    text = text.strip()
+    if (fence := _FENCE.match(text)) and text.endswith("```") and text.count("```") == 2:
+        text = text[fence.end() : -3].strip()
+    text = text.strip("`\n ")
+    if text[:1] == "{" or (text[:1] == "[" and text[1:].lstrip()[:1] in ("{", "[", "]", '"')):
+        value, problem = load_json(text)
+        if not problem:
+            return _json_calls(value)
+    return python_calls(text)
+
+
+def _json_calls(value: Any) -> list[ToolCall]:
+    items = value if isinstance(value, list) else [value]
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+        items = value["tool_calls"]
+    calls = [_json_call(item) for item in items]
+    return [call._replace(written=True) for call in calls if call] if all(calls) else []
+
+
+def _json_call(item: Any) -> ToolCall | None:
+    if not isinstance(item, dict):
+        return None
+    if "name" in item or "function" in item:
+        call = read_call(item)
+        return call if call.name else None
+    if len(item) == 1 and isinstance(next(iter(item.values())), dict):
+        return _with_arguments(*next(iter(item.items())))
+    return None
+
+
+def python_calls(text: str) -> list[ToolCall]:
+    """The calls of `[f(a=1), g(b="x")]`, or of one or several calls with commas; none where the text is not that."""
+    text = text.strip("`\n ").strip("'")
+    if not 3 <= len(text) <= MAX_PYTHON or "(" not in text or not text.rstrip(" ]").endswith(")"):
+        return []
+    if not text.startswith("["):
+        text = f"[{text}"
+    if not text.endswith("]"):
+        text = f"{text}]"
+    try:
+        body = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    elements = body.elts if isinstance(body, ast.List) else []
+    if not elements or not all(isinstance(element, ast.Call) for element in elements):
+        return []
+    return [_python_call(element) for element in elements if isinstance(element, ast.Call)]
+
+
+class _Unreadable(Exception):
+    """An argument that is no literal."""
+
+
+def _python_call(node: ast.Call) -> ToolCall:
+    name = _dotted(node.func)
+    try:
+        return ToolCall(name, _keywords(node, 0), written=True)
+    except _Unreadable as error:
+        return ToolCall(name, {}, f"arguments of {name[:80]}: {error}", written=True)
+
+
+def _dotted(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _keywords(node: ast.Call, depth: int) -> dict[str, Any]:
+    if node.args:
+        raise _Unreadable("an argument without a name")
+    found: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None or keyword.arg in found:
+            raise _Unreadable(f"{keyword.arg} twice" if keyword.arg else "** stands for names that are not given")
+        found[keyword.arg] = _literal(keyword.value, depth + 1)
+    return found
+
+
+def _literal(node: ast.expr, depth: int) -> Any:
+    """The value of a literal; a bare name and a call without names are their text, as data sets write variables."""
+    if depth > MAX_DEPTH:
+        raise _Unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    match node:
+        case ast.Constant():
+            return "..." if node.value is Ellipsis else node.value
+        case ast.List():
+            return [_literal(item, depth + 1) for item in node.elts]
+        case ast.Tuple():
+            return tuple(_literal(item, depth + 1) for item in node.elts)
+        case ast.Dict():
+            return _mapping(node, depth)
+        case ast.Name():
+            return node.id
+        case ast.UnaryOp() | ast.BinOp():
+            return _number(node, depth)
+        case ast.Call():
+            return {_dotted(node.func): _keywords(node, depth)} if node.keywords else _source(node)
+        case ast.Subscript():
+            return _source(node)
+    raise _Unreadable(f"{type(node).__name__} is no literal")
+
+
+def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        name = None if key is None else _literal(key, depth + 1)
+        if not isinstance(name, (str, int, float, bool)):
+            raise _Unreadable("a key that is no text")
+        found[name] = _literal(value, depth + 1)
+    return found
+
+
+def _source(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        raise _Unreadable(f"nested deeper than {MAX_DEPTH} levels") from None
+
+
+def _number(node: ast.expr, depth: int) -> int | float:
+    """Arithmetic on numbers, carried out here within `NUMBER_BOUND`."""
+    if depth > MAX_DEPTH:
+        raise _Unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    value: int | float
+    match node:
+        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
+            value = node.value  # type: ignore[assignment]  # the pattern says which
+        case ast.UnaryOp(op=ast.USub()):
+            value = -_number(node.operand, depth + 1)
+        case ast.UnaryOp(op=ast.UAdd()):
+            value = _number(node.operand, depth + 1)
+        case ast.BinOp():
+            value = _binary(node.op, _number(node.left, depth + 1), _number(node.right, depth + 1))
+        case _:
+            raise _Unreadable("arithmetic on something else than numbers")
+    if not abs(value) < NUMBER_BOUND and not isinstance(node, ast.Constant):
+        raise _Unreadable("a number out of range")
+    return value
+
+
+def _binary(op: ast.operator, a: int | float, b: int | float) -> int | float:
+    if max(abs(a), abs(b)) >= NUMBER_BOUND:
+        raise _Unreadable("a number out of range")
+    try:
+        match op:
+            case ast.Add():
+                return a + b
+            case ast.Sub():
+                return a - b
+            case ast.Mult():
+                return a * b
+            case ast.Div():
+                return a / b
+            case ast.FloorDiv():
+                return a // b
+            case ast.Mod():
+                return a % b
+            case ast.Pow() if abs(b) <= 64 and (abs(a) <= 1 or abs(b) <= 1 or abs(a) ** min(abs(b), 60) < 1e18):
+                power = a**b
+                return power if isinstance(power, (int, float)) else float("nan")
+    except (ZeroDivisionError, OverflowError):
+        pass
+    raise _Unreadable("arithmetic that is not carried out")

@@ -1,0 +1,187 @@
+"""Expected calls in the Berkeley Function Calling Leaderboard's form, and its rules of what is the same.
+
+A call is `{name: {parameter: [alternatives]}}`; `""` among the alternatives makes the parameter optional. Rules (BFCL
+v4, `ast_checker`): types are those of the tool's description, a whole number may stand for a float, one level of nested
+types is checked, texts are compared without case, spaces and `,./-_*^`, and a value of the alternatives' type may stand
+for one of the described type (a variable). Java's and JavaScript's arguments come as source text.
+
+What depends on the expected call alone is prepared once, so that a check is a few look-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from verikit.calls import ToolCall
+from verikit.verifiers.call_literals import JAVA_TYPES, JAVASCRIPT_TYPES, java_value, javascript_value
+
+Language = Literal["python", "java", "javascript"]
+TYPES: Mapping[str, type] = {
+    "string": str,
+    "integer": int,
+    "float": float,
+    "number": float,
+    "boolean": bool,
+    "array": list,
+    "tuple": list,
+    "dict": dict,
+    "object": dict,
+    "any": str,
+}
+_DROPPED = str.maketrans(dict.fromkeys(" ,./-_*^") | {"'": '"'})
+OPTIONAL = ""
+
+
+def loose(value: Any) -> Any:
+    """A text without case, spaces and punctuation; anything else as it is."""
+    return value.translate(_DROPPED).lower() if type(value) is str else value
+
+
+class ExpectedCall:
+    """One expected call, prepared."""
+
+    __slots__ = ("_names", "_parameters", "_required", "name")
+
+    def __init__(
+        self, name: str, alternatives: Mapping[str, Any], schema: Mapping[str, Any] | None, language: Language
+    ) -> None:
+        """Prepare the rules.
+
+        Args:
+            name: The tool's name.
+            alternatives: Parameter -> list of accepted values.
+            schema: The tool's parameters (`properties`, `required`); None: types are not checked.
+            language: What the arguments are written in.
+
+        Raises:
+            ValueError: the expected call or the schema is malformed.
+        """
+        properties = None if schema is None else schema.get("properties") or {}
+        if not all(isinstance(accepted, list) for accepted in alternatives.values()):
+            raise ValueError(f"expected arguments of {name!r} are lists of alternatives")
+        self.name = name
+        self._names = (name, name.replace(".", "_"))
+        self._parameters = {
+            key: _Parameter(key, accepted, None if properties is None else properties[key], language)
+            for key, accepted in alternatives.items()
+            if properties is None or key in properties
+        }
+        required = {*(schema or {}).get("required", ())}
+        self._required = required | {key for key, accepted in alternatives.items() if OPTIONAL not in accepted}
+
+    def problem(self, call: ToolCall) -> str:
+        """What is wrong with a call; "" where it is the expected one."""
+        if call.name != self.name and (call.written or call.name not in self._names):
+            return f"calls {call.name[:80]!r}, not {self.name!r}"
+        if call.problem:
+            return call.problem
+        given = call.arguments
+        for key in self._required:
+            if key not in given:
+                return f"{self.name}: no argument {key!r}"
+        for key, value in given.items():
+            parameter = self._parameters.get(key)
+            if parameter is None:
+                return f"{self.name}: an argument {str(key)[:80]!r} that is not expected"
+            if not parameter.accepts(value):
+                return f"{self.name}: {key} is {repr(value)[:80]}, which is not expected"
+        return ""
+
+
+class _Parameter:
+    """What is accepted of one parameter."""
+
+    __slots__ = ("_accepted", "_convert", "_exact", "_inner", "_kind", "_loose", "_type", "_variable", "accepts")
+
+    def __init__(self, key: str, accepted: list[Any], described: Any, language: Language) -> None:
+        stated = described.get("type") if isinstance(described, Mapping) else None
+        types: Mapping[str, type] = {"java": JAVA_TYPES, "javascript": JAVASCRIPT_TYPES}.get(language, TYPES)
+        nested = _nested(stated, described) if isinstance(described, Mapping) else None
+        self._accepted = accepted
+        self._variable = next((type(value) for value in accepted if value != OPTIONAL), None)
+        self._type: type | None = types.get(stated) if isinstance(stated, str) else None
+        self._inner = types.get(nested) if nested is not None else None
+        self._convert = _converter(language, stated, nested)
+        self._exact = frozenset(value for value in accepted if type(value) is str)
+        self._loose = frozenset(map(loose, self._exact))
+        self.accepts: Callable[[Any], bool]
+        if described is None or self._type is None:
+            self._type = self._variable or str
+        plain_text = self._type is str and self._variable in (None, str) and language == "python"
+        self.accepts = self._text if plain_text else self._typed
+
+    def _text(self, value: Any) -> bool:
+        return type(value) is str and (value in self._exact or loose(value) in self._loose)
+
+    def _typed(self, value: Any) -> bool:
+        if self._convert is not None:
+            if type(value) is not str:
+                return False
+            value = self._convert(value)
+        wanted = self._type
+        if type(value) is tuple and wanted is list and self._convert is None:
+            value = list(value)
+        elif type(value) is int and wanted is float and self._convert is None:
+            value = float(value)
+        variable = self._variable is not None and self._variable is not wanted
+        if type(value) is wanted:
+            nested = value if isinstance(value, list) and self._inner is not None else None
+            if nested is not None and not any(self._nested_fits(nested, one) for one in self._accepted):
+                return False
+        elif self._variable is not None and type(value) is self._variable:
+            variable = True
+        else:
+            return False
+        if variable or type(value) not in (str, list, dict):
+            return value in self._accepted
+        if type(value) is str:
+            return loose(value) in self._loose
+        if type(value) is dict:
+            return any(_same_dict(value, one) for one in self._accepted if one != OPTIONAL)
+        if self._inner is dict:
+            return any(_same_dicts(value, one) for one in self._accepted)
+        wanted_lists = [[*map(loose, one)] for one in self._accepted if isinstance(one, (list, str))]
+        return [*map(loose, value)] in wanted_lists
+
+    def _nested_fits(self, value: Sequence[Any], accepted: Any) -> bool:
+        """Whether the items are of the described inner type, or of the type of the accepted items."""
+        if not isinstance(accepted, list):
+            return True
+        other = next((type(item) for item in accepted if item != OPTIONAL), None)
+        return all(type(item) in (self._inner, other) for item in value)
+
+
+def _nested(stated: Any, described: Mapping[str, Any]) -> str | None:
+    items = described.get("items")
+    has_items = stated in ("array", "tuple", "Array", "ArrayList") and isinstance(items, Mapping)
+    found = items.get("type") if has_items and isinstance(items, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
+def _converter(language: Language, stated: Any, nested: str | None) -> Callable[[str], Any] | None:
+    if language == "python" or not isinstance(stated, str):
+        return None
+    convert = java_value if language == "java" else javascript_value
+    return lambda text: convert(text, stated, nested)
+
+
+def _same_dict(value: Mapping[Any, Any], accepted: Any) -> bool:
+    if not isinstance(accepted, Mapping) or any(key not in accepted for key in value):
+        return False
+    if any(key not in value and OPTIONAL not in _listed(options) for key, options in accepted.items()):
+        return False
+    return all(loose(item) in [loose(option) for option in _listed(accepted[key])] for key, item in value.items())
+
+
+def _listed(options: Any) -> list[Any]:
+    return options if isinstance(options, list) else [options]
+
+
+def _same_dicts(value: Sequence[Any], accepted: Any) -> bool:
+    if not isinstance(accepted, (list, str)) or len(value) != len(accepted):
+        return False
+    return all(
+        isinstance(item, Mapping) and _same_dict(item, one) and one != OPTIONAL
+        for item, one in zip(value, accepted, strict=True)
+    )

@@ -1,0 +1,105 @@
+"""Expected calls with plain arguments: equal as JSON values, once the tool's schema has said what type each is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verikit.calls import MAX_DEPTH, ToolCall, deeper_than, load_json
+
+MISSING = object()
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
+
+class PlainCall:
+    """One expected call as a model makes it."""
+
+    __slots__ = ("_names", "_schema", "_wanted", "coerce", "name")
+
+    def __init__(self, call: ToolCall, schema: Mapping[str, Any] | None, coerce: bool) -> None:
+        """Prepare it; the schema is the tool's parameters."""
+        self.name = call.name
+        self.coerce = coerce and schema is not None
+        self._names = (call.name, call.name.replace(".", "_"))
+        self._schema: Mapping[str, Any] = schema or {}
+        self._wanted = self._filled(call.arguments)
+
+    def problem(self, call: ToolCall) -> str:
+        """What is wrong with a call; "" where it is the expected one."""
+        if call.name != self.name and (call.written or call.name not in self._names):
+            return f"calls {call.name[:80]!r}, not {self.name!r}"
+        if call.problem:
+            return call.problem
+        if deeper_than(call.arguments, MAX_DEPTH):
+            return f"arguments of {self.name} are nested deeper than {MAX_DEPTH} levels"
+        given = self._filled(call.arguments)
+        for key, value in self._wanted.items():
+            if key not in given:
+                return f"{self.name}: no argument {key!r}"
+            if not same(given[key], value):
+                return f"{self.name}: {key} is {repr(given[key])[:80]}, not {repr(value)[:80]}"
+        extra = next((key for key in given if key not in self._wanted), MISSING)
+        return "" if extra is MISSING else f"{self.name}: an argument {str(extra)[:80]!r} that is not expected"
+
+    def _filled(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments with the schema's types and defaults."""
+        properties = self._schema.get("properties")
+        if not isinstance(properties, Mapping):
+            return dict(arguments)
+        defaults = {
+            key: described["default"]
+            for key, described in properties.items()
+            if isinstance(described, Mapping) and "default" in described
+        }
+        found = defaults | dict(arguments)
+        if self.coerce:
+            return {key: coerced(value, properties.get(key)) for key, value in found.items()}
+        return found
+
+
+def coerced(value: Any, schema: Any, depth: int = 0) -> Any:
+    """A value as the type that a JSON Schema states, where it is that value written otherwise; else as it is."""
+    if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
+        return value
+    kinds = schema.get("type")
+    kind = next((one for one in kinds if one != "null"), None) if isinstance(kinds, list) else kinds
+    if isinstance(value, str) and kind not in ("string", "any", None):
+        value = _read(value, kind)
+    if kind == "integer" and type(value) is float and value.is_integer():
+        return int(value)
+    if kind == "string" and type(value) in (int, float):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return [coerced(item, schema.get("items"), depth + 1) for item in value]
+    properties = schema.get("properties")
+    if isinstance(value, Mapping) and isinstance(properties, Mapping):
+        return {key: coerced(item, properties.get(key), depth + 1) for key, item in value.items()}
+    return value
+
+
+def _read(text: str, kind: Any) -> Any:
+    """A number, truth value, list or object that was written as a text."""
+    if kind in ("boolean", "bool"):
+        return {"true": True, "false": False}.get(text.strip().lower(), text)
+    value, problem = load_json(text)
+    if problem:
+        return text
+    wanted: Mapping[Any, tuple[type, ...]] = {
+        **dict.fromkeys(("integer", "number", "float"), (int, float)),
+        **dict.fromkeys(("array", "tuple"), (list,)),
+        **dict.fromkeys(("object", "dict"), (dict,)),
+    }
+    return value if type(value) in wanted.get(kind, ()) else text
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two JSON values are equal; 1 and 1.0 are, true and 1 are not."""
+    if type(a) is type(b) and type(a) in _PLAIN:
+        return bool(a == b)
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
+    if isinstance(a, Sequence) and isinstance(b, Sequence) and not isinstance(a, str) and not isinstance(b, str):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return isinstance(a, (int, float)) and isinstance(b, (int, float)) and a == b

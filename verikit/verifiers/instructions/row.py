@@ -1,0 +1,81 @@
+"""Which instructions a row gives, in the forms that data sets publish them in.
+
+IFEval and IFBench have `instruction_id_list` and `kwargs`; IF-RLVR has both, as `instruction_id` and `kwargs`, in a
+text `ground_truth`, written as JSON or as a Python literal.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from verikit.types import Sample
+from verikit.verifiers.instructions.arguments import Arguments, BadArgument
+
+IDS = ("instruction_id_list", "instruction_id", "instruction_ids")
+GIVEN = ("ground_truth", "reward_model.ground_truth", "label")
+MAX_CHARS = 200_000
+"""A longer text of instructions is not read."""
+Given = list[tuple[str, Arguments]]
+
+
+def instructions(sample: Sample) -> Given:
+    """The ids with their arguments, in order.
+
+    Raises:
+        BadArgument: the row has none, or they can't be read.
+    """
+    doc = sample.meta.get("doc")
+    for source in (sample.meta, doc if isinstance(doc, Mapping) else {}):
+        if any(key in source for key in IDS):
+            return _pairs(source)
+    answer = sample.answer
+    held = [sample.meta[key] for key in GIVEN if key in sample.meta] + (
+        [answer] if isinstance(answer, str) else list(answer or ())
+    )
+    for value in held:
+        if (found := _object(value)) is not None:
+            return _pairs(found)
+    raise BadArgument("the row has no instructions: neither 'instruction_id_list' nor a 'ground_truth' that holds them")
+
+
+def _pairs(source: Mapping[str, Any]) -> Given:
+    ids = _parsed(next(source[key] for key in IDS if key in source))
+    arguments = _parsed(source.get("kwargs"))
+    if isinstance(ids, str):
+        ids = [ids]
+    if not isinstance(ids, (list, tuple)) or not ids or not all(isinstance(id, str) for id in ids):
+        raise BadArgument(f"the instruction ids are {str(ids)[:80]!r}, not a list of texts")
+    if isinstance(arguments, Mapping):
+        arguments = [arguments]
+    arguments = [{}] * len(ids) if arguments is None else [_parsed(one) or {} for one in arguments]
+    if len(arguments) != len(ids) or not all(isinstance(one, Mapping) for one in arguments):
+        raise BadArgument(f"'kwargs' are not {len(ids)} objects, one for each instruction")
+    return [
+        (id, {key: value for key, value in one.items() if value is not None})
+        for id, one in zip(ids, arguments, strict=True)
+    ]
+
+
+def _object(value: Any) -> Mapping[str, Any] | None:
+    """The object with instruction ids that a value is, or holds as a text or as the first of a list."""
+    value = _parsed(value)
+    if isinstance(value, (list, tuple)) and value:
+        value = _parsed(value[0])
+    return value if isinstance(value, Mapping) and any(key in value for key in IDS) else None
+
+
+def _parsed(value: Any) -> Any:
+    """What a text says in JSON, or as a Python literal; other values and texts as they are."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{") or len(value) > MAX_CHARS:
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return value

@@ -1,0 +1,203 @@
+"""The 29 checks that IFBench's authors train with (IF-RLVR), beside IFEval's.
+
+Each gives the verdict of allenai/open-instruct's `IFEvalG`; where a text makes that scorer crash it is not followed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from verikit.verifiers.instructions import words
+from verikit.verifiers.instructions.arguments import (
+    Arguments,
+    count,
+    holds,
+    number,
+    occurrences,
+    text,
+)
+from verikit.verifiers.instructions.ifeval import DIVIDER, divided, filled
+from verikit.verifiers.instructions.sentences import split_by_rules
+
+_LOWER = re.compile(r"\b[a-z]+\b")
+_LETTER = re.compile(r"[a-zA-Z]")
+_MARKS = re.compile(r"[^\w\s]")
+_PLAIN = re.compile(r"[\w\s'\"%&,;:!-]*")
+
+
+def repeat_phrase(value: str, arguments: Arguments) -> bool:
+    """A phrase exactly so many times, none with more than one word changed, the last with one."""
+    asked = text(arguments, "phrase").split()
+    found = [phrase.split() for phrase in phrases(value, asked[0], asked[-1])]
+    if not found or len(found) != number(arguments, "small_n"):
+        return False
+    changes = [changed(phrase, asked) for phrase in found]
+    return all(change in (0, 1) for change in changes) and changes[-1] == 1
+
+
+def changed(phrase: list[str], asked: list[str]) -> int:
+    """How many words of a phrase are others; -1 where it has not as many."""
+    if len(phrase) != len(asked):
+        return -1
+    return sum(word != wanted for word, wanted in zip(phrase, asked, strict=True))
+
+
+def phrases(value: str, first: str, last: str) -> Iterator[str]:
+    """What begins and ends with two words on one line, the shortest from the left."""
+    if not _PLAIN.fullmatch(first + last):
+        yield from (match[0] for match in occurrences(f"{first} .*? {last}", value, cased=True))
+        return
+    for line in value.split("\n"):
+        start = line.find(f"{first} ")
+        while start >= 0 and (end := line.find(f" {last}", start + len(first) + 1)) >= 0:
+            yield line[start : end + 1 + len(last)]
+            start = line.find(f"{first} ", end + 1 + len(last))
+
+
+def copy(value: str, arguments: Arguments) -> bool:
+    """The request and nothing else, case aside."""
+    return value.strip().lower() == text(arguments, "prompt_to_repeat").strip().lower()
+
+
+def copy_span_idx(value: str, arguments: Arguments) -> bool:
+    """The characters of the request from one index up to another."""
+    span = text(arguments, "prompt_to_repeat")[number(arguments, "n_start") : number(arguments, "n_end")]
+    return value.strip().lower() == span.strip().lower()
+
+
+def sentence_hyphens(value: str, arguments: Arguments) -> bool:
+    """What stands between hyphens are the sentences, without spaces around them."""
+    golds = split_by_rules(value.replace("-", " "))
+    return all(part.strip() == part == gold for part, gold in zip(value.split("-"), golds, strict=False))
+
+
+def no_adjacent_consecutive(value: str, arguments: Arguments) -> bool:
+    """No word begins with the letter after that of the word before."""
+    heads = [word[0].lower() for word in value.split()]
+    pairs = itertools.pairwise(heads)
+    return all(len(one) == len(other) == 1 and ord(other) - ord(one) != 1 for one, other in pairs)
+
+
+def square_brackets(value: str, arguments: Arguments) -> bool:
+    """Each word in square brackets."""
+    return all(word.startswith("[") and word.endswith("]") for word in value.split())
+
+
+def word_once(value: str, arguments: Arguments) -> bool:
+    """A keyword, as a pattern and also inside words, exactly once."""
+    return count(text(arguments, "keyword").strip(), value) == 1
+
+
+def exclude_word_harder(value: str, arguments: Arguments) -> bool:
+    """A keyword does not occur between two spaces."""
+    return f" {text(arguments, 'keyword').strip()} " not in value
+
+
+def paragraphs(value: str, arguments: Arguments) -> bool:
+    """Two paragraphs with `***` between them."""
+    return divided(value) == 2
+
+
+def paragraphs2(value: str, arguments: Arguments) -> bool:
+    """Two paragraphs with an empty line between them."""
+    return filled(value.split("\n\n")) == 2
+
+
+def first_word_sent(value: str, arguments: Arguments) -> bool:
+    """Each sentence begins with a word."""
+    wanted = text(arguments, "first_word").strip().lower()
+    return all(begins(sentence, wanted) for sentence in split_by_rules(value))
+
+
+def first_word_answer(value: str, arguments: Arguments) -> bool:
+    """The text begins with a word."""
+    return begins(value, text(arguments, "first_word").strip().lower())
+
+
+def begins(value: str, word: str) -> bool:
+    """Whether the first word of a text is a word in small letters, case aside."""
+    found = value.split(maxsplit=1)
+    return bool(found) and found[0].lower() == word
+
+
+def last_word_sent(value: str, arguments: Arguments) -> bool:
+    """Each sentence ends with a word, punctuation aside."""
+    wanted = text(arguments, "last_word").strip().lower()
+    return all(last_word(sentence) == wanted for sentence in split_by_rules(value))
+
+
+def last_word_answer(value: str, arguments: Arguments) -> bool:
+    """The text ends with a word, punctuation aside."""
+    return last_word(value) == text(arguments, "last_word").strip().lower()
+
+
+def last_word(value: str) -> str | None:
+    """The last word of a text in small letters and without punctuation; None where there is no word."""
+    found = value.split()
+    return _MARKS.sub("", found[-1]).lower() if found else None
+
+
+def bigram_wrapping(value: str, arguments: Arguments) -> bool:
+    """Each pair of words in `<<…>>`; a last word without a partner is not looked at."""
+    found = value.split()
+    pairs = zip(found[::2], found[1::2], strict=False)
+    return all(one.startswith("<<") and other.endswith(">>") for one, other in pairs)
+
+
+def copying_multiple(value: str, arguments: Arguments) -> bool:
+    """The request so many times with `******` between."""
+    wanted = text(arguments, "prompt_to_repeat").strip().lower()
+    parts = value.split("******")
+    return len(parts) == number(arguments, "N") and all(part.strip().lower() == wanted for part in parts)
+
+
+def punctuation_dot(value: str, arguments: Arguments) -> bool:
+    """No full stop."""
+    return "." not in value
+
+
+def punctuation_exclamation(value: str, arguments: Arguments) -> bool:
+    """No exclamation mark."""
+    return "!" not in value
+
+
+def lowercase_counting(value: str, arguments: Arguments) -> bool:
+    """At most so many words in small letters."""
+    return len(_LOWER.findall(value)) <= number(arguments, "N")
+
+
+def letter_counting(value: str, arguments: Arguments) -> bool:
+    """So many letters."""
+    return holds(len(_LETTER.findall(value)), arguments, "N")
+
+
+def counting_composition(value: str, arguments: Arguments) -> bool:
+    """Three paragraphs with `***` between, of so many sentences of so many words, punctuation counted."""
+    parts = DIVIDER.split(value)
+    found = [[len(words.tokenize(sentence)) for sentence in split_by_rules(part)] for part in parts]
+    each = [number(arguments, "n_words")] * min(number(arguments, "n_sent"), len(value) + 1)
+    return len(parts) == 3 and all(lengths == each for lengths in found)
+
+
+def count_unique(value: str, arguments: Arguments) -> bool:
+    """No word, and no mark of punctuation, twice."""
+    found = words.tokenize(value)
+    return len(found) == len(set(found))
+
+
+def count_increment_word(value: str, arguments: Arguments) -> bool:
+    """One keyword once and another twice, as patterns and also inside words."""
+    return all(count(text(arguments, key).strip(), value) == n for n, key in enumerate(("keyword1", "keyword2"), 1))
+
+
+def palindrome(value: str, arguments: Arguments) -> bool:
+    """A word that reads the same backwards, be it of one letter."""
+    return any(word == word[::-1] for word in value.split())
+
+
+def start_end(value: str, arguments: Arguments) -> bool:
+    """The first word is the last, case aside."""
+    found = words.tokenize(value)
+    return len(found) > 1 and found[0].lower() == found[-1].lower()

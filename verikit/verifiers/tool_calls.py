@@ -1,0 +1,250 @@
+"""Did the model make the expected tool calls?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
+
+from verikit.base import Verifier
+from verikit.calls import ToolCall, calls_of, load_json, read_call, text_calls
+from verikit.errors import UsageError
+from verikit.types import Sample, Score
+from verikit.verifiers.call_alternatives import ExpectedCall, Language
+from verikit.verifiers.call_arguments import PlainCall
+
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+ANY = "any"
+"""In place of expected calls: any call is right."""
+REMEMBERED = 4096
+"""Prepared sets of expected calls that are kept: the candidates of one prompt share theirs."""
+Order = Literal["any", "given"]
+Expected = ExpectedCall | PlainCall
+Prepared = tuple[Expected, ...] | str
+"""Expected calls, or `ANY`."""
+
+
+class _Kept(NamedTuple):
+    expected: Any
+    tools: Any
+    prepared: Prepared
+
+
+class _Memory(dict[Any, _Kept]):
+    """Prepared expected calls; a copy in another process begins empty."""
+
+    def __reduce__(self) -> Any:
+        return _Memory, ()
+
+
+@dataclass(frozen=True)
+class ToolCalls(Verifier):
+    """1.0 if the calls are the expected ones: the same tools with the same arguments, none missing, none extra.
+
+    Calls are those in the messages' `tool_calls`, else those in the reply's text: JSON, Python-style calls, or the tags
+    of the common model families. Expected calls are OpenAI's (`{"name", "arguments"}`), Python-style text, or BFCL's
+    `{name: {parameter: [alternatives]}}`, by whose rules they are then compared (texts without case and punctuation,
+    types as described). An empty list says that no call is right, `"any"` that any is. A sample without expected calls
+    abstains; expected calls that can't be read are an error.
+    """
+
+    calls: str = "calls"
+    """The sample's key with the expected calls; where it has none, its gold answer."""
+    tools: str = "tools"
+    """The sample's key with the tools, as OpenAI, Anthropic or BFCL describes them; it may be absent."""
+    order: Order = "any"
+    """Whether several calls may come in `any` order or have to come as `given`."""
+    coerce: bool = True
+    """Whether an argument may be written as another type than the tool's schema states ("5" for 5); not BFCL's."""
+    language: Language | None = None
+    """What BFCL arguments are written in; None: as the sample's id or category says (simple_java_3), else Python."""
+    name = "tool_calls"
+    reads = None
+    _memory: _Memory = field(default_factory=_Memory, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.order not in get_args(Order):
+            raise UsageError(f"order must be one of {', '.join(get_args(Order))}, not {self.order!r}")
+        if self.language is not None and self.language not in get_args(Language):
+            raise UsageError(f"language must be one of {', '.join(get_args(Language))}, not {self.language!r}")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself."""
+        return [self._one(sample) for sample in samples]
+
+    def _one(self, sample: Sample) -> Score:
+        expected: Any = sample.meta.get(self.calls, sample.answer)
+        if expected is None:
+            return Score.abstained(f"no expected calls under {self.calls!r} or as the answer")
+        try:
+            wanted = self._prepared(expected, sample)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            return Score.error(f"the expected calls can't be read: {str(error)[:200]}")
+        made = calls_of(sample)
+        return judged(made, wanted, self.order)
+
+    def _prepared(self, expected: Any, sample: Sample) -> Prepared:
+        """The expected calls with their rules, prepared once for all samples that share them."""
+        tools = sample.meta.get(self.tools)
+        language = self.language or _language(sample)
+        key = (expected if isinstance(expected, str) else id(expected), id(tools), language)
+        kept = self._memory.get(key)
+        if kept is not None and kept.expected is expected and kept.tools is tools:
+            return kept.prepared
+        prepared = prepare(expected, tools, language, self.coerce)
+        if len(self._memory) >= REMEMBERED:
+            self._memory.clear()
+        self._memory[key] = _Kept(expected, tools, prepared)
+        return prepared
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Whether two sets of calls are equal as JSON; in any order where that is free."""
+        first, second = load_json(a)[0], load_json(b)[0]
+        if self.order == "any" and isinstance(first, list) and isinstance(second, list):
+            first, second = sorted(first, key=_canonical), sorted(second, key=_canonical)
+        return _canonical(first) == _canonical(second)
+
+    def explain(self, sample: Sample) -> str:
+        """The calls that were read."""
+        return "\n".join(f"call: {call.name}({call.problem or _json(call.arguments)})" for call in calls_of(sample))
+
+
+def prepare(expected: Any, tools: Any, language: Language = "python", coerce: bool = True) -> Prepared:
+    """Read expected calls and their tools' schemas.
+
+    Raises:
+        ValueError: they can't be read.
+    """
+    schemas = schemas_of(tools)
+    if isinstance(expected, str):
+        if expected == ANY:
+            return ANY
+        expected = _from_text(expected)
+    if isinstance(expected, Mapping):
+        expected = [expected]
+    if not isinstance(expected, Sequence):
+        raise ValueError(f"a list of calls is expected, not a {type(expected).__name__}")
+    return tuple(_expected(call, schemas, language, coerce) for call in expected)
+
+
+def _from_text(text: str) -> Any:
+    value, problem = load_json(text)
+    if not problem and isinstance(value, (list, dict)):
+        return value
+    if calls := text_calls(text):
+        return calls
+    raise ValueError(f"no calls in {text[:80]!r}")
+
+
+def _expected(call: Any, schemas: Mapping[str, Mapping[str, Any]] | None, language: Language, coerce: bool) -> Expected:
+    if isinstance(call, ToolCall):
+        read = call
+    elif isinstance(call, Mapping) and len(call) == 1 and "function" not in call:
+        [(name, alternatives)] = call.items()
+        if not isinstance(alternatives, Mapping):
+            raise ValueError(f"arguments of {str(name)[:80]!r} are no object")
+        return ExpectedCall(str(name), alternatives, schemas.get(name) if schemas else None, language)
+    else:
+        read = read_call(call)
+    if read.problem:
+        raise ValueError(read.problem)
+    return PlainCall(read, schemas.get(read.name) if schemas else None, coerce)
+
+
+def schemas_of(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
+    """The schema of each tool's parameters, by name; None where no tools are described.
+
+    Raises:
+        ValueError: the tools can't be read.
+    """
+    if isinstance(tools, str):
+        tools, problem = load_json(tools)
+        if problem:
+            raise ValueError(f"the tools are {problem}")
+    if tools is None:
+        return None
+    if isinstance(tools, Mapping):
+        tools = [tools]
+    found: dict[str, Mapping[str, Any]] = {}
+    for tool in tools:
+        described = tool.get("function", tool) if isinstance(tool, Mapping) else None
+        if not isinstance(described, Mapping) or not isinstance(described.get("name"), str):
+            raise ValueError("a tool is an object with a name and parameters")
+        schema = described.get("parameters", described.get("input_schema"))
+        found[described["name"]] = schema if isinstance(schema, Mapping) else {}
+    return found
+
+
+def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> Score:
+    """1.0 if the calls made are the wanted ones, with the first difference as the reason."""
+    answer = f"[{', '.join(map(_as_json, made))}]" if made else None
+    if isinstance(wanted, str):
+        return Score(float(bool(made)), answer=answer, reason="a call" if made else "no call was made")
+    if len(made) != len(wanted):
+        problem = f"{len(made)} calls, {len(wanted)} expected" if made else f"no call was made, {len(wanted)} expected"
+        return Score(0.0, answer=answer, reason=problem)
+    if not wanted:
+        return Score(1.0, reason="no call, as expected")
+    if len(made) == 1 or order == "given":
+        problems = (rule.problem(call) for rule, call in zip(wanted, made, strict=True))
+        problem = next(filter(None, problems), "")
+    else:
+        problem = _unmatched(made, wanted)
+    return Score(0.0 if problem else 1.0, answer=answer, reason=problem or "the expected calls")
+
+
+def _unmatched(made: Sequence[ToolCall], wanted: Sequence[Expected]) -> str:
+    """Why calls can't be paired with the expected ones, each with one; "" where they can (augmenting paths)."""
+    fits = [[i for i, call in enumerate(made) if not rule.problem(call)] for rule in wanted]
+    taken: dict[int, int] = {}
+    for number, rule in enumerate(wanted):
+        if not _placed(number, fits, taken):
+            left = [call for i, call in enumerate(made) if i not in taken]
+            near = next((call for call in left if call.name == rule.name), left[0])
+            return rule.problem(near) or f"{rule.name}: its call is another one's too"
+    return ""
+
+
+def _placed(start: int, fits: Sequence[Sequence[int]], taken: dict[int, int]) -> bool:
+    """Find a call for an expected one, moving others along an augmenting path; breadth first, so without recursion."""
+    came: dict[int, int] = {}
+    queue = [start]
+    for number in queue:
+        for i in fits[number]:
+            if i in came:
+                continue
+            came[i] = number
+            if i in taken:
+                queue.append(taken[i])
+                continue
+            step: int | None = i
+            while step is not None:
+                owner = came[step]
+                previous = next((other for other, holder in taken.items() if holder == owner), None)
+                taken[step] = owner
+                step = previous if owner != start else None
+            return True
+    return False
+
+
+def _language(sample: Sample) -> Language:
+    if "java" not in sample.id:
+        return "python"
+    return "javascript" if "simple_javascript" in sample.id else "java" if "simple_java" in sample.id else "python"
+
+
+def _as_json(call: ToolCall) -> str:
+    arguments = call.source if call.source.strip() else _json(call.arguments)
+    return f'{{"name": {_encode(call.name)}, "arguments": {arguments}}}'
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _json(value: Any) -> str:
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return "(arguments that can't be written as JSON)"
