@@ -15,6 +15,7 @@ import io
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import reasoning_gym as package
@@ -23,7 +24,7 @@ import verikit
 from verikit.cli.reasoning_gym import data_sets, rows
 from verikit.types import Sample
 
-CANARIES = {
+CANARIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "empty": lambda row: "",
     "a space": lambda row: " ",
     "0": lambda row: "0",

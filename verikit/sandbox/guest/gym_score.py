@@ -48,9 +48,9 @@ def plain_parse(text: Any, *args: Any, **options: Any) -> Any:
 def guard() -> None:
     """Let the package's scorers run no text."""
     for name in LITERALS:
-        importlib.import_module(f"reasoning_gym.{name}").eval = ast.literal_eval
+        vars(importlib.import_module(f"reasoning_gym.{name}"))["eval"] = ast.literal_eval
     for name in PARSERS:
-        importlib.import_module(f"reasoning_gym.{name}").parse_expr = plain_parse
+        vars(importlib.import_module(f"reasoning_gym.{name}"))["parse_expr"] = plain_parse
     sympy.parse_expr = plain_parse
 
 
