@@ -55,7 +55,8 @@ OF_THEIR_OWN = {"code", "program", "json_schema", "cover_em"}
 WITHOUT_GOLDS = {
     "boxed", "column", "length", "tags", "searched", "search_format",  # a form, a length or a number of the row's
     "all_of", "by", "cached", "clip", "first_of", "gate", "length_guard", "majority", "maximum", "mean", "minimum",
-    "echo_guard", "rescue", "with_timeout",  # made of others
+    "echo_guard", "rescue", "turns", "with_timeout",  # made of others
+    "tool_calls", "trajectory",  # calls, whose near misses their own tests draw
     "genprm", "judge", "jury", "pairwise", "prm", "reference_judge", "step_column",  # a model decides
 }  # fmt: skip
 
@@ -146,7 +147,7 @@ def node(draw: random.Random, depth: int = 3) -> Any:
             -0.0,
             1,
             False,
-            values.Opaque("builtins.int", "2"),
+            values.OpaqueValue("builtins.int", "2"),
         ]
         return values.encode(draw.choice(odd))
     return values.encode(draw.choice(VALUES))

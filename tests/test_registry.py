@@ -33,6 +33,7 @@ OPTIONS = {
     "with_timeout": "with_timeout(exact, 5)",
     "regex": r"regex('(\d+)', True)",
     "tags": "tags('think', 'answer')",
+    "turns": "turns(exact)",
     **{name: f"{name}(exact, 0.5*f1)" for name in ("all_of", "first_of", "majority", "maximum", "mean", "minimum")},
 }
 OURS = [name for name, entry in registered("verifiers").items() if entry.value.startswith("verikit.")]

@@ -240,7 +240,7 @@ def test_thoughts_that_came_apart_are_thoughts():
     group = Group("q", ["8", "8"], "17", candidate_meta=[message, {"reasoning": "17"}])
     for sample in group.samples():
         assert sample.thoughts == "17"
-        assert Answer()._one(seen(sample, "reply")[0]).value == 0.0
+        assert Answer().score([seen(sample, "reply")[0]])[0].value == 0.0
         assert seen(sample, "thoughts")[0].completion == "17"
         assert seen(sample, "all")[0].completion == "<think>\n17\n</think>\n\n8"
         assert score_all(Length(min=1), [sample])[0].text == "read: the reply; 2 characters of thoughts came apart"

@@ -11,6 +11,7 @@ from verikit.combine import majority as majority
 from verikit.combine import maximum as maximum
 from verikit.combine import mean as mean
 from verikit.combine import minimum as minimum
+from verikit.conversation import turns as turns
 from verikit.echo import echo_guard as echo_guard
 from verikit.errors import VerikitError as VerikitError
 from verikit.guards import cached as cached
@@ -56,6 +57,7 @@ from verikit.verifiers.search import Searched as searched
 from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.tags import Tags as tags
 from verikit.verifiers.tool_calls import ToolCalls as tool_calls
+from verikit.verifiers.trajectory import Trajectory as trajectory
 
 __version__: str
 __all__ = [
@@ -114,6 +116,8 @@ __all__ = [
     'step_column',
     'tags',
     'tool_calls',
+    'trajectory',
+    'turns',
     'verifier',
     'with_timeout',
 ]

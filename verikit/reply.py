@@ -136,8 +136,8 @@ def described(sample: Sample, reads: Reads) -> str:
     if not found.thought_bounds:
         return f"read: the {reads}; {len(sample.thoughts)} characters of thoughts came apart"
     bounds = found.reply_bounds if reads == "reply" else found.thought_bounds
-    places = " and ".join(f"{start} to {end}" for start, end in bounds[:4]) + (" …" if len(bounds) > 4 else "")
-    return f"read: the {reads}, characters {places or 'none'} of {len(sample.completion)}"
+    spans = " and ".join(f"{start} to {end}" for start, end in bounds[:4]) + (" …" if len(bounds) > 4 else "")
+    return f"read: the {reads}, characters {spans or 'none'} of {len(sample.completion)}"
 
 
 class _Tag(NamedTuple):

@@ -8,7 +8,7 @@ from verikit.errors import UsageError
 from verikit.verifiers.answer import Answer, Math
 
 
-def test_a_right_answer_is_one_and_a_wrong_one_zero_with_the_reason():
+def test_right_answers_score_1_and_wrong_answers_0_with_the_reason():
     right, wrong = Answer()(r"\boxed{\frac{2}{4}}", "0.5"), Answer()("7", "0.5")
     assert (right.value, right.answer, right.status) == (1.0, r"\frac{2}{4}", "ok")
     assert right.reason.startswith("equal: ")
@@ -68,8 +68,8 @@ def test_the_fingerprint_knows_every_option():
     {"tolerance": -1},
      {"tail_seconds": -1}, {"rounding": "always"}],
 )  # fmt: skip
-def test_an_unknown_option_is_refused(options):
-    with pytest.raises(UsageError):
+def test_an_unknown_option_is_refused_by_its_name(options):
+    with pytest.raises(UsageError, match=rf"^{next(iter(options))} must"):
         Answer(**options)
 
 

@@ -68,7 +68,7 @@ OTHER = [
 
 
 @pytest.mark.parametrize("forms", SAME)
-def test_notations_of_one_set_match_each_other(forms):
+def test_notations_of_the_same_set_match_each_other(forms):
     for gold in forms:
         for answer in forms:
             assert verify(rf"\boxed{{{answer}}}", gold).equal, (gold, answer)

@@ -76,7 +76,7 @@ def test_exchanging_answer_and_gold_changes_nothing_for_numbers_and_formulas(cor
         assert ANSWER(answer, row["gold"]).value == ANSWER(row["gold"], answer).value
 
 
-def test_eight_threads_agree_with_one(corpora):
+def test_eight_threads_agree_with_a_single_thread(corpora):
     rows = [row for name in FLOORS for row in corpora[name][:150]]
     serial = [score.value for score in graded(ANSWER, rows)]
     with ThreadPoolExecutor(8) as pool:

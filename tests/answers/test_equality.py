@@ -1,6 +1,6 @@
 import pytest
 
-from verikit.answers import Policy, check_gold, verify
+from verikit.answers import Equality, check_gold, verify
 
 EQUAL = [
     # numbers
@@ -80,15 +80,15 @@ def test_different_answers_do_not_match(answer, gold):
         (r"\frac{542}{3}", "180.67", {"rounding": "off"}, True, False),
         ("3.1416", r"\pi", {"tolerance": 1e-3}, False, False),
         ("100.05", "100", {"tolerance": 1e-3}, False, True),
-        ("the Eiffel Tower in Paris", "Eiffel Tower", {"strictness": "lenient"}, False, True),
+        ("the Eiffel Tower in Paris", "Eiffel Tower", {"policy": "lenient"}, False, True),
     ],
 )
 def test_each_option_decides_what_it_says(answer, gold, option, strict, loose):
     assert verify(answer, gold).equal is strict
-    assert verify(answer, gold, policy=Policy(**option)).equal is loose
+    assert verify(answer, gold, equality=Equality(**option)).equal is loose
 
 
-def test_one_of_several_golds_is_enough():
+def test_any_of_several_golds_is_enough():
     assert verify("7", ["5", "7"]).equal
     assert not verify("6", ["5", "7"]).equal
     assert verify("7", ["", "7"]).equal

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from tests.hostile_texts import HOSTILE
-from verikit.answers import Policy, verify
+from verikit.answers import Equality, verify
 from verikit.answers.extract import boxes, final_part, marked
 
 FOUND = [
@@ -81,13 +81,13 @@ def test_a_quotation_of_the_question_is_no_answer():
     assert verify("3", "3", question=question).equal
 
 
-def test_several_answers_follow_the_policy():
+def test_several_answers_follow_the_rule_for_several():
     text = r"Either \boxed{4}. Then, after a closer look, \boxed{5}."
     again = r"It is \boxed{10/2}. To say it again, \boxed{5}."
     assert verify(text, "5").equal
     for several in ("unanimous", "reject"):
-        assert not verify(text, "5", policy=Policy(several=several)).equal
-        assert verify(again, "5", policy=Policy(several=several)).equal
+        assert not verify(text, "5", equality=Equality(several=several)).equal
+        assert verify(again, "5", equality=Equality(several=several)).equal
 
 
 def test_reasoning_is_never_read():

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from verikit.answers import Policy, choices, verify
+from verikit.answers import Equality, choices, verify
 from verikit.answers.clean import same_but_spacing
 from verikit.answers.gold import read_gold
-from verikit.answers.statements import Found
+from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
-from verikit.answers.verdict import _judge
+from verikit.answers.verdict import Terms, _judge
 from verikit.verifiers.answer import Answer
 
 PAIRS = int(os.environ.get("VERIKIT_FUZZ_PAIRS", "2_000_000"))
@@ -58,14 +58,14 @@ def mutate(text, rng):
 @pytest.mark.slow
 def test_mutated_answers_never_raise_hang_or_match_another_gold():
     rng = random.Random(20_26)
-    verifier, lenient = Answer(tail_seconds=0), Policy(strictness="lenient")
+    verifier, lenient = Answer(tail_seconds=0), Equality(policy="lenient")
     pool = list(SEEDS)
     worst = 0.0
     for _ in range(PAIRS):
         answer, gold = mutate(rng.choice(pool), rng), rng.choice(pool)
         start = time.thread_time()
         verdict = verify(answer, gold)
-        verify(answer, gold, policy=lenient)
+        verify(answer, gold, equality=lenient)
         took = time.thread_time() - start
         worst = max(worst, took)
         assert took < 1.0, (answer, gold)
@@ -86,7 +86,7 @@ def equal_by_itself(verdict, gold):
     if read.kind == "letter":
         _, option = choices.gold_letter(read.text)
         return all(letter in verdict.extracted.upper() for letter in read.letters) or bool(
-            compare_texts(option, verdict.extracted, Policy())
+            compare_texts(option, verdict.extracted, Equality())
         )
-    again = _judge(Found(verdict.extracted, verdict.form), read, "", (), Policy(), None)
+    again = _judge(FoundAnswer(verdict.extracted, verdict.form), read, Terms())
     return again.outcome in ("equal", "undecided", "limit")

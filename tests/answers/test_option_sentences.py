@@ -97,7 +97,7 @@ def test_a_denied_doubted_or_merely_named_letter_is_not_chosen(form, letter):
 
 
 @pytest.mark.parametrize("form", TWO)
-def test_of_two_letters_the_asserted_one_counts(form):
+def test_of_two_letters_the_asserted_letter_counts(form):
     for letter, other in ("BC", "CB", "AD", "DA"):
         for dress in DRESSES:
             text = form.format(dress.format(letter), other=dress.format(other))

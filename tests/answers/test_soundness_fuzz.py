@@ -37,7 +37,7 @@ def test_what_is_called_equal_is_equal_everywhere():
     assert equal > 50
 
 
-def test_the_oracle_notices_what_holds_on_one_side_only():
+def test_the_oracle_notices_what_holds_on_a_single_side():
     x = ("sym", "x")
     assert differ(("root", 2, ("pow", x, ("num", 2))), x, random.Random(1))
     assert not differ(("root", 2, ("pow", x, ("num", 2))), ("abs", x), random.Random(1))

@@ -61,7 +61,7 @@ def test_a_denied_or_doubted_statement_is_no_answer(form):
         assert not verify("We add 3 and 9.\n" + text, "12").equal, text
 
 
-def test_neighbours_are_one_list_and_later_statements_replace_earlier_ones():
+def test_neighbours_are_a_list_and_later_statements_replace_earlier_ones():
     for first, second in itertools.permutations(("3", "12"), 2):
         assert not verify(f"The answer is {first}. The answer is {second}.", second).equal
         assert verify(f"The answer is {first}. I added wrongly above. So the answer is {second}.", second).equal

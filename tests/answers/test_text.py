@@ -1,6 +1,6 @@
 import pytest
 
-from verikit.answers import Policy, verify
+from verikit.answers import Equality, verify
 
 SAME = [
     ("paris", "Paris"), ("the Unification Church", "Unification Church"), ("8 January 1891", "January 8, 1891"),
@@ -38,5 +38,5 @@ def test_texts_that_say_something_else_do_not(answer, gold):
         ("Pippa and Piper", "Piper", False), ("London", "Paris", False),
     ],
 )  # fmt: skip
-def test_lenient_texts_may_contain_one_another(answer, gold, same):
-    assert verify(answer, gold, policy=Policy(strictness="lenient")).equal is same
+def test_lenient_texts_may_contain_each_other(answer, gold, same):
+    assert verify(answer, gold, equality=Equality(policy="lenient")).equal is same

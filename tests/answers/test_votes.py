@@ -59,11 +59,12 @@ def test_votes_by_keys_are_the_votes_of_all_pairs(groups):
 
 
 @pytest.mark.parametrize(
-    ("one", "same"), [("(x+1)^2", "x^2+2x+1"), ("1/3", r"\frac{2}{6}"), (r"\sqrt{8}", r"2\sqrt{2}"), ("12", "12.00")]
+    ("formula", "same"),
+    [("(x+1)^2", "x^2+2x+1"), ("1/3", r"\frac{2}{6}"), (r"\sqrt{8}", r"2\sqrt{2}"), ("12", "12.00")],
 )
-def test_equal_formulas_share_a_fingerprint(one, same):
-    assert fingerprint(one) is not None
-    assert fingerprint(one) == fingerprint(same)
+def test_equal_formulas_share_a_fingerprint(formula, same):
+    assert fingerprint(formula) is not None
+    assert fingerprint(formula) == fingerprint(same)
 
 
 @pytest.mark.parametrize(

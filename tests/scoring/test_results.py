@@ -80,8 +80,8 @@ def test_random_selection_follows_the_seed(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(i, *"abcdefgh") for i in range(20)])
     for seed in (1, 2):
         score(file, "--select", "random", "--seed", seed, "-o", f"out{seed}")
-    one, two = ([r["selected"] for r in lines(tmp_path / f"out{seed}/selected.jsonl")] for seed in (1, 2))
-    assert one != two
+    once, again = ([r["selected"] for r in lines(tmp_path / f"out{seed}/selected.jsonl")] for seed in (1, 2))
+    assert once != again
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -205,9 +205,9 @@ def test_choosing_by_the_truth_itself_is_called_an_upper_bound(score, tmp_path):
         assert "upper bound" not in score(file, *fair, "--restart").err
 
 
-def test_a_k_that_no_prompt_has_candidates_for_is_said_to_have_no_figures(score, tmp_path):
+def test_a_k_that_no_prompt_has_candidates_for_is_said_to_have_no_metrics(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(1)])
-    assert "no figures for k=16" in score(file, "--k", "2,16").out
+    assert "no metrics for k=16" in score(file, "--k", "2,16").out
     assert "no figures" not in score(file, "--restart").out
 
 

@@ -75,7 +75,7 @@ CHEATS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_one_child_for_a_row_judges_alike(form: str) -> None:
+def test_a_single_child_for_a_row_judges_alike(form: str) -> None:
     verifier = Code(children="row", wall_s=3)
     assert score(SQUARE, verifier, **FORMS[form]).value == 1
     wrong = score("def f(x): return x * x + 1", verifier, **FORMS[form])
@@ -86,7 +86,7 @@ def test_one_child_for_a_row_judges_alike(form: str) -> None:
     assert score("def f(x):\n    while True: pass", Code(children="row", wall_s=0.5), **FORMS[form]).value == 0
 
 
-def test_one_child_has_no_share() -> None:
+def test_a_single_child_has_no_share() -> None:
     with pytest.raises(UsageError):
         Code(children="row", reward="fraction")
 

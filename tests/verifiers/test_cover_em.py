@@ -17,7 +17,7 @@ from verikit.verifiers.cover_em import CoverEM
         ("the", "a", 1, 1),
     ],
 )
-def test_the_golds_words_occur_in_any_order_or_as_one_run(text, gold, words, contiguous):
+def test_the_golds_words_occur_in_any_order_or_as_a_run(text, gold, words, contiguous):
     assert CoverEM()(text, gold).value == words
     assert CoverEM(variant="contiguous")(text, gold).value == contiguous
 

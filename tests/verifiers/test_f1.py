@@ -9,5 +9,5 @@ def test_f1_is_the_overlap_with_the_best_gold():
     assert "cat ran off" in score.reason
 
 
-def test_a_padded_answer_does_not_reach_one():
+def test_a_padded_answer_does_not_reach_1():
     assert F1()("Paris Paris Paris", "Paris").value == pytest.approx(0.5)

@@ -42,12 +42,12 @@ PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "require
         ('{"age": 5} {"age": 6}', 0),
     ],
 )
-def test_the_json_of_the_completion_is_one_that_the_schema_accepts(text, value):
+def test_the_json_of_the_completion_is_what_the_schema_accepts(text, value):
     score = JsonSchema(PERSON)(text)
     assert (score.value, score.status) == (value, "ok")
 
 
-def test_the_reason_names_the_place():
+def test_the_reason_names_the_path():
     assert JsonSchema(PERSON)('{"age": "5"}').reason.startswith("$.age")
     assert JsonSchema(max_chars=3)("[1, 2]").reason == "6 characters, over the cap of 3"
 
@@ -196,7 +196,7 @@ def test_nothing_but_a_fence_may_stand_around_it_where_that_is_asked():
     assert v('It is\n```json\n{"age": 5}\n```').value == 0
 
 
-def test_of_an_array_the_last_one_among_prose_counts():
+def test_among_prose_the_last_array_counts():
     v = JsonSchema({"type": "array", "items": {"type": "object"}})
     assert v('For {"a": 1} it is [{"a": 1}], and {"a": 2} is none.').value == 1
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from verikit.base import score_all
-from verikit.sandbox import Limits, default_sandbox
+from verikit.sandbox import RunLimits, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers.program import Program
-from verikit.verifiers.proposal import BANNED, Invalid, as_literal, validate
+from verikit.verifiers.proposal import BANNED, InvalidProposal, as_literal, validate
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)
@@ -184,14 +184,14 @@ def test_a_proposal_needs_both_blocks_and_a_literal_input() -> None:
 
 
 def test_validation_gives_what_a_recipe_needs() -> None:
-    valid = validate(default_sandbox(), REPEAT, "'a', b=2", limits=Limits(wall_s=3))
+    valid = validate(default_sandbox(), REPEAT, "'a', b=2", limits=RunLimits(wall_s=3))
     assert (valid.args, valid.kwargs, valid.output) == (["a"], {"b": 2}, "['a', 'a']")
     assert len(BANNED) == 15
 
 
 @pytest.mark.parametrize("value", [object, float("inf"), [float("nan")], 1 << 20_000, "x" * 200_000], ids=range(5))
 def test_values_without_a_literal_are_refused(value: Any) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidProposal):
         as_literal(value)
 
 

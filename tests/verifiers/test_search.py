@@ -40,7 +40,7 @@ def test_a_right_text_passes(meta):
         (f"so{BLOCK}</think><answer>b</answer>", "invented documents"),
     ],
 )
-def test_each_rule_by_one_failing_text(completion, reason):
+def test_each_rule_by_a_failing_text(completion, reason):
     found = score("search_format", completion)
     assert found.value == 0.0
     assert reason in found.reason.split("; ")
@@ -52,7 +52,7 @@ def test_evidence_that_was_not_recorded_is_invented():
     assert score("search_format('repo-llama')", SEARCHED, evidence=[]).value == 1.0
 
 
-def test_a_text_that_was_cut_off_and_one_without_a_search_it_must_make():
+def test_a_text_that_was_cut_off_or_lacks_a_search_it_must_make():
     assert score("search_format", SEARCHED, finished=False).reason == "cut off"
     plain = "so </think><answer>b</answer>"
     assert score("search_format", plain).value == 1.0
@@ -71,18 +71,18 @@ def test_wrong_spans_are_the_datas_fault_and_no_zero(spans):
     assert (found.value, found.status) == (None, "error")
 
 
-def test_stage_one_of_the_paper_is_an_expression():
+def test_the_first_stage_of_the_paper_is_an_expression():
     stage = load("0.5*searched + 0.5*search_format")
     bad = "<|begin_of_query|>a<|end_of_query|>" + BLOCK
     texts = [SEARCHED, bad, "so </think><answer>b</answer>", "nothing"]
-    assert [float(one) for one in stage.score([Sample("q", text) for text in texts])] == [1.0, 0.5, 0.5, 0.0]
+    assert [float(value) for value in stage.score([Sample("q", text) for text in texts])] == [1.0, 0.5, 0.5, 0.0]
 
 
 def test_a_rollout_of_the_loop_scores_by_its_recorded_spans():
     engine = Script({"Q": ["<|begin_of_query|>a<|end_of_query|>", "so </think><answer>b</answer>"]})
-    (one,) = search(engine, Table({"a": [Passage("A", "b")]}), ["Q"])
-    assert one.text == SEARCHED
-    assert score("search_format", one.text, evidence=one.evidence_spans).value == 1.0
+    (trace,) = search(engine, Table({"a": [Passage("A", "b")]}), ["Q"])
+    assert trace.text == SEARCHED
+    assert score("search_format", trace.text, evidence=trace.evidence_spans).value == 1.0
 
 
 def test_an_unknown_preset_is_refused():

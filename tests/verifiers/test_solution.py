@@ -54,7 +54,7 @@ def test_a_docstring_may_hold_a_fence() -> None:
     assert solution(f"```python\n{program}\n```", {"f"}).program == program
 
 
-def test_blocks_that_need_one_another_are_joined_in_order() -> None:
+def test_blocks_that_need_each_other_are_joined_in_order() -> None:
     helper, other = "import math\n\ndef root(x):\n    return math.isqrt(x)", "def unused():\n    pass"
     main = "def f(x):\n    return root(x)"
     reply = "\n".join(f"```python\n{part}\n```" for part in (helper, DRAFT, other, main, "print(f(9))"))

@@ -3,8 +3,8 @@
 `verify` is the one function to call; `verikit.verifiers.answer` makes a verifier of it.
 """
 
+from verikit.answers.equality import Equality
 from verikit.answers.gold import check_gold
-from verikit.answers.policy import Policy
-from verikit.answers.verdict import Verdict, verify
+from verikit.answers.verdict import AnswerVerdict, verify
 
-__all__ = ["Policy", "Verdict", "check_gold", "verify"]
+__all__ = ["AnswerVerdict", "Equality", "check_gold", "verify"]

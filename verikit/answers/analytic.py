@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from verikit.answers.evaluate import Field, Opaque, Overflow, Undefined
+from verikit.answers.evaluate import Field, OpaqueTerm, Overflow, Undefined
 from verikit.answers.tree import Node, Number
 
 DIGITS = 60
@@ -110,7 +110,7 @@ class AnalyticField(Field):
 
     def opaque(self, node: Node) -> Any:
         """No value."""
-        raise Opaque(node.op)
+        raise OpaqueTerm(node.op)
 
     def function(self, name: str, values: list[Any], free: bool) -> Any:
         """A function's principal value; a free one is some smooth function fixed by its name."""
@@ -181,7 +181,7 @@ class FloatField(AnalyticField):
                 self.is_complex = True
             return _FLOAT_CONSTANTS[name]
         if name not in self.point:
-            raise Opaque(name)
+            raise OpaqueTerm(name)
         return float(self.point[name])
 
     def complex_value(self, value: Any) -> bool:
@@ -202,12 +202,12 @@ class FloatField(AnalyticField):
         except OverflowError:
             raise Overflow("a number out of a float's range") from None
         except KeyError:
-            raise Opaque(name) from None
+            raise OpaqueTerm(name) from None
 
     def gamma(self, x: Any) -> Any:
         """math.gamma."""
         if type(x) is complex:
-            raise Opaque("factorial")
+            raise OpaqueTerm("factorial")
         try:
             return math.gamma(x)
         except (ValueError, OverflowError):
@@ -238,7 +238,7 @@ class ManyDigits(AnalyticField):
         if op == "const" and name in ("pi", "e", "i"):
             return {"pi": +self.context.pi, "e": +self.context.e, "i": self.context.mpc(0, 1)}[name]
         if name not in self.point:
-            raise Opaque(name)
+            raise OpaqueTerm(name)
         return self.number(self.point[name])
 
     def complex_value(self, value: Any) -> bool:
@@ -248,7 +248,7 @@ class ManyDigits(AnalyticField):
     def apply(self, name: str, x: Any) -> Any:
         """Mpmath's function."""
         if name not in self.table:
-            raise Opaque(name)
+            raise OpaqueTerm(name)
         try:
             return self.table[name](x)
         except (ValueError, ZeroDivisionError):

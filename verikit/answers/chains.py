@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verikit.answers.analytic import FloatField
-from verikit.answers.evaluate import Opaque, Undefined
+from verikit.answers.evaluate import OpaqueTerm, Undefined
 from verikit.answers.scalar import peel
 from verikit.answers.tree import Node, TooBig, symbols
 
@@ -36,7 +36,7 @@ def _rounds_to(exact: Node, rounded: Node) -> bool:
     number = rounded if rounded.op == "pct" else peel(rounded).value
     try:
         left, right = FloatField({}).value(peel(exact).value), FloatField({}).value(number)
-    except (Undefined, Opaque, TooBig):
+    except (Undefined, OpaqueTerm, TooBig):
         return False
     inner = peel(number).value
     inner = inner.args[0] if inner.op == "neg" else inner

@@ -1,4 +1,4 @@
-"""Two trees under a policy, typed by the gold: scalars, relations, collections, matrices and real sets.
+"""Two trees under rules of equality, typed by the gold: scalars, relations, collections, matrices and real sets.
 
 Both trees come in `normal` form (plus-minus expanded, arithmetic on matrices and tuples carried out); `compare`
 dispatches on what the gold is.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from verikit.answers.chains import readings
+from verikit.answers.equality import Equality, EqualityResult, all_of, different, equal, undecided
 from verikit.answers.evaluate import numerator, substitute
 from verikit.answers.identity import identical
 from verikit.answers.matrices import as_row, entry_rows
 from verikit.answers.normal import MAX_ITEMS
-from verikit.answers.policy import Match, Policy, all_of, different, equal, undecided
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.sets import REALS, compare_pieces, infinite, to_pieces
 from verikit.answers.tree import COLLECTIONS, SCALARS, ZERO, Node, TooBig, children, num, symbols
@@ -24,7 +24,7 @@ _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
 _RELATED = frozenset(("rel", "union", "inter"))
 
 
-def compare(gold: Node, answer: Node, policy: Policy) -> Match:
+def compare(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     """Compare an answer's tree with a gold's, both in normal form.
 
     Raises:
@@ -34,27 +34,27 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Match:
         return equal("same answer", "same tree")
     golds, answers = readings(gold), readings(answer)
     if (golds, answers) != ([gold], [answer]):
-        matches = [compare(g, a, policy) for g in golds for a in answers]
+        matches = [compare(g, a, equality) for g in golds for a in answers]
         return next((match for match in matches if match), matches[0])
-    if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, policy)) is not None:
+    if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, equality)) is not None:
         return broken
     if gold.op == answer.op == "num":
-        return compare_scalars(gold, answer, policy)
-    return _typed(gold, answer, policy)
+        return compare_scalars(gold, answer, equality)
+    return _typed(gold, answer, equality)
 
 
-def contradiction(node: Node, policy: Policy) -> Match | None:
+def contradiction(node: Node, equality: Equality) -> EqualityResult | None:
     """A chain of equalities between constants that are not equal is no answer at all."""
     if node.op in ("list", "set", "tuple"):
-        return next((found for arg in node.args if (found := contradiction(arg, policy)) is not None), None)
+        return next((found for arg in node.args if (found := contradiction(arg, equality)) is not None), None)
     if node.op != "rel" or set(node.args[0]) != {"="}:
         return None
     named = 2 if is_label(node.args[1]) else 1  # e = 1/2 may be an eccentricity.
     constants = [a for a in node.args[named:] if not symbols(a) and a.op not in COLLECTIONS]
     for left, right in pairwise(constants):
         if (
-            compare_scalars(left, right, policy).outcome == "different"
-            and compare_scalars(right, left, policy).outcome == "different"
+            compare_scalars(left, right, equality).outcome == "different"
+            and compare_scalars(right, left, equality).outcome == "different"
         ):
             return different("a chain of contradicting equalities")
     return None
@@ -88,13 +88,13 @@ def assigned(node: Node) -> Node | None:
     return None
 
 
-def _typed(gold: Node, answer: Node, policy: Policy) -> Match:
+def _typed(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if gold.op == "rel" or answer.op == "rel":
-        return _with_relation(gold, answer, policy)
+        return _with_relation(gold, answer, equality)
     if gold.op == "matrix" or answer.op == "matrix":
-        return _matrices(gold, answer, policy)
+        return _matrices(gold, answer, equality)
     if gold.op in _REAL_SETS or answer.op in _REAL_SETS or REALS in (gold, answer):
-        return _real_sets(gold, answer, policy)
+        return _real_sets(gold, answer, equality)
     if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in (
         "list",
         "set",
@@ -102,31 +102,31 @@ def _typed(gold: Node, answer: Node, policy: Policy) -> Match:
         "matrix",
         "ratio",
     ):
-        return _collections(gold, answer, policy)
+        return _collections(gold, answer, equality)
     if infinite(gold) or infinite(answer):
         same = infinite(gold) == infinite(answer)
         return equal("infinity") if same else different("one is infinite")
-    return compare_scalars(gold, answer, policy)
+    return compare_scalars(gold, answer, equality)
 
 
-def _with_relation(gold: Node, answer: Node, policy: Policy) -> Match:
+def _with_relation(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if gold.op == answer.op == "rel":
-        return compare_relations(gold, answer, policy)
+        return compare_relations(gold, answer, equality)
     relation, other = (gold, answer) if gold.op == "rel" else (answer, gold)
     value = assigned(relation)
     if value is not None:
-        if not policy.assignment:
+        if not equality.assignment:
             return different("an assignment against a bare value")
-        return _typed(value, answer, policy) if relation is gold else _typed(gold, value, policy)
+        return _typed(value, answer, equality) if relation is gold else _typed(gold, value, equality)
     if relation.args[0] == ("in",) and other.op in _REAL_SETS | {"set", "const"}:
         inner = relation.args[2]
-        return _typed(inner, answer, policy) if relation is gold else _typed(gold, inner, policy)
+        return _typed(inner, answer, equality) if relation is gold else _typed(gold, inner, equality)
     pieces, others = to_pieces(relation), to_pieces(other)
     if pieces is not None and others is not None and other.op != "const":
-        return compare_pieces(*((pieces, others) if relation is gold else (others, pieces)), policy)
+        return compare_pieces(*((pieces, others) if relation is gold else (others, pieces)), equality)
     if other.op in ("list", "set") and len(other.args) > 1:
-        return _collections(gold, answer, policy)
-    if relation is gold and policy.assignment and other.op not in COLLECTIONS and _solves(relation, other):
+        return _collections(gold, answer, equality)
+    if relation is gold and equality.assignment and other.op not in COLLECTIONS and _solves(relation, other):
         return equal("solves the gold's equation")
     return different("an equation or inequality against something else")
 
@@ -145,27 +145,27 @@ def _solves(equation: Node, value: Node) -> bool:
     return False
 
 
-def compare_relations(gold: Node, answer: Node, policy: Policy) -> Match:
+def compare_relations(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     """Two relations: the same values assigned, the same solution set, or the same up to scaling."""
     operators, others = gold.args[0], answer.args[0]
     if set(operators) == set(others) == {"="}:
-        match = _assignments(gold, answer, policy)
+        match = _assignments(gold, answer, equality)
         if match is not None:
             return match
     if "in" in operators and "in" in others:
-        return _typed(gold.args[-1], answer.args[-1], policy)
+        return _typed(gold.args[-1], answer.args[-1], equality)
     pieces, other_pieces = to_pieces(gold), to_pieces(answer)
     if pieces is not None and other_pieces is not None and symbols(gold) == symbols(answer):
-        return compare_pieces(pieces, other_pieces, policy)
+        return compare_pieces(pieces, other_pieces, equality)
     if len(operators) == len(others) == 1:
         return _scaled(gold, answer)
     if operators == others:
-        matches = [_typed(g, a, policy) for g, a in zip(gold.args[1:], answer.args[1:], strict=True)]
+        matches = [_typed(g, a, equality) for g, a in zip(gold.args[1:], answer.args[1:], strict=True)]
         return all_of(matches, "same chain of relations")
     return different("another relation")
 
 
-def _assignments(gold: Node, answer: Node, policy: Policy) -> Match | None:
+def _assignments(gold: Node, answer: Node, equality: Equality) -> EqualityResult | None:
     """Y = f(x) against y = g(x), also with the function's argument renamed; None if they are no such pair."""
     value, other = assigned(gold), assigned(answer)
     if value is None or other is None:
@@ -177,11 +177,11 @@ def _assignments(gold: Node, answer: Node, policy: Policy) -> Match | None:
         for old, new in zip(other_name.args[1:], name.args[1:], strict=True):
             if old.op == new.op == "sym" and old != new and new.args[0] not in symbols(other):
                 other = substitute(other, old.args[0], new)
-            elif old != new and not compare_scalars(new, old, policy):
+            elif old != new and not compare_scalars(new, old, equality):
                 return different("values at different places")
-        return _typed(value, other, policy)
+        return _typed(value, other, equality)
     if name == other_name or _bare(name, other_name) or _graph(name, other_name) or _graph(other_name, name):
-        return _typed(value, other, policy)
+        return _typed(value, other, equality)
     if not symbols(value) and not symbols(other) and value.op not in COLLECTIONS:
         return different("values of different names")
     return None
@@ -206,13 +206,13 @@ def _named(relation: Node) -> Node:
     return operands[0] if is_label(operands[0]) else operands[-1]
 
 
-def _scaled(gold: Node, answer: Node) -> Match:
+def _scaled(gold: Node, answer: Node) -> EqualityResult:
     """F < g and F < G are the same if f - g is a constant multiple of F - G, positive unless it is = or !=.
 
     The constant is found without solving: f(x) F(y) = F(x) f(y) for all x and y.
     """
-    operator, left = _one_sided(gold)
-    other_operator, right = _one_sided(answer)
+    operator, left = _against_zero(gold)
+    other_operator, right = _against_zero(answer)
     if operator != other_operator or left is None or right is None:
         return different("another relation")
     if operator in ("=", "!="):
@@ -237,7 +237,7 @@ def _scaled(gold: Node, answer: Node) -> Match:
     return equal("same inequality up to scaling", stage) if same_sign else different("the inequality turned around")
 
 
-def _one_sided(relation: Node) -> tuple[str, Node | None]:
+def _against_zero(relation: Node) -> tuple[str, Node | None]:
     operator, left, right = relation.args[0][0], relation.args[1], relation.args[2]
     if operator not in ("=", "!=", "<", "<=", ">", ">=") or {left.op, right.op} & COLLECTIONS:
         return operator, None
@@ -246,21 +246,21 @@ def _one_sided(relation: Node) -> tuple[str, Node | None]:
     return operator, Node("add", (left, Node("neg", (right,))))
 
 
-def _real_sets(gold: Node, answer: Node, policy: Policy) -> Match:
+def _real_sets(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if gold.op == answer.op == "builder" and gold.args[0] != answer.args[0] and gold.args[0].op == "sym":
         renamed = tuple(substitute(c, answer.args[0].args[0], gold.args[0]) for c in answer.args[1])
         answer = Node("builder", (gold.args[0], renamed))
     if gold.op == "list" and answer.op == "list":
-        return _collections(gold, answer, policy)
+        return _collections(gold, answer, equality)
     if _conditions(gold) and _conditions(answer) and symbols(gold) != symbols(answer):
         return different("conditions on other variables")
     pieces, others = to_pieces(_as_set(gold)), to_pieces(_as_set(answer))
     if pieces is None or others is None:
         if gold.op == answer.op and len(gold.args) == len(answer.args):
-            matches = [_typed(g, a, policy) for g, a in zip(children(gold), children(answer), strict=False)]
+            matches = [_typed(g, a, equality) for g, a in zip(children(gold), children(answer), strict=False)]
             return all_of(matches, "same set") if matches else different("another set")
         return different("a set of numbers against something else")
-    return compare_pieces(pieces, others, policy)
+    return compare_pieces(pieces, others, equality)
 
 
 def _as_set(node: Node) -> Node:
@@ -273,9 +273,9 @@ def _conditions(node: Node) -> bool:
     return node.op in _RELATED and (node.op == "rel" or all(map(_conditions, node.args)))
 
 
-def _collections(gold: Node, answer: Node, policy: Policy) -> Match:
+def _collections(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if gold.op == "ratio" or answer.op == "ratio":
-        return _ratios(gold, answer, policy)
+        return _ratios(gold, answer, equality)
     if gold.op == "tuple" and (parts := components(answer, len(gold.args))) is not None:
         answer = parts
     elif answer.op == "tuple" and (parts := components(gold, len(answer.args))) is not None:
@@ -283,20 +283,20 @@ def _collections(gold: Node, answer: Node, policy: Policy) -> Match:
     pieces = to_pieces(gold) if gold.op == "list" else None
     others = to_pieces(answer) if answer.op == "list" else None
     if pieces is not None and others is not None and any(a.args[0] != ("=",) for a in gold.args if a.op == "rel"):
-        return compare_pieces(pieces, others, policy)
+        return compare_pieces(pieces, others, equality)
     items, other_items = _flat(gold), _flat(answer)
     if len(items) != len(other_items) and "set" in (gold.op, answer.op):
-        items, other_items = _distinct(items, policy), _distinct(other_items, policy)
+        items, other_items = _distinct(items, equality), _distinct(other_items, equality)
     if len(items) != len(other_items):
         return different(f"{len(other_items)} values against {len(items)}")
     if len(items) == 1:
-        return _typed(items[0], other_items[0], policy)
+        return _typed(items[0], other_items[0], equality)
     if (names := _root_names(items)) and names == _root_names(other_items):
         items, other_items = [i.args[2] for i in items], [i.args[2] for i in other_items]
-    ordered = "tuple" in (gold.op, answer.op) if policy.order == "typed" else policy.order == "ordered"
+    ordered = "tuple" in (gold.op, answer.op) if equality.order == "typed" else equality.order == "ordered"
     if ordered or items == other_items:
-        return all_of([_typed(g, a, policy) for g, a in zip(items, other_items, strict=True)], "same values in order")
-    return _any_order(items, other_items, policy)
+        return all_of([_typed(g, a, equality) for g, a in zip(items, other_items, strict=True)], "same values in order")
+    return _any_order(items, other_items, equality)
 
 
 def _flat(node: Node) -> list[Node]:
@@ -315,28 +315,28 @@ def _root_names(items: list[Node]) -> list[str]:
     return sorted(names) if len(names) == len(items) and all(n.startswith("x_") for n in names) else []
 
 
-def _distinct(items: list[Node], policy: Policy) -> list[Node]:
+def _distinct(items: list[Node], equality: Equality) -> list[Node]:
     if len(items) > MAX_ITEMS:
         raise TooBig("too many values")
     kept: list[Node] = []
     for item in items:
-        if not any(_typed(k, item, policy) for k in kept):
+        if not any(_typed(k, item, equality) for k in kept):
             kept.append(item)
     return kept
 
 
-def _any_order(items: list[Node], others: list[Node], policy: Policy) -> Match:
-    """Match the values one to one, whatever their order."""
+def _any_order(items: list[Node], others: list[Node], equality: Equality) -> EqualityResult:
+    """Pair the values, whatever their order."""
     if all(a.op == "num" for a in (*items, *others)):
         same = sorted(a.args[0] for a in items) == sorted(a.args[0] for a in others)
         return equal("same numbers in any order", "exact numbers") if same else different("other numbers")
     if len(items) > MAX_ITEMS:
         raise TooBig("too many values")
     left = list(others)
-    doubt: Match | None = None
+    doubt: EqualityResult | None = None
     for item in items:
         for other in left:
-            match = _typed(item, other, policy)
+            match = _typed(item, other, equality)
             if match:
                 left.remove(other)
                 break
@@ -347,27 +347,27 @@ def _any_order(items: list[Node], others: list[Node], policy: Policy) -> Match:
     return equal("same values in any order")
 
 
-def _ratios(gold: Node, answer: Node, policy: Policy) -> Match:
+def _ratios(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if gold.op == answer.op == "ratio":
         if len(gold.args) != len(answer.args):
             return different("ratios of different length")
         if ZERO in (*gold.args, *answer.args):
             pairs = zip(gold.args, answer.args, strict=True)
-            return all_of([compare_scalars(g, a, policy) for g, a in pairs], "same terms")
+            return all_of([compare_scalars(g, a, equality) for g, a in pairs], "same terms")
         first, other = gold.args[0], answer.args[0]
         matches = [
-            compare_scalars(Node("mul", (g, other)), Node("mul", (a, first)), policy)
+            compare_scalars(Node("mul", (g, other)), Node("mul", (a, first)), equality)
             for g, a in zip(gold.args[1:], answer.args[1:], strict=True)
         ]
         return all_of(matches, "same ratio")
     ratio, other = (gold, answer) if gold.op == "ratio" else (answer, gold)
     if len(ratio.args) == 2 and other.op not in COLLECTIONS:
         quotient = Node("div", ratio.args)
-        return compare_scalars(*((quotient, other) if ratio is gold else (other, quotient)), policy)
+        return compare_scalars(*((quotient, other) if ratio is gold else (other, quotient)), equality)
     return different("a ratio against something else")
 
 
-def _matrices(gold: Node, answer: Node, policy: Policy) -> Match:
+def _matrices(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     """Matrices entry by entry; a row or column also matches a tuple or a sum of unit vectors."""
     matrix, other = (gold, answer) if gold.op == "matrix" else (answer, gold)
     size = len(matrix.args) * len(matrix.args[0])
@@ -381,4 +381,4 @@ def _matrices(gold: Node, answer: Node, policy: Policy) -> Match:
     if [len(r) for r in rows] != [len(r) for r in others]:
         return different("matrices of different shape")
     entries = [pair for r, o in zip(rows, others, strict=True) for pair in zip(r, o, strict=True)]
-    return all_of([_typed(g, a, policy) for g, a in entries], "same entries")
+    return all_of([_typed(g, a, equality) for g, a in entries], "same entries")

@@ -27,7 +27,7 @@ class Overflow(Undefined):
     """The value exists, but is too large or too small for a float."""
 
 
-class Opaque(Exception):
+class OpaqueTerm(Exception):
     """The tree holds something this field can't evaluate (an integral, a limit, an endless sum)."""
 
 
@@ -83,7 +83,7 @@ class Field(ABC):
             field.known = self.known
             try:
                 found = field.value(node)
-            except (Undefined, Opaque, TooBig):
+            except (Undefined, OpaqueTerm, TooBig):
                 found = None
             self.known[id(node)] = (node, found)
         return self.known[id(node)][1]
@@ -282,7 +282,7 @@ class ExactField(Field):
 
     def leaf(self, op: str, name: str) -> Number:
         """No symbol is exact."""
-        raise Opaque(name)
+        raise OpaqueTerm(name)
 
     def multiply(self, a: Number, b: Number) -> Number:
         """Product, within the cap."""
@@ -311,16 +311,16 @@ class ExactField(Field):
             return _tidy(Fraction(base) ** e)
         root = exact_root(base, e.denominator)
         if root is None or abs(e.numerator) > 1_000:
-            raise Opaque("an irrational root")
+            raise OpaqueTerm("an irrational root")
         return self.power(root, num(e.numerator), base_node)
 
     def function(self, name: str, values: list[Any], free: bool) -> Number:
         """No function of a fraction is known to be one, but those computed exactly before."""
-        raise Opaque(name)
+        raise OpaqueTerm(name)
 
     def opaque(self, node: Node) -> Number:
         """Never exact."""
-        raise Opaque(node.op)
+        raise OpaqueTerm(node.op)
 
 
 def exact(node: Node) -> Number | None:

@@ -11,7 +11,7 @@ import re
 
 from verikit.answers import closing
 from verikit.answers.denials import disbelieved
-from verikit.answers.statements import MAX_KEPT, Found, asserted, hash_mark, statements
+from verikit.answers.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, statements
 from verikit.answers.tree import MAX_CHARS
 from verikit.reply import split
 
@@ -48,9 +48,9 @@ def final_part(text: str) -> str:
     return text
 
 
-def boxes(text: str, every: bool = False) -> list[Found]:
+def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
     """The last box, or `every` one up to `MAX_KEPT`; neighbours are joined into one list."""
-    groups: list[Found] = []
+    groups: list[FoundAnswer] = []
     pieces: list[str] = []
     following, start = -1, len(text)
     rare = "\\fbox" in text or "\\framebox" in text
@@ -61,7 +61,7 @@ def boxes(text: str, every: bool = False) -> list[Found]:
             break
         content, end = _content(text, match.end())
         if end < 0 and following < 0:
-            return [Found("", "open box", start)]
+            return [FoundAnswer("", "open box", start)]
         if content is None or _commented(text, start) or (following >= 0 and end > following):
             continue  # Nothing in it, or it holds the box just read.
         tail = text[end : end + 12]
@@ -106,15 +106,15 @@ def _commented(text: str, start: int) -> bool:
     return text.find("%", line, start) >= 0 and text[line:start].lstrip().startswith("%")
 
 
-def _joined(text: str, pieces: list[str], start: int) -> Found:
+def _joined(text: str, pieces: list[str], start: int) -> FoundAnswer:
     """Neighbouring boxes, last first, as one answer; repetitions count once."""
     before = text[max(0, start - 30) : start]
     negated = _MAY_NEGATE.search(before) is not None and _NEGATION.search(before) is not None
     negated = negated or disbelieved(text[max(0, start - 160) : start])
     if len(pieces) == 1:
-        return Found(pieces[0], "box", start, negated)
+        return FoundAnswer(pieces[0], "box", start, negated)
     kept = tuple(dict.fromkeys(piece.strip() for piece in reversed(pieces)))
-    return Found(" , ".join(kept), "box", start, negated, kept if len(kept) > 1 else ())
+    return FoundAnswer(" , ".join(kept), "box", start, negated, kept if len(kept) > 1 else ())
 
 
 def _content(text: str, position: int) -> tuple[str | None, int]:
@@ -134,7 +134,7 @@ def _content(text: str, position: int) -> tuple[str | None, int]:
     return (text[position + 1 : limit], limit) if limit < len(text) else (None, -1)
 
 
-def marked(text: str, every: bool = False) -> list[Found]:
+def marked(text: str, every: bool = False) -> list[FoundAnswer]:
     """The answers a text marks as such, the one that counts last; only the last of a form unless `every` is asked."""
     found = boxes(text, every) if "box" in text else []
     if found:
@@ -151,7 +151,7 @@ def marked(text: str, every: bool = False) -> list[Found]:
     return asserted(found) if len(found) > 1 else found
 
 
-def last_line(text: str) -> Found:
+def last_line(text: str) -> FoundAnswer:
     """Where nothing is marked: the whole of a short text, else its last line or the list that its last lines are."""
     line, form = closing.last_line(text)
-    return Found(line, form, len(text.rstrip()) - len(line))
+    return FoundAnswer(line, form, len(text.rstrip()) - len(line))

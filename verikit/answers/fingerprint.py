@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from verikit.answers import choices
-from verikit.answers.evaluate import Opaque, Undefined
+from verikit.answers.evaluate import OpaqueTerm, Undefined
 from verikit.answers.gold import NUMERAL, read_gold
 from verikit.answers.modular import PRIMES, ModularField
 from verikit.answers.tree import Node, TooBig, children
@@ -40,7 +40,7 @@ def fingerprint(text: str) -> int | None:
     field = ModularField(PRIMES[0])
     try:
         image = field.value(gold.tree)
-    except (Undefined, Opaque, TooBig):
+    except (Undefined, OpaqueTerm, TooBig):
         return None
     return None if field.opaque_seen else image
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from verikit.answers import choices, extract
 from verikit.answers.clean import trimmed
-from verikit.answers.evaluate import ExactField, Opaque, Undefined
+from verikit.answers.evaluate import ExactField, OpaqueTerm, Undefined
 from verikit.answers.families import NUMERIC, meanings
 from verikit.answers.families.base import Family
 from verikit.answers.normal import normal
@@ -42,7 +42,7 @@ class ReadGold(NamedTuple):
     """The families it belongs to, each with what it means there."""
 
 
-class Reading(NamedTuple):
+class ReadText(NamedTuple):
     """A text read as mathematics: its tree, or why it has none."""
 
     tree: Node | None
@@ -50,19 +50,19 @@ class Reading(NamedTuple):
     too_big: bool = False
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ReadText:
     """The tree of a text, cached if it is short; never raises."""
     return _read_short(text) if len(text) <= MAX_CACHED else _read(text)
 
 
-def _read(text: str) -> Reading:
+def _read(text: str) -> ReadText:
     try:
-        return Reading(normal(parse(text)))
+        return ReadText(normal(parse(text)))
     except NotMath as error:
         others = (_read_spelling(other) for other in respelled(text))
-        return next((Reading(tree) for tree in others if tree is not None), Reading(None, str(error)))
+        return next((ReadText(tree) for tree in others if tree is not None), ReadText(None, str(error)))
     except TooBig as error:
-        return Reading(None, str(error), True)
+        return ReadText(None, str(error), True)
 
 
 def _read_spelling(text: str) -> Node | None:
@@ -138,7 +138,7 @@ def _undefined(tree: Node) -> str:
         ExactField().value(tree)
     except Undefined as error:
         return f"the gold has no value: {error}"
-    except (Opaque, TooBig):
+    except (OpaqueTerm, TooBig):
         return ""
     return ""
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from verikit.answers.analytic import AnalyticField, FloatField, ManyDigits
-from verikit.answers.evaluate import Opaque, Overflow, Undefined
+from verikit.answers.evaluate import OpaqueTerm, Overflow, Undefined
 from verikit.answers.modular import PRIMES, ModularField
 from verikit.answers.samples import TRIALS, branch_points, branched, spread_points
 from verikit.answers.tree import Node, TooBig, symbols
@@ -143,7 +143,7 @@ def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, fie
         if isinstance(field, FloatField):
             return "unsure"
         raise TooBig(str(error)) from None
-    except (Undefined, Opaque):
+    except (Undefined, OpaqueTerm):
         return "skip"
     if point and not field.is_complex and (field.complex_value(left) or field.complex_value(right)):
         return "skip"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from verikit.answers.policy import Policy
+from verikit.answers.equality import Equality
 from verikit.answers.scalar import compare_scalars, peel
 from verikit.answers.tree import COLLECTIONS, Node, TooBig, num
 
@@ -18,9 +18,9 @@ _ASKED = re.compile(
 )
 
 
-def wrong_sense(gold: Node, answer: Node, question: str, policy: Policy) -> bool:
+def wrong_sense(gold: Node, answer: Node, question: str, equality: Equality) -> bool:
     """Whether one is a percentage, the other a bare number, and they agree only in the sense the question excludes."""
-    if not question or not policy.percent or {gold.op, answer.op} & (COLLECTIONS | {"rel"}):
+    if not question or not equality.percent or {gold.op, answer.op} & (COLLECTIONS | {"rel"}):
         return False
     g, a = peel(gold), peel(answer)
     if {g.mark, a.mark} != {"", "pct"}:
@@ -28,8 +28,8 @@ def wrong_sense(gold: Node, answer: Node, question: str, policy: Policy) -> bool
     hundredfold = Node("mul", ((g if g.mark == "" else a).value, num(100)))
     asked = _ASKED.search(question) is not None
     try:
-        count = bool(compare_scalars(g.value, a.value, policy))
-        share = bool(compare_scalars(*((hundredfold, a.value) if g.mark == "" else (g.value, hundredfold)), policy))
+        count = bool(compare_scalars(g.value, a.value, equality))
+        share = bool(compare_scalars(*((hundredfold, a.value) if g.mark == "" else (g.value, hundredfold)), equality))
     except TooBig:
         return False
     return (share and not count and g.mark == "") if asked else (count and not share)

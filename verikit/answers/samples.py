@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise, product
 
 from verikit.answers.analytic import FloatField
-from verikit.answers.evaluate import Opaque, Undefined
+from verikit.answers.evaluate import OpaqueTerm, Undefined
 from verikit.answers.tree import Node, children, symbols
 
 Point = dict[str, Fraction]
@@ -149,7 +149,7 @@ class _Scan:
         field = FloatField(self.base | {name: Fraction(x)}, self.log_base)
         try:
             value = field.value(node)
-        except (Undefined, Opaque):
+        except (Undefined, OpaqueTerm):
             return None
         finally:
             self.steps -= field.steps

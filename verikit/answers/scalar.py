@@ -1,13 +1,13 @@
-"""Two scalars under a policy: units, percent and money peeled off, decimals rounded where the gold asks for it."""
+"""Two scalars: units, percent and money peeled off, decimals rounded where the gold asks for it."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import NamedTuple
 
-from verikit.answers.evaluate import Opaque, Undefined, exact
+from verikit.answers.equality import Equality, EqualityResult, different, equal, undecided
+from verikit.answers.evaluate import OpaqueTerm, Undefined, exact
 from verikit.answers.identity import identical
-from verikit.answers.policy import Match, Policy, different, equal, undecided
 from verikit.answers.tree import Node, TooBig, children, num, symbols
 from verikit.answers.units import Unit
 
@@ -49,7 +49,7 @@ def _is_marked(node: Node) -> bool:
     return node.op in _MARKS or (node.op == "neg" and node.args[0].op in _MARKS)
 
 
-def compare_scalars(gold: Node, answer: Node, policy: Policy) -> Match:
+def compare_scalars(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     """Compare two scalars.
 
     Raises:
@@ -58,44 +58,44 @@ def compare_scalars(gold: Node, answer: Node, policy: Policy) -> Match:
     if gold == answer:
         return equal("same expression", "same tree")
     if gold.op == answer.op == "num":
-        if gold.args[1] is answer.args[1] is None and not policy.tolerance:
+        if gold.args[1] is answer.args[1] is None and not equality.tolerance:
             return different("another value", "exact numbers")  # neither is a decimal, so nothing is rounded
-        return _values(gold, answer, policy)
+        return _values(gold, answer, equality)
     if gold.op == "based" or answer.op == "based":
         match = _bases(gold, answer)
         if match is not None:
             return match
     g, a = peel(gold), peel(answer)
     if g.mark == a.mark == "":
-        return _values(gold, answer, policy)
+        return _values(gold, answer, equality)
     if g.mark == a.mark:
         if g.mark == "qty" and g.unit is not None and a.unit is not None and g.unit != a.unit:
-            return _two_units(g, a, policy)
-        return _values(g.value, a.value, policy)
-    if policy.units == "required" and not a.mark:
+            return _two_units(g, a, equality)
+        return _values(g.value, a.value, equality)
+    if equality.units == "required" and not a.mark:
         return different("the gold's unit is missing")
-    if g.mark and a.mark and not policy.lenient and not _counts(g) and not _counts(a):
+    if g.mark and a.mark and not equality.lenient and not _counts(g) and not _counts(a):
         return different("units that disagree")
-    match = _values(g.value, a.value, policy)
+    match = _values(g.value, a.value, equality)
     if match.outcome == "equal":
         return match
-    return _other_reading(g, a, policy) or match
+    return _other_reading(g, a, equality) or match
 
 
 def _counts(peeled: Peeled) -> bool:
     return peeled.unit is not None and not peeled.unit.dimension
 
 
-def _other_reading(g: Peeled, a: Peeled, policy: Policy) -> Match | None:
+def _other_reading(g: Peeled, a: Peeled, equality: Equality) -> EqualityResult | None:
     """5% as 0.05, 180 degrees as pi; None if that is no match either."""
     for mark, scale in (("pct", "percent as a fraction"), ("deg", "degrees as radians")):
-        if mark == "pct" and not policy.percent:
+        if mark == "pct" and not equality.percent:
             continue
         if g.mark == mark and not a.mark:
             value = Node("mul", (a.value, _HUNDRED)) if mark == "pct" else a.value
-            match = _values(g.value if mark == "pct" else Node("deg", (g.value,)), value, policy)
+            match = _values(g.value if mark == "pct" else Node("deg", (g.value,)), value, equality)
         elif a.mark == mark and not g.mark:
-            match = _values(g.value, Node(mark, (a.value,)), policy)
+            match = _values(g.value, Node(mark, (a.value,)), equality)
         else:
             continue
         if match.outcome == "equal":
@@ -103,18 +103,18 @@ def _other_reading(g: Peeled, a: Peeled, policy: Policy) -> Match | None:
     return None
 
 
-def _two_units(g: Peeled, a: Peeled, policy: Policy) -> Match:
+def _two_units(g: Peeled, a: Peeled, equality: Equality) -> EqualityResult:
     assert g.unit is not None
     assert a.unit is not None
-    if policy.units == "ignored" or _counts(g) or _counts(a):
-        return _values(g.value, a.value, policy)
+    if equality.units == "ignored" or _counts(g) or _counts(a):
+        return _values(g.value, a.value, equality)
     if g.unit.dimension != a.unit.dimension:
-        return _values(g.value, a.value, policy) if policy.lenient else different("units that disagree")
+        return _values(g.value, a.value, equality) if equality.lenient else different("units that disagree")
     factor = a.unit.scale / g.unit.scale
-    return _values(g.value, Node("mul", (a.value, num(factor))) if factor != 1 else a.value, policy)
+    return _values(g.value, Node("mul", (a.value, num(factor))) if factor != 1 else a.value, equality)
 
 
-def _bases(gold: Node, answer: Node) -> Match | None:
+def _bases(gold: Node, answer: Node) -> EqualityResult | None:
     """A number in another base; digits without their base are read in the gold's."""
     if gold.op == answer.op == "based":
         return equal("same value in its base") if gold.args[0] == answer.args[0] else different("other value")
@@ -124,8 +124,8 @@ def _bases(gold: Node, answer: Node) -> Match | None:
     return None
 
 
-def _values(gold: Node, answer: Node, policy: Policy) -> Match:
-    """Compare without marks; then the roundings a policy allows."""
+def _values(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare without marks; then the roundings that the rules allow."""
     try:
         verdict, stage = identical(gold, answer)
     except TooBig:
@@ -134,10 +134,10 @@ def _values(gold: Node, answer: Node, policy: Policy) -> Match:
             raise
     if verdict:
         return equal("same number" if not symbols(gold) else "same expression", stage)
-    if policy.rounding == "gold" and _rounds(gold, answer):
+    if equality.rounding == "gold" and _rounds(gold, answer):
         return equal("rounds to the gold", "exact numbers")
-    if policy.tolerance and _within(gold, answer, policy.tolerance):
-        return equal(f"within {policy.tolerance:g}", "tolerance")
+    if equality.tolerance and _within(gold, answer, equality.tolerance):
+        return equal(f"within {equality.tolerance:g}", "tolerance")
     if verdict is None:
         structural = _by_structure(gold, answer)
         if structural is not None:
@@ -227,7 +227,7 @@ def _near(node: Node, value: Fraction, gap: Fraction) -> bool:
     field = ManyDigits({})
     try:
         found = field.value(node)
-    except (Undefined, Opaque, TooBig):
+    except (Undefined, OpaqueTerm, TooBig):
         return False
     if field.complex_value(found):
         return False

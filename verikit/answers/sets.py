@@ -14,8 +14,8 @@ from math import ceil, floor
 from typing import NamedTuple
 
 from verikit.answers.analytic import FloatField
-from verikit.answers.evaluate import Opaque, Undefined, exact, substitute
-from verikit.answers.policy import Match, Policy, all_of, different, equal
+from verikit.answers.equality import Equality, EqualityResult, all_of, different, equal
+from verikit.answers.evaluate import OpaqueTerm, Undefined, exact, substitute
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.tree import INFINITY, SCALARS, Node, TooBig, num, symbols
 
@@ -24,7 +24,7 @@ REALS = Node("const", ("R",))
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """An interval or, with equal closed ends, a point."""
 
     low: Node
@@ -33,8 +33,8 @@ class Piece(NamedTuple):
     high_closed: bool
 
 
-Pieces = list[Piece]
-WHOLE_LINE = [Piece(MINUS_INFINITY, False, INFINITY, False)]
+Pieces = list[LinePiece]
+WHOLE_LINE = [LinePiece(MINUS_INFINITY, False, INFINITY, False)]
 _CONDITIONS = frozenset(("rel", "inter", "union", "interval"))
 _WHOLE = {Node("const", ("Z",)): float("-inf"), Node("const", ("N",)): 1.0}
 MAX_LISTED = 500
@@ -64,7 +64,7 @@ def to_pieces(node: Node) -> Pieces | None:
     """The real set a tree stands for; None if it is not read as one."""
     try:
         return _pieces(node)
-    except (Undefined, Opaque, TooBig):
+    except (Undefined, OpaqueTerm, TooBig):
         return None
 
 
@@ -73,14 +73,14 @@ def _pieces(node: Node) -> Pieces | None:
         return WHOLE_LINE
     if node.op == "interval":
         low, high, low_closed, high_closed = node.args
-        return [Piece(low, low_closed and not infinite(low), high, high_closed and not infinite(high))]
+        return [LinePiece(low, low_closed and not infinite(low), high, high_closed and not infinite(high))]
     if node.op == "set":
-        return [Piece(a, True, a, True) for a in node.args]
+        return [LinePiece(a, True, a, True) for a in node.args]
     if node.op == "tuple" and len(node.args) == 2:
-        return [Piece(node.args[0], False, node.args[1], False)]
+        return [LinePiece(node.args[0], False, node.args[1], False)]
     if node.op in ("union", "inter", "diff"):
         left, right = (
-            _pieces(a) if a.op not in SCALARS or a == REALS else [Piece(a, True, a, True)] for a in node.args
+            _pieces(a) if a.op not in SCALARS or a == REALS else [LinePiece(a, True, a, True)] for a in node.args
         )
         if left is None or right is None:
             return None
@@ -122,7 +122,7 @@ def _whole(pieces: Pieces, lowest: float) -> Pieces | None:
         start, stop = ceil(low), floor(high)
         start += start == low and start == position(piece.low) and not piece.low_closed
         stop -= stop == high and not piece.high_closed
-        points += [Piece(num(k), True, num(k), True) for k in range(start, stop + 1)]
+        points += [LinePiece(num(k), True, num(k), True) for k in range(start, stop + 1)]
     return points
 
 
@@ -190,9 +190,9 @@ def _linear(operator: str, left: Node, right: Node, name: str) -> Pieces | None:
     at = [exact(substitute(gap, name, num(k))) for k in (0, 1, 2, 5)]
     if any(value is None for value in at):
         return None
-    start, one, two, five = (value or 0 for value in at)
-    slope = one - start
-    if not slope or two - start != 2 * slope or five - start != 5 * slope:
+    start, at_one, at_two, at_five = (value or 0 for value in at)
+    slope = at_one - start
+    if not slope or at_two - start != 2 * slope or at_five - start != 5 * slope:
         return None
     return _ray(operator if slope > 0 else _FLIP[operator], num(Fraction(-start) / slope))
 
@@ -209,16 +209,16 @@ def _distance(operator: str, inner: Node, bound: Node, name: str) -> Pieces | No
 
 def _ray(operator: str, end: Node) -> Pieces:
     if operator == "=":
-        return [Piece(end, True, end, True)]
+        return [LinePiece(end, True, end, True)]
     if operator == "!=":
-        return [Piece(MINUS_INFINITY, False, end, False), Piece(end, False, INFINITY, False)]
+        return [LinePiece(MINUS_INFINITY, False, end, False), LinePiece(end, False, INFINITY, False)]
     closed = operator.endswith("=") and not infinite(end)
     if operator[0] == "<":
-        return [Piece(MINUS_INFINITY, False, end, closed)]
-    return [Piece(end, closed, INFINITY, False)]
+        return [LinePiece(MINUS_INFINITY, False, end, closed)]
+    return [LinePiece(end, closed, INFINITY, False)]
 
 
-def _empty(piece: Piece) -> bool:
+def _empty(piece: LinePiece) -> bool:
     low, high = position(piece.low), position(piece.high)
     return low > high or (low == high and not (piece.low_closed and piece.high_closed))
 
@@ -248,7 +248,7 @@ def intersection(a: Pieces, b: Pieces) -> Pieces:
         for q in b:
             low = max((p.low, p.low_closed), (q.low, q.low_closed), key=lambda end: (position(end[0]), not end[1]))
             high = min((p.high, p.high_closed), (q.high, q.high_closed), key=lambda end: (position(end[0]), end[1]))
-            piece = Piece(low[0], low[1], high[0], high[1])
+            piece = LinePiece(low[0], low[1], high[0], high[1])
             if not _empty(piece):
                 found.append(piece)
     return found
@@ -259,19 +259,19 @@ def complement(pieces: Pieces) -> Pieces:
     found: Pieces = []
     low, closed = MINUS_INFINITY, False
     for piece in merge(pieces):
-        found.append(Piece(low, closed, piece.low, not piece.low_closed and not infinite(piece.low)))
+        found.append(LinePiece(low, closed, piece.low, not piece.low_closed and not infinite(piece.low)))
         low, closed = piece.high, not piece.high_closed and not infinite(piece.high)
-    found.append(Piece(low, closed, INFINITY, False))
+    found.append(LinePiece(low, closed, INFINITY, False))
     return [p for p in found if not _empty(p)]
 
 
-def compare_pieces(gold: Pieces, answer: Pieces, policy: Policy) -> Match:
+def compare_pieces(gold: Pieces, answer: Pieces, equality: Equality) -> EqualityResult:
     """Compare two sets piece by piece.
 
     Raises:
         TooBig: over a budget.
     """
-    with suppress(Undefined, Opaque):  # Ends with symbols keep their written order.
+    with suppress(Undefined, OpaqueTerm):  # Ends with symbols keep their written order.
         if not any(_empty(piece) for piece in (*gold, *answer)):  # (5, -2) is a pair, not the empty set.
             gold, answer = merge(gold), merge(answer)
     if len(gold) != len(answer):
@@ -280,11 +280,11 @@ def compare_pieces(gold: Pieces, answer: Pieces, policy: Policy) -> Match:
     for g, a in zip(gold, answer, strict=True):
         if (g.low_closed, g.high_closed) != (a.low_closed, a.high_closed):
             return different("an end open on one side and closed on the other")
-        matches += [_ends(g.low, a.low, policy), _ends(g.high, a.high, policy)]
+        matches += [_ends(g.low, a.low, equality), _ends(g.high, a.high, equality)]
     return all_of(matches, "same set")
 
 
-def _ends(gold: Node, answer: Node, policy: Policy) -> Match:
+def _ends(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if infinite(gold) or infinite(answer):
         return equal("infinity") if infinite(gold) == infinite(answer) else different("another end")
-    return compare_scalars(gold, answer, policy)
+    return compare_scalars(gold, answer, equality)

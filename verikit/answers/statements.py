@@ -14,7 +14,7 @@ from verikit.answers.closing import MAX_LINE, bullets
 from verikit.answers.denials import asserted_part, unasserted
 
 
-class Found(NamedTuple):
+class FoundAnswer(NamedTuple):
     """An extracted answer: its text, the form it was found in, where it starts, and whether the text negates it."""
 
     text: str
@@ -74,10 +74,10 @@ _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
 _HEADINGS = ("solution", "answer", "step", "conclusion", "final")
 
 
-def statements(text: str, every: bool = False) -> list[Found]:
+def statements(text: str, every: bool = False) -> list[FoundAnswer]:
     """The last stated answer, or `every` one of the last `MAX_KEPT`; neighbours that differ are one list."""
-    found: list[Found] = []
-    remarks: list[Found] = []
+    found: list[FoundAnswer] = []
+    remarks: list[FoundAnswer] = []
     following: tuple[int, int] | None = None
     for start, noun_end in _nouns(text):
         link = _CONNECTOR.match(text, noun_end)
@@ -129,7 +129,7 @@ def _nouns(text: str) -> Iterator[tuple[int, int]]:
             yield at, end
 
 
-def _stated(text: str, start: int, link: int, content_start: int) -> tuple[Found, int]:
+def _stated(text: str, start: int, link: int, content_start: int) -> tuple[FoundAnswer, int]:
     """The statement whose noun starts at `start` and whose content starts at `content_start`, and where it ends."""
     content, end = _content(text, content_start)
     before = text[max(0, start - 160) : start]
@@ -141,7 +141,7 @@ def _stated(text: str, start: int, link: int, content_start: int) -> tuple[Found
     negated = said is None or unasserted(before)
     if said is not None and (denied or not sentence.replace("**", "").startswith(said)):
         content, end = _content(said, 0)[0], content_start + len(sentence)
-    return Found(content, form, start, negated), end
+    return FoundAnswer(content, form, start, negated), end
 
 
 def _content(text: str, start: int) -> tuple[str, int]:
@@ -169,12 +169,12 @@ def _content(text: str, start: int) -> tuple[str, int]:
     return content[: reason.start()] if reason and reason.start() else content, start + end
 
 
-def asserted(found: list[Found]) -> list[Found]:
+def asserted(found: list[FoundAnswer]) -> list[FoundAnswer]:
     """What of marked answers stands: not remarks about an answer, nor a denial of another one than was given.
 
     A denial of the answer that stands takes it back.
     """
-    kept: list[Found] = []
+    kept: list[FoundAnswer] = []
     for item in found:
         if kept and item.form != "box" and _REMARK.match(item.text):
             continue
@@ -184,7 +184,7 @@ def asserted(found: list[Found]) -> list[Found]:
     return kept
 
 
-def hash_mark(text: str) -> Found | None:
+def hash_mark(text: str) -> FoundAnswer | None:
     """GSM8K's ``#### answer``, the last one that is no heading."""
     at = len(text)
     for _ in range(MAX_KEPT):
@@ -193,5 +193,5 @@ def hash_mark(text: str) -> Found | None:
             return None
         if match := _HASHES.match(text, at):
             heading = match[1].strip().lower().startswith(_HEADINGS)
-            return None if heading else Found(match[1].strip(), "####", at)
+            return None if heading else FoundAnswer(match[1].strip(), "####", at)
     return None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from verikit.answers.equality import EqualityResult, different, equal, undecided
 from verikit.answers.evaluate import exact
-from verikit.answers.policy import Match, different, equal, undecided
 from verikit.answers.tree import Node, from_json, to_json
 from verikit.errors import HelperTimeout
 from verikit.helper import Helper
@@ -33,7 +33,7 @@ class Tail:
         self.seconds = seconds
         self.helper = Helper(workers, memory_mb, preload=("verikit.answers.tail:warm",))
 
-    def __call__(self, gold: Node, answer: Node) -> Match:
+    def __call__(self, gold: Node, answer: Node) -> EqualityResult:
         """Compare; a pair sympy can't decide stays undecided.
 
         Raises:
@@ -44,7 +44,7 @@ class Tail:
                 "verikit.answers.tail:decide", to_json(gold), to_json(answer), timeout=self.seconds
             )
         except HelperTimeout as error:
-            return Match("limit", f"the computer algebra ran {error}", "sympy")
+            return EqualityResult("limit", f"the computer algebra ran {error}", "sympy")
         if verdict is True:
             return equal("shown equal by computer algebra", "sympy")
         if verdict is False:

@@ -12,8 +12,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from verikit.answers.equality import Equality, EqualityResult, different, equal
 from verikit.answers.lexer import SKIPPED, TEXT
-from verikit.answers.policy import Match, Policy, different, equal
 
 MAX_CHARS = 2_000
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
@@ -92,7 +92,7 @@ def date(parts: tuple[str, ...]) -> tuple[int, int, int] | None:
     return (year or [0])[0], _MONTHS[month[0]], (day or [0])[0]
 
 
-def compare_texts(gold: str, answer: str, policy: Policy) -> Match:
+def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
     """Compare two short texts."""
     g, a = words(gold), words(answer)
     if not a:
@@ -113,7 +113,7 @@ def compare_texts(gold: str, answer: str, policy: Policy) -> Match:
         return equal("same list of words")
     if (rule := _loosely(gold, g, answer, a)) is not None:
         return equal(rule)
-    if policy.lenient:
+    if equality.lenient:
         return _leniently(gold, g, answer, a)
     return different("other words")
 
@@ -202,7 +202,7 @@ def _same_person(g: tuple[str, ...], a: tuple[str, ...]) -> bool:
     return not short and all(len(w) == 1 for w in long)
 
 
-def _leniently(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> Match:
+def _leniently(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> EqualityResult:
     """One inside the other, or most words shared; never where the rest is a number, a date or another answer."""
     if _NEGATIVE & (set(g) ^ set(a)):
         return different("one is negated")

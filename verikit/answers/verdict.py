@@ -4,30 +4,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from verikit.answers import choices, closing, extract
 from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
+from verikit.answers.equality import Equality, EqualityResult, Outcome, different, equal
 from verikit.answers.families import compare_meanings
 from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, ReadGold, read, read_gold
 from verikit.answers.percent import wrong_sense
-from verikit.answers.policy import Match, Outcome, Policy, different, equal
-from verikit.answers.statements import Found
+from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 
-Tail = Callable[[Node, Node], Match]
+Tail = Callable[[Node, Node], EqualityResult]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
-STRICT = Policy()
+STRICT = Equality()
 MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""
+_RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
+"""Of the verdicts on several golds the first of these is told."""
+_UNMARKED = ("whole text", "last line", "last lines")
+"""Forms in which nothing says that it is the answer."""
+_PERCENT = re.compile(r"%|per ?cent|pct")
+_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
+_FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
+_QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
+_DECIMAL_COMMA = re.compile(r"-?(?:0,\d+|\d+,(?!\d{3}$)\d*[1-9]\d*)")
+"""A comma may be a decimal one, but not before zeros alone (35,000 and -3,0) or where it groups digits (1,234)."""
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
+_SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
+_PLAIN_UNIT = re.compile(
+    r"(.{0,60}[\d})])\s+([a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?(?:\s*[/*]\s*[a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?)?)"
+)
+_LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[mgsLlhNJWVK]|[kcm]m|kg)(?:\^\{?[23]\}?)?")
 
 
-class Verdict(NamedTuple):
+class AnswerVerdict(NamedTuple):
     """What was decided and by what; as text, a line for each part, the trees in prefix notation."""
 
     outcome: Outcome
@@ -56,16 +71,26 @@ class Verdict(NamedTuple):
         return "\n".join(f"{name}: {text}" for name, text in lines.items() if text)
 
 
+class Terms(NamedTuple):
+    """What a reply is compared under, the same for each of its golds; `verify` says what each is."""
+
+    question: str = ""
+    options: Sequence[str] = ()
+    equality: Equality = STRICT
+    tail: Tail | None = None
+    letters: bool = True
+
+
 def verify(
     prediction: str,
     gold: str | Sequence[str],
     *,
     question: str = "",
     options: Sequence[str] = (),
-    policy: Policy = STRICT,
+    equality: Equality = STRICT,
     tail: Tail | None = None,
     letters: bool = True,
-) -> Verdict:
+) -> AnswerVerdict:
     """Extract the answer of `prediction` and compare it with the gold, or with each of several accepted golds.
 
     Never raises on any text. `question` helps to tell an answer from a quotation, `options` are the option texts of
@@ -74,181 +99,229 @@ def verify(
     """
     golds = (gold,) if isinstance(gold, str) else gold
     if len(prediction) > MAX_TEXT:
-        return Verdict("limit", "the completion is too long")
+        return AnswerVerdict("limit", "the completion is too long")
+    terms = Terms(question, options, equality, tail, letters)
     part = extract.final_part(prediction)
-    found = extract.marked(part, every=policy.several != "last")
-    best: Verdict | None = None
-    for one in golds:
+    found = extract.marked(part, every=equality.several != "last")
+    best: AnswerVerdict | None = None
+    for accepted in golds:
         try:
-            verdict = _verify(part, found, one, question, options, policy, tail, letters)
+            verdict = _verify(part, found, accepted, terms)
         except RecursionError:
-            verdict = Verdict("limit", "the caller's stack is too deep", gold=one)
+            verdict = AnswerVerdict("limit", "the caller's stack is too deep", gold=accepted)
         if verdict.equal:
             return verdict
         if best is None or _RANK[verdict.outcome] < _RANK[best.outcome]:
             best = verdict
-    return best or Verdict("bad gold", "no gold answer")
+    return best or AnswerVerdict("bad gold", "no gold answer")
 
 
-_RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
-
-
-def _verify(
-    part: str,
-    found: list[Found],
-    gold_text: str,
-    question: str,
-    options: Sequence[str],
-    policy: Policy,
-    tail: Tail | None,
-    letters: bool,
-) -> Verdict:
-    if found and found[-1].form == "box" and policy.several == "last" and not found[-1].negated and gold_text:
+def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -> AnswerVerdict:
+    """Compare the answers found in a part of a reply with one gold."""
+    several = terms.equality.several
+    if found and found[-1].form == "box" and several == "last" and not found[-1].negated and gold_text:
         text = found[-1].text
         if (text == gold_text and not text.isspace()) or same_but_spacing(text, gold_text):
-            return Verdict("equal", "same text", "text", text, "box", gold_text)
+            return AnswerVerdict("equal", "same text", "text", text, "box", gold_text)
     gold = read_gold(gold_text)
     if gold.problem:
-        return Verdict("bad gold", gold.problem, gold=gold.text)
+        return AnswerVerdict("bad gold", gold.problem, gold=gold.text)
     if found and found[-1].form == "open box":
-        return Verdict("different", "the last box is not closed", form="open box", gold=gold.text)
-    if letters and gold.letters and (chosen := _letters(part, found, gold, options, policy)):
+        return AnswerVerdict("different", "the last box is not closed", form="open box", gold=gold.text)
+    if terms.letters and gold.letters and (chosen := _letters(part, found, gold, terms)):
         return chosen
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
-        return Verdict("limit", "one line too long to be an answer", gold=gold.text)
-    if len(found) > 1 and policy.several != "last" and (refused := _several(found, gold, policy)):
+        return AnswerVerdict("limit", "one line too long to be an answer", gold=gold.text)
+    if len(found) > 1 and several != "last" and (refused := _several(found, gold, terms.equality)):
         return refused
     candidate = found[-1] if found else extract.last_line(part)
-    if candidate.pieces and all(_same(piece, candidate.pieces[-1], policy) for piece in candidate.pieces):
+    if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
         candidate = candidate._replace(text=candidate.pieces[-1])
-    return _judge(candidate, gold, question, options, policy, tail)
+    return _judge(candidate, gold, terms)
 
 
-def _several(found: list[Found], gold: ReadGold, policy: Policy) -> Verdict | None:
+def _several(found: list[FoundAnswer], gold: ReadGold, equality: Equality) -> AnswerVerdict | None:
     """Refuse a text that marks several answers that are not the same."""
     last = found[-1]
     for other in found[:-1]:
-        if _same(other.text, last.text, policy):
+        if _same(other.text, last.text, equality):
             continue
-        rule = "several different answers" if policy.several == "reject" else "answers that are not unanimous"
-        return Verdict("different", rule, extracted=last.text, form=last.form, gold=gold.text)
+        rule = "several different answers" if equality.several == "reject" else "answers that are not unanimous"
+        return AnswerVerdict("different", rule, extracted=last.text, form=last.form, gold=gold.text)
     return None
 
 
-def _same(a: str, b: str, policy: Policy) -> bool:
+def _same(a: str, b: str, equality: Equality) -> bool:
     if a.strip() == b.strip():
         return True
     left, right = read(a).tree, read(b).tree
     if left is None or right is None:
-        return bool(compare_texts(a, b, replace(policy, strictness="strict")))
-    return _shown_equal(left, right, policy)
+        return bool(compare_texts(a, b, equality.strict))
+    return _shown_equal(left, right, equality)
 
 
-def _shown_equal(a: Node, b: Node, policy: Policy) -> bool:
+def _shown_equal(a: Node, b: Node, equality: Equality) -> bool:
     """Whether two trees are equal; a comparison over its budget shows nothing."""
     try:
-        return bool(compare(a, b, policy))
+        return bool(compare(a, b, equality))
     except TooBig:
         return False
 
 
-def _letters(part: str, found: list[Found], gold: ReadGold, options: Sequence[str], policy: Policy) -> Verdict | None:
+def _letters(part: str, found: list[FoundAnswer], gold: ReadGold, terms: Terms) -> AnswerVerdict | None:
     """Option letters against what the text settles on; None where a gold of several may be something else."""
     candidate = found[-1] if found else extract.last_line(part)
     settled = choices.settled(part)
     if not settled.letters and candidate.form in ("####", "box") and not candidate.negated:
         settled = choices.Settled(choices.named(candidate.text), candidate.form)
-    if letters := settled.letters or frozenset(choices.option_letter(candidate.text, options)):
+    if letters := settled.letters or frozenset(choices.option_letter(candidate.text, terms.options)):
         said = ", ".join(sorted(letters))
         if letters == gold.letters:
-            return Verdict("equal", "same option letters", "letters", said, settled.rule, gold.text)
-        return Verdict("different", "other option letters", "letters", said, settled.rule, gold.text)
+            return AnswerVerdict("equal", "same option letters", "letters", said, settled.rule, gold.text)
+        return AnswerVerdict("different", "other option letters", "letters", said, settled.rule, gold.text)
     if gold.kind != "letter":
-        return Verdict("different", settled.rule, "letters", gold=gold.text) if settled.alternatives else None
+        return AnswerVerdict("different", settled.rule, "letters", gold=gold.text) if settled.alternatives else None
     formula = not candidate.negated and not _WORD.search(candidate.text) and not choices.named(candidate.text)
     tree = read(candidate.text).tree if formula else None
-    if tree is not None and gold.tree is not None and _shown_equal(gold.tree, tree, policy):
-        return Verdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
+    if tree is not None and gold.tree is not None and _shown_equal(gold.tree, tree, terms.equality):
+        return AnswerVerdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
     _, text = choices.gold_letter(gold.text)
-    if text and not candidate.negated and compare_texts(text, candidate.text, policy):
-        return Verdict("equal", "the option's text", "text", candidate.text, candidate.form, gold.text)
-    return Verdict("different", settled.rule, "letters", candidate.text[:200], candidate.form, gold.text)
+    if text and not candidate.negated and compare_texts(text, candidate.text, terms.equality):
+        return AnswerVerdict("equal", "the option's text", "text", candidate.text, candidate.form, gold.text)
+    return AnswerVerdict("different", settled.rule, "letters", candidate.text[:200], candidate.form, gold.text)
 
 
-def _judge(
-    found: Found, gold: ReadGold, question: str, options: Sequence[str], policy: Policy, tail: Tail | None
-) -> Verdict:
-    """Compare one extracted answer with the gold."""
-    form = found.form
+class _Case(NamedTuple):
+    """One extracted answer and one gold."""
+
+    found: FoundAnswer
+    text: str
+    """The answer's text, trimmed."""
+    gold: ReadGold
+    terms: Terms
+
+    def verdict(
+        self, result: EqualityResult, tree: Node | None = None, text: str | None = None, note: str = ""
+    ) -> AnswerVerdict:
+        """What is decided, with all that is known of the two; `text` is the part of the answer that was read."""
+        text, form, gold = self.text if text is None else text, self.found.form, self.gold
+        return AnswerVerdict(result.outcome, result.rule, result.stage, text, form, gold.text, gold.tree, tree, note)
+
+
+def _judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
+    """Compare one extracted answer with the gold: a step that can't tell leaves it to the next."""
     if found.negated:
-        return Verdict("different", "the answer is negated", "", found.text, form, gold.text)
+        return AnswerVerdict("different", "the answer is negated", "", found.text, found.form, gold.text)
     if len(found.text) > 2 * MAX_CHARS:
-        return Verdict("limit", "the answer is too long", "", found.text[:200], form, gold.text)
-    text = trimmed(found.text)
+        return AnswerVerdict("limit", "the answer is too long", "", found.text[:200], found.form, gold.text)
+    case = _Case(found, trimmed(found.text), gold, terms)
+    return (
+        _same_text(case)
+        or _numerals(case)
+        or _letters_or_denial(case)
+        or _share_for_percentage(case)
+        or _by_family(case)
+        or (_by_text(case) if gold.tree is None else _by_tree(case, gold.tree))
+    )
+
+
+def _same_text(case: _Case) -> AnswerVerdict | None:
+    text, form, gold = case.text, case.found.form, case.gold
     if text == gold.text or same_but_spacing(text, gold.text):
-        return Verdict("equal", "same text", "text", text, form, gold.text)
+        return AnswerVerdict("equal", "same text", "text", text, form, gold.text)
     if len(text) > MAX_CHARS:
-        return Verdict("limit", "the answer is too long", "", text[:200], form, gold.text)
-    if gold.numeral and form not in _UNMARKED and NUMERAL.fullmatch(text):
-        answer = read(text).tree
-        assert gold.tree is not None
-        assert answer is not None
-        match = compare(gold.tree, answer, policy)
-        return Verdict(match.outcome, match.rule, match.stage, text, form, gold.text, gold.tree, answer)
+        return AnswerVerdict("limit", "the answer is too long", "", text[:200], form, gold.text)
+    return None
+
+
+def _numerals(case: _Case) -> AnswerVerdict | None:
+    """Two numbers in digits, the answer's marked as such: no second reading is looked for."""
+    if not case.gold.numeral or case.found.form in _UNMARKED or not NUMERAL.fullmatch(case.text):
+        return None
+    answer = read(case.text).tree
+    assert case.gold.tree is not None
+    assert answer is not None
+    return case.verdict(compare(case.gold.tree, answer, case.terms.equality), answer)
+
+
+def _letters_or_denial(case: _Case) -> AnswerVerdict | None:
+    text, form, gold = case.text, case.found.form, case.gold
     if gold.letters and gold.letters == choices.several_letters(text):
-        return Verdict("equal", "same option letters", "letters", text, form, gold.text)
+        return AnswerVerdict("equal", "same option letters", "letters", text, form, gold.text)
     if form in _UNMARKED and gold.numeral and closing.denies_its_last(text):
-        return Verdict("different", "the answer is denied or doubted", "", text, form, gold.text)
-    if question and gold.tree is not None and (_PERCENT.search(text) or _PERCENT.search(gold.text)):
-        answer = read(text).tree
-        if answer is not None and wrong_sense(gold.tree, answer, question, policy):
-            rule = "a percentage or a share, and the question asks for the other"
-            return Verdict("different", rule, "", text, form, gold.text, gold.tree, answer)
-    if gold.meanings:
-        context = Context(
-            question, policy, partial(_part, question=question, options=options, policy=policy, tail=tail)
-        )
-        if (meant := compare_meanings(gold.meanings, text, context)) is not None:
-            return Verdict(meant.outcome, meant.rule, "family", text, form, gold.text, gold.tree)
-    if gold.tree is None:
-        match = _against_text(text, gold, question, options, policy)
-        return Verdict(match.outcome, match.rule, "text", text, form, gold.text)
-    note = ""
-    for piece in _readings(text, form):
-        reading = read(piece)
-        if reading.too_big:
-            return Verdict("limit", reading.problem, "", piece[:200], form, gold.text)
-        if reading.tree is None:
-            note = note or reading.problem
-            continue
-        match = _trees(gold, piece, reading.tree, policy, tail)
-        if match and form in _UNMARKED and _quoted(found.text, question):
-            match = different("quoted from the question")
-        return Verdict(match.outcome, match.rule, match.stage, piece, form, gold.text, gold.tree, reading.tree, note)
-    match = different("")
-    if (
-        len(text) < 2 * len(gold.text) + 40
-        and text[-1:] not in ("?", "？")
-        and not _FORMULA.search(choices.unwrap(text))
-    ):
-        match = compare_texts(gold.text, text, replace(policy, strictness="strict"))
-    rule = match.rule if match else "the answer is no mathematics that is understood"
-    return Verdict(match.outcome, rule, "text", text, form, gold.text, gold.tree, None, note)
+        return AnswerVerdict("different", "the answer is denied or doubted", "", text, form, gold.text)
+    return None
 
 
-def _part(gold: str, answer: str, question: str, options: Sequence[str], policy: Policy, tail: Tail | None) -> Match:
+def _share_for_percentage(case: _Case) -> AnswerVerdict | None:
+    """Refuse a share where the question asks for a percentage, and the other way round."""
+    text, gold, terms = case.text, case.gold, case.terms
+    if not terms.question or gold.tree is None or not (_PERCENT.search(text) or _PERCENT.search(gold.text)):
+        return None
+    answer = read(text).tree
+    if answer is None or not wrong_sense(gold.tree, answer, terms.question, terms.equality):
+        return None
+    return case.verdict(different("a percentage or a share, and the question asks for the other"), answer)
+
+
+def _by_family(case: _Case) -> AnswerVerdict | None:
+    """What the families say that the gold belongs to (dates, ranges, formulas of chemistry, …)."""
+    if not case.gold.meanings:
+        return None
+    context = Context(case.terms.question, case.terms.equality, partial(_part, terms=case.terms))
+    meant = compare_meanings(case.gold.meanings, case.text, context)
+    return None if meant is None else case.verdict(EqualityResult(meant.outcome, meant.rule, "family"))
+
+
+def _part(gold: str, answer: str, terms: Terms) -> EqualityResult:
     """Compare a part of an answer with a part of a gold."""
     part = read_gold(gold)
     if part.problem:
-        return Match("bad gold", part.problem)
-    verdict = _judge(Found(answer, "part", 0), part, question, options, policy, tail)
-    return Match(verdict.outcome, verdict.rule, verdict.stage)
+        return EqualityResult("bad gold", part.problem)
+    verdict = _judge(FoundAnswer(answer, "part", 0), part, terms)
+    return EqualityResult(verdict.outcome, verdict.rule, verdict.stage)
 
 
-_PERCENT = re.compile(r"%|per ?cent|pct")
-_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
-_UNMARKED = ("whole text", "last line", "last lines")
-_FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
+def _by_text(case: _Case) -> AnswerVerdict:
+    """Compare with a gold that is no mathematics."""
+    result = _against_text(case.text, case.gold, case.terms)
+    return case.verdict(EqualityResult(result.outcome, result.rule, "text"))
+
+
+def _against_text(text: str, gold: ReadGold, terms: Terms) -> EqualityResult:
+    letter = "".join(choices.named(text)) if terms.options else ""
+    if len(letter) == 1 and ord(letter) - ord("A") < len(terms.options):
+        option = str(terms.options[ord(letter) - ord("A")])
+        if compare_texts(gold.text, option, terms.equality):
+            return equal("the option the letter names")
+    result = compare_texts(gold.text, text, terms.equality)
+    if result and terms.equality.lenient and result.rule.endswith("(lenient)") and _quoted(text, terms.question):
+        return different("quoted from the question")
+    return result
+
+
+def _quoted(text: str, question: str) -> bool:
+    """Whether a sentence that no form marks as the answer stands in the question word for word."""
+    return len(text) > 8 and text.strip() in question
+
+
+def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
+    """Compare with a gold that is mathematics: the first reading of the answer that is some decides, else its words."""
+    note = ""
+    for piece in _readings(case.text, case.found.form):
+        answer = read(piece)
+        if answer.too_big:
+            return AnswerVerdict("limit", answer.problem, "", piece[:200], case.found.form, case.gold.text)
+        if answer.tree is None:
+            note = note or answer.problem
+            continue
+        result = _trees(gold, case.gold.text, piece, answer.tree, case.terms)
+        if result and case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question):
+            result = different("quoted from the question")
+        return case.verdict(result, answer.tree, piece, note)
+    result = _words(case)
+    rule = result.rule if result else "the answer is no mathematics that is understood"
+    return case.verdict(EqualityResult(result.outcome, rule, "text"), note=note)
 
 
 def _readings(text: str, form: str) -> Iterator[str]:
@@ -261,34 +334,33 @@ def _readings(text: str, form: str) -> Iterator[str]:
         yield item
 
 
-_QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
+def _words(case: _Case) -> EqualityResult:
+    """The words of an answer that is no mathematics against the gold's, unless it is long, a question or a formula."""
+    text, gold = case.text, case.gold.text
+    if len(text) >= 2 * len(gold) + 40 or text[-1:] in ("?", "？") or _FORMULA.search(choices.unwrap(text)):
+        return different("")
+    return compare_texts(gold, text, case.terms.equality.strict)
 
 
-def _quoted(text: str, question: str) -> bool:
-    """Whether a sentence that no form marks as the answer stands in the question word for word."""
-    return len(text) > 8 and text.strip() in question
-
-
-def _against_text(text: str, gold: ReadGold, question: str, options: Sequence[str], policy: Policy) -> Match:
-    letter = "".join(choices.named(text)) if options else ""
-    if len(letter) == 1 and ord(letter) - ord("A") < len(options):
-        match = compare_texts(gold.text, str(options[ord(letter) - ord("A")]), policy)
-        if match:
-            return equal("the option the letter names")
-    match = compare_texts(gold.text, text, policy)
-    if match and policy.lenient and match.rule.endswith("(lenient)") and _quoted(text, question):
-        return different("quoted from the question")
-    return match
-
-
-_DECIMAL_COMMA = re.compile(r"-?(?:0,\d+|\d+,(?!\d{3}$)\d*[1-9]\d*)")
-"""A comma may be a decimal one, but not before zeros alone (35,000 and -3,0) or where it groups digits (1,234)."""
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
-_SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
-_PLAIN_UNIT = re.compile(
-    r"(.{0,60}[\d})])\s+([a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?(?:\s*[/*]\s*[a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?)?)"
-)
-_LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[mgsLlhNJWVK]|[kcm]m|kg)(?:\^\{?[23]\}?)?")
+def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) -> EqualityResult:
+    """Compare trees; where they differ, the other readings of both texts; where undecided, the tail."""
+    equality = terms.equality
+    try:
+        result = compare(gold, answer, equality)
+        if result:
+            return result
+        for g in (gold, *other_readings(gold_text)):
+            for a in (answer, *other_readings(text)):
+                if (g is not gold or a is not answer) and (other := compare(g, a, equality)):
+                    return EqualityResult("equal", f"{other.rule}, read otherwise", other.stage)
+        unit = _LETTER_UNIT.fullmatch(text) if gold.op == "num" and equality.units != "required" else None
+        if unit and (bare := read(unit[1]).tree) is not None and (other := compare(gold, bare, equality)):
+            return EqualityResult("equal", f"{other.rule}, a unit left out", other.stage)
+        if result.outcome == "undecided" and terms.tail is not None and gold.op in SCALARS and answer.op in SCALARS:
+            return terms.tail(gold, answer)
+    except TooBig as error:
+        return EqualityResult("limit", str(error))
+    return result
 
 
 def other_readings(text: str) -> list[Node]:
@@ -304,24 +376,3 @@ def other_readings(text: str) -> list[Node]:
     if _SPACED_POWER.search(text):
         texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))
     return [tree for t in texts if t != text and (tree := read(t).tree) is not None]
-
-
-def _trees(gold: ReadGold, text: str, answer: Node, policy: Policy, tail: Tail | None) -> Match:
-    """Compare trees; where they differ, the other readings of both texts; where undecided, the tail."""
-    assert gold.tree is not None
-    try:
-        match = compare(gold.tree, answer, policy)
-        if match:
-            return match
-        for g in (gold.tree, *other_readings(gold.text)):
-            for a in (answer, *other_readings(text)):
-                if (g is not gold.tree or a is not answer) and (other := compare(g, a, policy)):
-                    return Match("equal", f"{other.rule}, read otherwise", other.stage)
-        unit = _LETTER_UNIT.fullmatch(text) if gold.tree.op == "num" and policy.units != "required" else None
-        if unit and (bare := read(unit[1]).tree) is not None and (other := compare(gold.tree, bare, policy)):
-            return Match("equal", f"{other.rule}, a unit left out", other.stage)
-        if match.outcome == "undecided" and tail is not None and gold.tree.op in SCALARS and answer.op in SCALARS:
-            return tail(gold.tree, answer)
-    except TooBig as error:
-        return Match("limit", str(error))
-    return match

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
+from verikit.answers.equality import Equality
 from verikit.answers.fingerprint import fingerprint
 from verikit.answers.gold import read_gold
-from verikit.answers.policy import OrderRule, Policy, Rounding, Several, Strictness, UnitRule
 from verikit.answers.tail import Tail
-from verikit.answers.verdict import Verdict, verify
+from verikit.answers.verdict import AnswerVerdict, verify
 from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
@@ -29,29 +29,13 @@ def _tail(seconds: float) -> Tail:
 
 
 @dataclass(frozen=True)
-class Answer(TextVerifier):
+class Answer(Equality, TextVerifier):
     """1.0 if the completion's final answer is the gold's: numbers, formulas, sets, units, option letters, short text.
 
     The gold is `sample.answer`, a string or several accepted ones. `sample.prompt` is the question; `sample.meta` may
     hold `options`, the option texts of multiple choice.
     """
 
-    policy: Strictness = "strict"
-    """`strict`, or `lenient`: short texts may contain one another and units may disagree."""
-    several: Several = "last"
-    """Of several marked answers the `last` counts; `unanimous`: all must agree; `reject`: different ones score 0."""
-    units: UnitRule = "optional"
-    """`optional`: a unit may be left out; `required`: the gold's must be there; `ignored`: none matters."""
-    percent: bool = True
-    """Whether 5 and 0.05 both match 5%."""
-    assignment: bool = True
-    """Whether 5 matches x = 5, and x = 5 matches 5."""
-    order: OrderRule = "typed"
-    """`typed`: tuples in order, lists and sets in any; or all `ordered`, or all `unordered`."""
-    rounding: Rounding = "gold"
-    """`gold`: an exact value that rounds to a decimal gold matches it; `off`: it does not."""
-    tolerance: float = 0.0
-    """Relative tolerance for numbers."""
     undecided: Literal["zero", "abstain"] = "zero"
     """What an answer that can't be shown equal or different gets."""
     tail_seconds: float = 0.2
@@ -59,30 +43,21 @@ class Answer(TextVerifier):
     name = "answer"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        TextVerifier.__post_init__(self)
+        Equality.__post_init__(self)
         if self.undecided not in ("zero", "abstain"):
             raise UsageError(f"undecided must be zero or abstain, not {self.undecided!r}")
         if self.tail_seconds < 0:
             raise UsageError(f"tail_seconds must not be negative, not {self.tail_seconds!r}")
-        _ = self.rules
 
     @cached_property
-    def rules(self) -> Policy:
-        """The options that decide equality."""
-        return Policy(
-            self.policy,
-            self.several,
-            self.units,
-            self.order,
-            self.percent,
-            self.assignment,
-            self.rounding,
-            self.tolerance,
-        )
+    def rules(self) -> Equality:
+        """The options that decide equality, by themselves."""
+        return Equality(**{field.name: getattr(self, field.name) for field in fields(Equality)})
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
     def explain(self, sample: Sample) -> str:
         """Extraction, both trees, the rule and the stage, one a line."""
@@ -93,7 +68,7 @@ class Answer(TextVerifier):
         except HelperError as error:
             return f"computer algebra: {error}"
 
-    def verdict(self, sample: Sample, *, tail: bool = True) -> Verdict:
+    def verdict(self, sample: Sample, *, tail: bool = True) -> AnswerVerdict:
         """The whole verdict on a sample; without `tail`, computer algebra is not asked.
 
         Raises:
@@ -105,14 +80,14 @@ class Answer(TextVerifier):
             _golds(sample),
             question=_text(sample.prompt),
             options=[str(option) for option in options] if isinstance(options, list | tuple) else (),
-            policy=self.rules,
+            equality=self.rules,
             tail=_tail(self.tail_seconds) if tail and self.tail_seconds else None,
             letters=self._letters,
         )
 
-    _letters = True
+    _letters: ClassVar[bool] = True
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         start = time.perf_counter()
         golds = _golds(sample)
         if not golds:
@@ -121,9 +96,9 @@ class Answer(TextVerifier):
             verdict = self.verdict(sample)
         except HelperError as error:
             return Score.error(f"computer algebra: {error}", seconds=time.perf_counter() - start)
-        return self._score(verdict, time.perf_counter() - start)
+        return self._score_verdict(verdict, time.perf_counter() - start)
 
-    def _score(self, verdict: Verdict, seconds: float) -> Score:
+    def _score_verdict(self, verdict: AnswerVerdict, seconds: float) -> Score:
         reason = _reason(verdict.outcome, verdict.rule, verdict.stage, verdict.form)
         if verdict.outcome == "bad gold":
             return Score.error(reason, answer=verdict.extracted, seconds=seconds)
@@ -138,14 +113,14 @@ class Answer(TextVerifier):
         """
         if a == b:
             return True
-        one = self._direction(a, b)
-        if one is False:
+        forward = self._direction(a, b)
+        if forward is False:
             return False
-        other = self._direction(b, a)
-        return other if other is not True else one
+        backward = self._direction(b, a)
+        return backward if backward is not True else forward
 
     def keys(self, answer: str) -> tuple[int] | None:
-        """The fingerprint of a plain formula; None for everything else, and under a policy that is not transitive."""
+        """The fingerprint of a plain formula; None for everything else, and under rules that are not transitive."""
         if self.tolerance or self.policy != "strict":
             return None
         found = fingerprint(answer)
@@ -167,14 +142,14 @@ class Math(Answer):
     """`answer` for mathematical golds only: a single letter is a symbol, and it abstains where the gold is prose."""
 
     name = "math"
-    _letters = False
+    _letters: ClassVar[bool] = False
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         golds = _golds(sample)
         kept = [gold for gold in golds if read_gold(gold).tree is not None or read_gold(gold).problem]
         if golds and not kept:
             return Score.abstained("the gold is no mathematics")
-        return super()._one(replace(sample, answer=kept))
+        return super()._score_sample(replace(sample, answer=kept))
 
 
 @lru_cache(maxsize=512)

@@ -30,9 +30,9 @@ class Boxed(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample.completion) for sample in samples]
+        return [self._score_text(sample.completion) for sample in samples]
 
-    def _one(self, text: str) -> Score:
+    def _score_text(self, text: str) -> Score:
         found = [content.strip() for content in boxes(text)]
         found = [content for content in found if not _PLACEHOLDER.fullmatch(content)]
         if not found or not found[-1]:

@@ -35,9 +35,9 @@ class Choice(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         options = sample.meta.get("options")
         listed = isinstance(options, (list, tuple, dict)) and len(options)
         letters = string.ascii_uppercase[: listed or ord(self.last) - ord("A") + 1]

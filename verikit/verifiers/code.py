@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
-from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers import code_tests
 from verikit.verifiers.budget import Budget, row_seconds
@@ -65,9 +65,9 @@ class Code(TextVerifier):
         """
         box = default_sandbox(ISOLATION)
         if len(samples) < 2:
-            return [self._one(sample, box) for sample in samples]
+            return [self._score_sample(sample, box) for sample in samples]
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
-            return list(threads.map(lambda sample: self._one(sample, box), samples))
+            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -78,7 +78,7 @@ class Code(TextVerifier):
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
-    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+    def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         try:
             cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
         except (ValueError, TypeError) as problem:
@@ -92,7 +92,7 @@ class Code(TextVerifier):
         if self.children == "row":
             called = tuple(case for case in cases if isinstance(case, Called))
             cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
-        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
         budget = Budget(limits, row_seconds(self.wall_s, self.row_s))
         passed, first = 0, ""
         for case in cases:
@@ -154,25 +154,25 @@ class Code(TextVerifier):
 
         Test code that fails before it has met the program is the row's fault.
         """
-        met, away_s = False, 0.0
+        met, idle_s = False, 0.0
         science = any(name in source for name in ("numpy", "sympy") for source in (case.code, program))
         if science:
             program += "\n# numpy"  # by this name it is loaded: the program may be given values of it
 
         def answer(function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
-            nonlocal met, away_s
+            nonlocal met, idle_s
             met, begun = True, time.monotonic()
             try:
                 return budget.run(lambda limits: box.run(program, call=(function, args, kwargs), limits=limits))
             except ValueError as problem:  # arguments made of what the program gave
                 return RunResult("error", error=Failure("ValueError", str(problem)))
             finally:
-                away_s += time.monotonic() - begun
+                idle_s += time.monotonic() - begun
 
-        def drive(limits: Limits) -> RunResult:
+        def drive(limits: RunLimits) -> RunResult:
             with box.session(limits, science=science) as session:
                 result = session.run(case.code, ask=case.functions, answer=answer)
-            return replace(result, seconds=result.seconds - away_s)
+            return replace(result, seconds=result.seconds - idle_s)
 
         result = budget.run(drive)
         if result.status == "error" and not met:
@@ -192,7 +192,7 @@ def _called(cases: Sequence[Case], sample: Sample) -> set[str]:
     return names | {"Solution"} if names else names
 
 
-def _located(call: Call, program: str) -> Call:
+def _located(call: FunctionCall, program: str) -> FunctionCall:
     """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
     name, args, kwargs = call
     inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program

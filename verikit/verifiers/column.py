@@ -26,9 +26,9 @@ class Column(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Read the key of each sample; a missing or non-numeric one has no score."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         try:
             value = value_at(sample.meta, self.key)
         except KeyError:

@@ -37,9 +37,9 @@ class GoldVerifier(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         golds = accepted(sample.answer)
         if not golds:
             return Score.error("the row has no gold answer")

@@ -70,9 +70,9 @@ class JsonSchema(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample.completion) for sample in samples]
+        return [self._score_text(sample.completion) for sample in samples]
 
-    def _one(self, text: str) -> Score:
+    def _score_text(self, text: str) -> Score:
         from jsonschema.exceptions import best_match
 
         if len(text) > self.max_chars:

@@ -33,9 +33,9 @@ class Length(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample.completion) for sample in samples]
+        return [self._score_text(sample.completion) for sample in samples]
 
-    def _one(self, text: str) -> Score:
+    def _score_text(self, text: str) -> Score:
         size = len(text)
         if self.unit == "words":
             size = sum(1 for _ in re.finditer(r"\S+", text))

@@ -47,9 +47,9 @@ class Numeric(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         golds = [last_number(gold) for gold in accepted(sample.answer)]
         known = [gold[1] for gold in golds if gold is not None]
         if not known:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from verikit.base import TextVerifier, describe
-from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_sandbox, same
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox, same
 from verikit.sandbox.guest import source
 from verikit.text import tagged
 from verikit.types import Sample, Score
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.fences import fenced, last
-from verikit.verifiers.proposal import Invalid, OurFault, Preset, validate
+from verikit.verifiers.proposal import InvalidProposal, OurFault, Preset, validate
 
 Task = Literal["deduction", "abduction", "induction", "propose"]
 _RUNS_OF_PROPOSAL = 5
@@ -64,7 +64,7 @@ class Program(TextVerifier):
         """
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
-            return list(threads.map(lambda sample: self._one(sample, box), samples))
+            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -75,7 +75,7 @@ class Program(TextVerifier):
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
-    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+    def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         task = self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
         check = {
             "deduction": self._deduction, "abduction": self._abduction, "induction": self._induction,
@@ -86,7 +86,7 @@ class Program(TextVerifier):
         answer = tagged(sample.completion, "answer")
         try:
             return check(answer if answer is not None else sample.completion, sample.meta, _Row(self, box))
-        except Invalid as problem:
+        except InvalidProposal as problem:
             return Score(0.0, reason=str(problem)[:500])
         except OurFault as problem:
             return Score.error(str(problem)[:500])
@@ -107,7 +107,7 @@ class Program(TextVerifier):
         except OurFault:
             raise
         except ValueError as problem:
-            raise Invalid(f"arguments that can't be passed: {problem}") from None
+            raise InvalidProposal(f"arguments that can't be passed: {problem}") from None
         if result.status != "ok":
             return Score(0.0, answer=said, reason=f"the program does not take this input: {result.error}")
         return self._verdict(result.value, gold, said)
@@ -127,7 +127,7 @@ class Program(TextVerifier):
         hidden = len(pairs) // 2 if self.preset == "azr-repo" else 0
         program = last(text, "python", "py", "")
         if program is None:
-            raise Invalid("no python block in the completion")
+            raise InvalidProposal("no python block in the completion")
         for number, ((args, kwargs), gold) in enumerate(pairs[hidden:], hidden + 1):
             result = row.call(program, args, kwargs)
             if result.status != "ok":
@@ -141,7 +141,7 @@ class Program(TextVerifier):
         program = next((content for label, content in reversed(blocks) if label in ("python", "py")), None)
         inputs = [content for label, content in blocks if label == "input"]
         if program is None or not inputs:
-            raise Invalid("a proposal is a python block and an input block")
+            raise InvalidProposal("a proposal is a python block and an input block")
         valid = validate(row.box, program, inputs[-1], preset=self.preset, limits=row.share(_RUNS_OF_PROPOSAL))
         return Score(1.0, answer=program, reason=f"valid; gives {valid.output[:200]}")
 
@@ -153,7 +153,7 @@ class Program(TextVerifier):
         try:
             return bool(value == gold) if self.numeric else same(value, gold)
         except Exception as problem:  # noqa: BLE001 - the value is the candidate's, whatever it runs into
-            raise Invalid(f"a value that can't be compared ({describe(problem)})") from None
+            raise InvalidProposal(f"a value that can't be compared ({describe(problem)})") from None
 
 
 class _Row:
@@ -162,10 +162,10 @@ class _Row:
     def __init__(self, options: Program, box: LocalSandbox) -> None:
         self.box = box
         self._seconds = row_seconds(options.wall_s, options.row_s)
-        self._limits = Limits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
         self._budget = Budget(self._limits, self._seconds)
 
-    def share(self, runs: int) -> Limits:
+    def share(self, runs: int) -> RunLimits:
         """The limits of each of so many runs."""
         return replace(self._limits, wall_s=min(self._limits.wall_s, self._seconds / runs))
 
@@ -193,7 +193,7 @@ class _Row:
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")
         if result.status != "ok":
-            raise Invalid(f"not a literal: {result.error}")
+            raise InvalidProposal(f"not a literal: {result.error}")
         return result.value
 
     def data(self, how: str, text: Any) -> Any:
@@ -204,7 +204,7 @@ class _Row:
         """
         try:
             return self.read(how, text)
-        except Invalid as problem:
+        except InvalidProposal as problem:
             raise OurFault(f"the row can't be read: {problem}") from None
 
 
@@ -220,5 +220,5 @@ def _block(text: str, label: str) -> str:
     if content is None and not fenced(text) and text.strip():
         return text
     if content is None:
-        raise Invalid(f"no {label} block in the completion")
+        raise InvalidProposal(f"no {label} block in the completion")
     return content

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from verikit.errors import SandboxError
-from verikit.sandbox import Limits, LocalSandbox, Opaque, Symbolic
+from verikit.sandbox import LocalSandbox, OpaqueValue, RunLimits, Symbolic
 from verikit.sandbox.foreign import Array
 from verikit.sandbox.guest import source
 
@@ -23,7 +23,7 @@ BANNED = (
 _REPOSITORY_ADDS = ("hmac",)
 
 
-class Invalid(ValueError):
+class InvalidProposal(ValueError):
     """What the model wrote breaks a rule; says which."""
 
 
@@ -42,7 +42,7 @@ class Valid:
     """The value as a literal."""
 
 
-def validate(box: LocalSandbox, program: str, given: str, *, preset: Preset = "paper", limits: Limits) -> Valid:
+def validate(box: LocalSandbox, program: str, given: str, *, preset: Preset = "paper", limits: RunLimits) -> Valid:
     """Check one proposal, a program and an argument list of literals.
 
     Raises:
@@ -56,37 +56,37 @@ def validate(box: LocalSandbox, program: str, given: str, *, preset: Preset = "p
     if result.status == "infra_error":
         raise OurFault(f"the sandbox failed: {result.error}")
     if result.status != "ok":
-        raise Invalid(f"integrity: {result.status} ({result.error})")
+        raise InvalidProposal(f"integrity: {result.status} ({result.error})")
     if result.value is None:
-        raise Invalid("integrity: returns nothing")
+        raise InvalidProposal("integrity: returns nothing")
     output = as_literal(result.value)
     try:
         settled = box.deterministic(program, call=call, limits=limits)
     except SandboxError as error:
         raise OurFault(str(error)) from None
     if not settled:
-        raise Invalid("determinism: another value in another process or at the next call")
+        raise InvalidProposal("determinism: another value in another process or at the next call")
     return Valid(args, kwargs, result.value, output)
 
 
-def _guest(box: LocalSandbox, how: str, text: str, limits: Limits) -> Any:
+def _guest(box: LocalSandbox, how: str, text: str, limits: RunLimits) -> Any:
     result = box.run(source("reading"), call=(how, [text], {}), limits=limits)
     if result.status == "infra_error":
         raise OurFault(f"the sandbox failed: {result.error}")
     if result.status != "ok":
-        raise Invalid(f"{how}: {result.error}")
+        raise InvalidProposal(f"{how}: {result.error}")
     return result.value
 
 
 def _structure(facts: dict[str, Any], preset: Preset) -> None:
     """The rules that can be read off the program's text."""
     if not facts["has_f"]:
-        raise Invalid("structure: no function f at the top level")
+        raise InvalidProposal("structure: no function f at the top level")
     if not facts["returns"]:
-        raise Invalid("structure: f returns nothing")
+        raise InvalidProposal("structure: f returns nothing")
     if preset == "azr-repo":
         if facts["functions"] != 1:
-            raise Invalid("structure: more than one def")
+            raise InvalidProposal("structure: more than one def")
         parts = {part for name in facts["imports"] for part in name.split(".")}
         found = sorted(parts & {*BANNED, *_REPOSITORY_ADDS})
     else:
@@ -94,7 +94,7 @@ def _structure(facts: dict[str, Any], preset: Preset) -> None:
         found = sorted(b for b in BANNED if any(name == b or name.startswith(b + ".") for name in used))
         found += [name for name in ("__import__", "exec", "eval", "open") if name in facts["names"]]
     if found:
-        raise Invalid(f"safety: uses {', '.join(found)}")
+        raise InvalidProposal(f"safety: uses {', '.join(found)}")
 
 
 def as_literal(value: Any) -> str:
@@ -104,13 +104,13 @@ def as_literal(value: Any) -> str:
         Invalid: it has no literal, or none of a reasonable length.
     """
     if _foreign(value):
-        raise Invalid("integrity: returns a value that no literal stands for")
+        raise InvalidProposal("integrity: returns a value that no literal stands for")
     try:
         text = repr(value)
     except ValueError:
-        raise Invalid("integrity: returns a number too long to write") from None
+        raise InvalidProposal("integrity: returns a number too long to write") from None
     if len(text) > 100_000:
-        raise Invalid("integrity: returns a value too long to write")
+        raise InvalidProposal("integrity: returns a value too long to write")
     return text
 
 
@@ -122,5 +122,5 @@ def _foreign(value: Any) -> bool:
     if isinstance(value, float):
         return value != value or value in (float("inf"), float("-inf"))
     return not (value is None or isinstance(value, bool | int | complex | str | bytes)) or isinstance(
-        value, Opaque | Symbolic | Array
+        value, OpaqueValue | Symbolic | Array
     )

@@ -34,7 +34,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _INDENTED_OR_DEFINITION = re.compile(r"[ \t#@)\]}]|(?:async[ \t]+)?(?:def|class|from|import)\b|[A-Z_]+[ \t]*=")
 
 
-class Solution(NamedTuple):
+class SolutionCode(NamedTuple):
     """What a reply gives to be run."""
 
     program: str
@@ -43,7 +43,7 @@ class Solution(NamedTuple):
     """The language of the only program there is, if that is one there is no runner for."""
 
 
-def solution(reply: str, wanted: Collection[str] = ()) -> Solution:
+def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
     """The program of a reply, and with it the blocks it needs.
 
     Args:
@@ -53,15 +53,15 @@ def solution(reply: str, wanted: Collection[str] = ()) -> Solution:
     blocks = [(label, content) for label, content in fenced(reply) if content.strip()]
     python = [content for label, content in blocks if label in PYTHON]
     if python:
-        return Solution(_joined(python, wanted))
+        return SolutionCode(_joined(python, wanted))
     foreign = [label for label, _ in blocks if label in _LANGUAGES]
     plain = [content for label, content in blocks if label not in _LANGUAGES and label not in _NO_PROGRAM]
     programs = [content for content in plain if _PROGRAM.search(content)]
     if foreign and not any(_defined(content) for content in programs):
-        return Solution("", foreign[-1])
+        return SolutionCode("", foreign[-1])
     if programs or plain:
-        return Solution(_joined(programs or plain, wanted))
-    return Solution(reply)
+        return SolutionCode(_joined(programs or plain, wanted))
+    return SolutionCode(reply)
 
 
 def _joined(blocks: Sequence[str], wanted: Collection[str]) -> str:

@@ -43,9 +43,9 @@ class Tags(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample.completion) for sample in samples]
+        return [self._score_text(sample.completion) for sample in samples]
 
-    def _one(self, text: str) -> Score:
+    def _score_text(self, text: str) -> Score:
         position, content = 0, ""
         for name in self.names:
             opening, closing = f"<{name}>", f"</{name}>"

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from verikit.base import Verifier
 from verikit.calls import ToolCall, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
+from verikit.pairing import pairs
 from verikit.types import Sample, Score
 from verikit.verifiers.call_alternatives import ExpectedCall, Language
 from verikit.verifiers.call_arguments import PlainCall
@@ -195,37 +196,14 @@ def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> 
 
 
 def _unmatched(made: Sequence[ToolCall], wanted: Sequence[Expected]) -> str:
-    """Why calls can't be paired with the expected ones, each with one; "" where they can (augmenting paths)."""
-    fits = [[i for i, call in enumerate(made) if not rule.problem(call)] for rule in wanted]
-    taken: dict[int, int] = {}
-    for number, rule in enumerate(wanted):
-        if not _placed(number, fits, taken):
-            left = [call for i, call in enumerate(made) if i not in taken]
-            near = next((call for call in left if call.name == rule.name), left[0])
-            return rule.problem(near) or f"{rule.name}: its call is another one's too"
-    return ""
-
-
-def _placed(start: int, fits: Sequence[Sequence[int]], taken: dict[int, int]) -> bool:
-    """Find a call for an expected one, moving others along an augmenting path; breadth first, so without recursion."""
-    came: dict[int, int] = {}
-    queue = [start]
-    for number in queue:
-        for i in fits[number]:
-            if i in came:
-                continue
-            came[i] = number
-            if i in taken:
-                queue.append(taken[i])
-                continue
-            step: int | None = i
-            while step is not None:
-                owner = came[step]
-                previous = next((other for other, holder in taken.items() if holder == owner), None)
-                taken[step] = owner
-                step = previous if owner != start else None
-            return True
-    return False
+    """Why calls can't be paired with the expected ones, each with one; "" where they can."""
+    paired = pairs(wanted, made, lambda rule, call: not rule.problem(call))
+    if len(paired) == len(wanted):
+        return ""
+    rule = next(rule for number, rule in enumerate(wanted) if number not in paired.values())
+    left = [call for i, call in enumerate(made) if i not in paired]
+    near = next((call for call in left if call.name == rule.name), left[0])
+    return rule.problem(near) or f"{rule.name}: its call is another one's too"
 
 
 def _language(sample: Sample) -> Language:

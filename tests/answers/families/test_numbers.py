@@ -161,13 +161,13 @@ def test_fractions_in_words_match_digits_and_no_other_fraction():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_ordinals_match_ordinals_of_the_same_place_only(seed):
+def test_ordinals_match_ordinals_of_the_same_rank_only(seed):
     rng = random.Random(seed)
-    place = rng.randrange(4, 100)
-    ending = "th" if place in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    forms = [f"{place}{ending}", rf"{place}^{{\text{{{ending}}}}}", rf"\text{{{place}{ending}}}"]
+    rank = rng.randrange(4, 100)
+    ending = "th" if rank in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    forms = [f"{rank}{ending}", rf"{rank}^{{\text{{{ending}}}}}", rf"\text{{{rank}{ending}}}"]
     assert_same(forms)
-    assert_different(forms, [f"{place + 1}th", f"{place + 10}{ending}", str(place + 1)])
+    assert_different(forms, [f"{rank + 1}th", f"{rank + 10}{ending}", str(rank + 1)])
     assert_same(["11th", "eleventh", "the eleventh"])
     assert_different(["eleventh"], ["twelfth", "eleven percent", "12th"])
 
@@ -210,7 +210,7 @@ def test_a_comma_before_three_digits_separates_thousands():
     assert verify("0,125", "0.125").equal
 
 
-def test_a_sentence_counts_only_if_it_states_one_number():
+def test_a_sentence_counts_only_if_it_states_a_single_number():
     assert verify(r"\boxed{There are thirty-three apples}", "33").equal
     for text in ("1 = 2 = 4", "not thirty-three", "thirty-three or thirty-four", "at least thirty-three", "33, 34"):
         assert not verify(text, "33").equal

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from tests.answers.families.helpers import assert_different, assert_same
-from verikit.answers import Policy, verify
+from verikit.answers import Equality, verify
 
 
 def shown(value):
@@ -79,8 +79,8 @@ def test_unknown_units_agree_as_words_or_not_at_all():
     assert_same(["3 torr", "3 mmHg"])
     assert verify("3", "3 blorps").equal
     assert verify("3 red apples", "3 apples").equal
-    assert not verify("3", "3 blorps", policy=Policy(units="required")).equal
-    assert verify("3 MPa", "3 torr", policy=Policy(units="ignored")).equal
+    assert not verify("3", "3 blorps", equality=Equality(units="required")).equal
+    assert verify("3 MPa", "3 torr", equality=Equality(units="ignored")).equal
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -176,7 +176,7 @@ def test_durations_add_up(seed):
     assert_different(["2 years"], ["2 months", "2 decades", "2 days"])
 
 
-def test_a_sentence_with_one_quantity_states_it_and_others_do_not():
+def test_a_sentence_with_a_single_quantity_states_it_and_others_do_not():
     for text in ("The speed is 25 m/s.", "The train moves at 25 m/s on average.", "about 90 km/h", "v = 25 m/s"):
         assert verify(text, "90 km/h").equal, text
     for text in ("The speed is 26 m/s.", "The speed is not 25 m/s.", "The speed is 25 m/s or 30 m/s.",

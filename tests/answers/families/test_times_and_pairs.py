@@ -107,11 +107,13 @@ def test_a_range_keeps_both_ends_their_order_and_the_unit(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_scores_and_years_are_pairs_in_order(seed):
     rng = random.Random(seed)
-    home, away = rng.sample(range(8), 2)
-    forms = [f"{home}-{away}", f"{home} to {away}", f"{home}–{away}", f"{home} - {away}"]
+    first, second = rng.sample(range(8), 2)
+    forms = [f"{first}-{second}", f"{first} to {second}", f"{first}–{second}", f"{first} - {second}"]
     assert_same(forms)
-    assert verify(f"{home}:{away}", forms[0]).equal
-    assert_different(forms, [f"{away}-{home}", str(home), str(home - away), f"{home}-{away + 1}", f"{away} to {home}"])
+    assert verify(f"{first}:{second}", forms[0]).equal
+    assert_different(
+        forms, [f"{second}-{first}", str(first), str(first - second), f"{first}-{second + 1}", f"{second} to {first}"]
+    )
     year = rng.randrange(1800, 1990)
     years = [f"{year}-{year + 5}", f"{year} to {year + 5}", f"from {year} to {year + 5}"]
     assert_same(years)

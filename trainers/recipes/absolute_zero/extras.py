@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from verikit.trainers.recipes.absolute_zero.environment import Environment
 from verikit.trainers.recipes.absolute_zero.options import ExtraReward
 from verikit.trainers.recipes.absolute_zero.problem import Problem
-from verikit.verifiers.proposal import Invalid, OurFault
+from verikit.verifiers.proposal import InvalidProposal, OurFault
 
 
 def extra_rewards(
@@ -32,7 +32,7 @@ def extra_rewards(
     for term in terms:
         try:
             measure = _measure(environment, term.kind, problem, references, seen)
-        except Invalid:
+        except InvalidProposal:
             measure = 0.0
         except OurFault:
             return None

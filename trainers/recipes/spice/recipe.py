@@ -39,6 +39,10 @@ class Spice(SelfPlay):
     name: ClassVar[str] = "spice"
     Options: ClassVar[type[SpiceOptions]] = SpiceOptions
     options: SpiceOptions
+    prompts: SpicePrompts
+    equality: Equality
+    corpus: Sequence[str] | Corpus
+    held_out: list[Question]
 
     def __init__(self, options: SpiceOptions, setting: Setting) -> None:
         super().__init__(options, setting)

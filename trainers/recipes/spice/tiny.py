@@ -67,6 +67,7 @@ class SpiceTiny(Spice):
     name: ClassVar[str] = "spice-tiny"
     Options: ClassVar[type[SpiceOptions]] = SpiceTinyOptions
     options: SpiceTinyOptions
+    values: list[int]
 
     def __init__(self, options: SpiceTinyOptions, setting: Setting) -> None:
         draw = random.Random(f"{setting.seed} world")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from verikit.answers.equality import EqualityResult
 from verikit.answers.families import (
     assignments,
     bases,
@@ -29,7 +30,6 @@ from verikit.answers.families import (
     words,
 )
 from verikit.answers.families.base import Context, Family
-from verikit.answers.policy import Match
 
 FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
@@ -66,7 +66,7 @@ def meanings(text: str, families: tuple[Family, ...] = FAMILIES) -> tuple[tuple[
     return tuple((family, meaning) for family, meaning in found if meaning is not None)
 
 
-def compare_meanings(gold: tuple[tuple[Family, Any], ...], text: str, context: Context) -> Match | None:
+def compare_meanings(gold: tuple[tuple[Family, Any], ...], text: str, context: Context) -> EqualityResult | None:
     """What the first family that can tell says of an answer; None if none can."""
     for family, meaning in gold:
         if (match := family.match(meaning, text, context)) is not None:

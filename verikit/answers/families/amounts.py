@@ -34,7 +34,7 @@ _SHORT = {"k": 10**3, "m": 10**6, "mn": 10**6, "mln": 10**6, "b": 10**9, "bn": 1
 _PI = re.compile(r"[-\d\s./()*]{0,20}(?:pi\b|π)\s?[\d./()*]{0,12}\s?")
 _CLOCK = re.compile(r"(\d{1,4}):([0-5]\d)(?::([0-5]\d))?\s(h|hr|hrs|hours?|min|minutes?)\.?")
 _HALF_MORE = re.compile(r"(.{1,40}?) ([^\W\d_]{1,12}) and (a half|three quarters|a quarter)")
-_OF_ONE = re.compile(r"^(?:of )?an? ")
+_OF_A = re.compile(r"^(?:of )?an? ")
 MAX_PARTS = 4
 
 
@@ -132,7 +132,7 @@ def _part_unit(name: str, before: list[tuple[Fraction, tuple[Measure, ...]]]) ->
         return measures("arcmin" if name == "'" else "arcsec")
     if before and before[0][1][0] == _DEGREES and name in ("minutes", "minute", "seconds", "second", "min", "sec"):
         return measures("arc" + name[:3])
-    return measures(_OF_ONE.sub("", name) if name.startswith(("of a", "a ", "an ")) else name)
+    return measures(_OF_A.sub("", name) if name.startswith(("of a", "a ", "an ")) else name)
 
 
 def _bare_part(unit: tuple[Measure, ...], value: Fraction) -> tuple[Measure, ...] | None:
@@ -169,7 +169,7 @@ def _in_words(text: str) -> Quantity | None:
     for size in range(min(len(words) - 1, 12), 0, -1):
         if (value := _spelled(" ".join(words[:size]))) is not None:
             rest = " ".join(words[size:])
-            return _after(num(value), " " + _OF_ONE.sub("", rest))
+            return _after(num(value), " " + _OF_A.sub("", rest))
     return None
 
 

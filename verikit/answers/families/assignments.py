@@ -10,9 +10,9 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, all_of, different, equal
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.pieces import Piece, bare, pieces, system
-from verikit.answers.policy import Match, all_of, different, equal
+from verikit.answers.families.pieces import TextPiece, bare, pieces, system
 
 MAX_CHARS = 600
 MAX_SOLUTIONS = 24
@@ -63,10 +63,10 @@ def read(text: str) -> Assigned | None:
     if "=" not in text:
         inner = _SET.fullmatch(text)
         return _from_tuples(pieces(inner[1] if inner else text), ())
-    return _one_by_one(pieces(text))
+    return _by_name(pieces(text))
 
 
-def _from_tuples(parts: list[Piece], order: tuple[str, ...]) -> Assigned | None:
+def _from_tuples(parts: list[TextPiece], order: tuple[str, ...]) -> Assigned | None:
     """Solutions as tuples; each may repeat the names, (p, q) = (5, 2) or (p, q) = (7, 2)."""
     if not order and len(parts) > 1 and not any("(" in part.text or part.before not in ("", ",") for part in parts):
         return Assigned((), ({str(i): part.text for i, part in enumerate(parts)},), False)
@@ -84,7 +84,7 @@ def _from_tuples(parts: list[Piece], order: tuple[str, ...]) -> Assigned | None:
     return Assigned(order, tuple(solutions), False)
 
 
-def _one_by_one(parts: list[Piece]) -> Assigned | None:
+def _by_name(parts: list[TextPiece]) -> Assigned | None:
     """Solutions as assignments; a name that comes again begins the next one, and so does or."""
     solutions: list[Solution] = []
     for part in parts:
@@ -137,7 +137,7 @@ def _by_order(given: Assigned, order: list[str]) -> Assigned:
     return given._replace(order=tuple(order), solutions=solutions)
 
 
-def _match(gold: Assigned, text: str, context: Context) -> Match | None:
+def _match(gold: Assigned, text: str, context: Context) -> EqualityResult | None:
     answer = read(text)
     pair = _renamed(gold, answer) if answer is not None else None
     if answer is None or pair is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, plain, stated
 from verikit.answers.families.spelled import in_words
-from verikit.answers.policy import Match, different, equal
 
 _NAMES = {"bin": 2, "binary": 2, "oct": 8, "octal": 8, "dec": 10, "decimal": 10, "hex": 16, "hexadecimal": 16}
 _PREFIXES = {"0b": 2, "0o": 8, "0x": 16}
@@ -69,8 +69,8 @@ def _gold(text: str) -> Based | None:
     return read_based(flat(plain(text))) if _MAY_BE.search(text) else None
 
 
-def _match(gold: Based, text: str, context: Context) -> Match | None:
-    for part in stated(flat(plain(text)), context.policy.assignment):
+def _match(gold: Based, text: str, context: Context) -> EqualityResult | None:
+    for part in stated(flat(plain(text)), context.equality.assignment):
         answer = read_based(part)
         if answer is not None:
             return equal("same number") if answer.value == gold.value else different("another number in a base")

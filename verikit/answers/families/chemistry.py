@@ -11,10 +11,10 @@ from collections import Counter
 from fractions import Fraction
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.elements import BY_NAME, CORES, NUMBER
 from verikit.answers.families.plain import plain, stated
-from verikit.answers.policy import Match, different, equal
 
 
 class Species(NamedTuple):
@@ -148,9 +148,9 @@ def _gold(text: str) -> Species | None:
     return species if whole else None
 
 
-def _match(gold: Species, text: str, context: Context) -> Match | None:
+def _match(gold: Species, text: str, context: Context) -> EqualityResult | None:
     plainly = not gold.mass and not gold.charge and all(count == 1 for _, count in gold.atoms)
-    for part in stated(_bare(text), context.policy.assignment):
+    for part in stated(_bare(text), context.equality.assignment):
         answer = read_species(part)
         if answer is None:
             continue
@@ -208,7 +208,7 @@ def _gold_equation(text: str) -> Equation | None:
     )
 
 
-def _match_equation(gold: Equation, text: str, context: Context) -> Match | None:
+def _match_equation(gold: Equation, text: str, context: Context) -> EqualityResult | None:
     shown = _bare(text)
     label = re.match(r"[A-Za-z ]{3,60}:\s", shown)
     answer = read_equation(shown[label.end() :] if label else shown)
@@ -255,8 +255,8 @@ def _gold_configuration(text: str) -> dict[str, int] | None:
     return read_configuration(plain(text)) if len(text) <= MAX_CHARS and re.search(r"[1-7]\s?[spdf]", text) else None
 
 
-def _match_configuration(gold: dict[str, int], text: str, context: Context) -> Match | None:
-    for part in stated(plain(text), context.policy.assignment):
+def _match_configuration(gold: dict[str, int], text: str, context: Context) -> EqualityResult | None:
+    for part in stated(plain(text), context.equality.assignment):
         answer = read_configuration(part)
         if answer is not None:
             return equal("same configuration") if answer == gold else different("another configuration")

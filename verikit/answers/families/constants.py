@@ -13,13 +13,13 @@ from itertools import permutations
 from typing import NamedTuple
 
 from verikit.answers.compare import assigned
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.evaluate import substitute
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare
 from verikit.answers.identity import identical
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
-from verikit.answers.policy import Match, different, equal
 from verikit.answers.tree import ONE, SCALARS, ZERO, Node, NotMath, TooBig, num, symbols
 
 MAX_CHARS = 400
@@ -72,7 +72,7 @@ def _gold(text: str) -> General | None:
     return found if found is not None and found.variable in symbols(found.tree) else None
 
 
-def _match(gold: General, text: str, context: Context) -> Match | None:
+def _match(gold: General, text: str, context: Context) -> EqualityResult | None:
     if any(re.search(rf"(?<![a-zA-Z\\]){name}(?!\w)", context.question) for name in gold.constants):
         return None  # What the question names is given, not arbitrary.
     answer = read(text, surely=False)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, plain, states_plainly
-from verikit.answers.policy import Match, different, equal
 
 
 class Date(NamedTuple):
@@ -120,7 +120,7 @@ def _gold(text: str) -> Date | None:
     return date if date and len(shown) < 40 else None
 
 
-def _match(gold: Date, text: str, context: Context) -> Match | None:
+def _match(gold: Date, text: str, context: Context) -> EqualityResult | None:
     shown = flat(plain(text))
     answer = read_date(shown) or _short(shown)
     if answer is None:

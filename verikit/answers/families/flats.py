@@ -12,11 +12,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.evaluate import exact, substitute
 from verikit.answers.families.base import Context, Family
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
-from verikit.answers.policy import Match, different, equal
 from verikit.answers.tree import SCALARS, Node, NotMath, TooBig, num, symbols
 from verikit.answers.vectors import components
 
@@ -80,7 +80,7 @@ def _affine(node: Node, names: list[str]) -> Row | None:
     start, ones = at({}), [at({name: 1}) for name in names]
     if start is None or None in ones:
         return None
-    slopes = [one - start for one in ones if one is not None]
+    slopes = [end - start for end in ones if end is not None]
     for trial in range(2):
         values = {name: 3 + 5 * i + 7 * trial for i, name in enumerate(names)}
         expected = start + sum(slope * values[name] for slope, name in zip(slopes, names, strict=True))
@@ -210,7 +210,7 @@ def _gold(text: str) -> Flat | None:
     return None if bare_pair else found
 
 
-def _match(gold: Flat, text: str, context: Context) -> Match | None:
+def _match(gold: Flat, text: str, context: Context) -> EqualityResult | None:
     if gold.parametric and _MOVING.search(context.question):
         return None
     answer = read(text)

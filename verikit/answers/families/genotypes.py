@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.numerals import number
 from verikit.answers.families.plain import flat, plain, stated
 from verikit.answers.families.ratios import proportional, read_ratio
-from verikit.answers.policy import Match, different, equal
 
 Genotype = tuple[str, ...]
 
@@ -41,8 +41,8 @@ def _gold(text: str) -> Genotype | None:
     return read_genotype(_shown(text)) if len(text) <= 80 and _MAY_BE.search(text) else None
 
 
-def _match(gold: Genotype, text: str, context: Context) -> Match | None:
-    for part in stated(_shown(text), context.policy.assignment):
+def _match(gold: Genotype, text: str, context: Context) -> EqualityResult | None:
+    for part in stated(_shown(text), context.equality.assignment):
         answer = read_genotype(part)
         if answer is not None:
             return equal("same genotype") if answer == gold else different("another genotype")
@@ -111,7 +111,7 @@ def _gold_shares(text: str) -> Shares | None:
     return read_shares(_shown(text)) if len(text) <= 200 and _MAY_SHARE.search(text) else None
 
 
-def _match_shares(gold: Shares, text: str, context: Context) -> Match | None:
+def _match_shares(gold: Shares, text: str, context: Context) -> EqualityResult | None:
     shown = _shown(text)
     answer = read_shares(shown)
     if answer is not None:
@@ -121,7 +121,7 @@ def _match_shares(gold: Shares, text: str, context: Context) -> Match | None:
         return equal("same shares") if same else different("other shares")
     if _items(_LIST.split(shown)) or _items(_COLONS.split(shown)):
         return different("shares that are no whole")
-    for part in stated(shown, context.policy.assignment):
+    for part in stated(shown, context.equality.assignment):
         terms = read_ratio(part)
         if terms is not None:
             same = proportional(list(gold.values()), terms)

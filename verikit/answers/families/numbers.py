@@ -6,16 +6,16 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.bases import read_based
 from verikit.answers.families.numerals import number, number_at, roman, same_number
 from verikit.answers.families.plain import flat, plain, stated
 from verikit.answers.families.spelled import in_words, ordinal_in_words
-from verikit.answers.policy import Match, different, equal
 from verikit.answers.tree import Node, num
 
 
-class Numeric(NamedTuple):
+class NumericGold(NamedTuple):
     """A gold that is a number, and what it looked like."""
 
     value: Node
@@ -49,15 +49,15 @@ def ordinal(text: str) -> int | None:
     return None if text[:1].isdigit() else ordinal_in_words(text)
 
 
-def _gold(text: str) -> Numeric | None:
+def _gold(text: str) -> NumericGold | None:
     if len(text) > 120:
         return None
     if _NUMERAL.fullmatch(text):
         return _digits(text)
     if _DIGITS.fullmatch(text):
         return None if _DECIMAL_COMMA.fullmatch(text) else _digits(flat(plain(text)))
-    if _MAY_BE_ORDINAL.search(text) and (place := ordinal(flat(plain(text)))) is not None:
-        return Numeric(num(place), "ordinal", str(place))
+    if _MAY_BE_ORDINAL.search(text) and (rank := ordinal(flat(plain(text)))) is not None:
+        return NumericGold(num(rank), "ordinal", str(rank))
     if any(char.isdigit() for char in text):
         return _digits(flat(plain(text))) if _SCALED.search(text) else None
     shown = plain(text)
@@ -65,19 +65,19 @@ def _gold(text: str) -> Numeric | None:
         return None
     if spelled := in_words(shown):
         value = spelled[0] / 100 if spelled[1] else spelled[0]
-        return Numeric(num(value), "words", _latex(spelled[0]) + (r"\%" if spelled[1] else ""))
-    if (place := ordinal_in_words(shown)) is not None:
-        return Numeric(num(place), "ordinal", str(place))
+        return NumericGold(num(value), "words", _latex(spelled[0]) + (r"\%" if spelled[1] else ""))
+    if (rank := ordinal_in_words(shown)) is not None:
+        return NumericGold(num(rank), "ordinal", str(rank))
     if (value_of := roman(shown)) is not None:
-        return Numeric(num(value_of), "roman", shown)
+        return NumericGold(num(value_of), "roman", shown)
     return None
 
 
-def _digits(text: str) -> Numeric | None:
+def _digits(text: str) -> NumericGold | None:
     found = number_at(text)
     if found is None or found[1] != len(text):
         return None
-    return Numeric(found[0], "digits", _latex_number(found[0]), _FOREIGN.search(text) is not None)
+    return NumericGold(found[0], "digits", _latex_number(found[0]), _FOREIGN.search(text) is not None)
 
 
 def _latex(value: Fraction) -> str:
@@ -92,23 +92,23 @@ def _latex_number(value: Node) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
-def _match(gold: Numeric, text: str, context: Context) -> Match | None:
+def _match(gold: NumericGold, text: str, context: Context) -> EqualityResult | None:
     if _NUMERAL.fullmatch(text):
         if gold.look == "digits" and not gold.foreign:
             return None  # Two plain numbers: the trees tell.
         other = number(text)
         assert other is not None
-        return equal("same number") if same_number(gold.value, other, context.policy) else None
-    for part in stated(flat(plain(text)), context.policy.assignment):
+        return equal("same number") if same_number(gold.value, other, context.equality) else None
+    for part in stated(flat(plain(text)), context.equality.assignment):
         if (match := _compare(gold, part, context)) is not None:
             return match
     return context.same(gold.text, text) if gold.look == "words" or gold.foreign else None
 
 
-def _compare(gold: Numeric, part: str, context: Context) -> Match | None:
+def _compare(gold: NumericGold, part: str, context: Context) -> EqualityResult | None:
     """What a part of the answer says; only sameness, unless both are numerals of one kind."""
-    if (place := ordinal(part)) is not None and gold.look == "ordinal":
-        return equal("same ordinal") if gold.value == num(place) else different("another ordinal")
+    if (rank := ordinal(part)) is not None and gold.look == "ordinal":
+        return equal("same ordinal") if gold.value == num(rank) else different("another ordinal")
     if (numeral := roman(part)) is not None:
         if gold.value == num(numeral):
             return equal("same Roman numeral")
@@ -121,7 +121,7 @@ def _compare(gold: Numeric, part: str, context: Context) -> Match | None:
             return equal("same number, written in another base")
         return None
     value = number(part) or _counted(part) or _short_thousands(part)
-    return equal("same number") if value is not None and same_number(gold.value, value, context.policy) else None
+    return equal("same number") if value is not None and same_number(gold.value, value, context.equality) else None
 
 
 def _counted(part: str) -> Node | None:

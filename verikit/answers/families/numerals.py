@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from verikit.answers.equality import Equality, EqualityResult
 from verikit.answers.families.spelled import in_words
-from verikit.answers.policy import Match, Policy
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.tree import Node, num
 
@@ -122,9 +122,9 @@ def significant(value: Node) -> int:
     return len(digits) if places else len(digits.rstrip("0"))
 
 
-def same_number(gold: Node, answer: Node, policy: Policy) -> Match:
+def same_number(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     """Compare two numbers as scalars are compared."""
-    return compare_scalars(gold, answer, policy)
+    return compare_scalars(gold, answer, equality)
 
 
 _ROMAN = re.compile(r"(M{0,3})(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from verikit.answers.equality import EqualityResult, all_of, different
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare, pieces
-from verikit.answers.policy import Match, all_of, different
 
 MAX_CHARS = 2_000
 _ORDERS = (tuple("abcdefgh"), ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii"), tuple("12345678"))
@@ -69,7 +69,7 @@ def _gold(text: str) -> tuple[str, ...] | None:
     return tuple(found[index] for index in range(len(found)))
 
 
-def _match(gold: tuple[str, ...], text: str, context: Context) -> Match | None:
+def _match(gold: tuple[str, ...], text: str, context: Context) -> EqualityResult | None:
     found = labelled(text)
     if found is None and next(_outside(bare(text)), None):
         # The first label may have been taken for the label of the whole answer.

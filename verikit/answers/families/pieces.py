@@ -16,7 +16,7 @@ _CUT = re.compile(r"[()\[\]{}]|\\[{}]|[,;\n]|\\\\|\b(?:and|or)\b|\\(?:land|lor|w
 _WORDS = {"\\land": "and", "\\wedge": "and", "\\lor": "or", "\\vee": "or", "\\\\": ";", "\n": ";"}
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A part of a text and what stands before it: ',', ';', 'and', 'or', or '' for the first."""
 
     before: str
@@ -33,9 +33,9 @@ def system(text: str) -> str:
     return _SYSTEM.sub(" ", text) if "\\begin" in text and "&" not in text else text
 
 
-def pieces(text: str, at: str = ",;") -> list[Piece]:
+def pieces(text: str, at: str = ",;") -> list[TextPiece]:
     """The parts of a `bare` text between the separators that stand outside of brackets; empty parts are left out."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     depth, start, before = 0, 0, ""
     for match in _CUT.finditer(text):
         mark = match[0]
@@ -48,10 +48,10 @@ def pieces(text: str, at: str = ",;") -> list[Piece]:
             if word not in at and word not in ("and", "or"):
                 continue
             if part := text[start : match.start()].strip():
-                found.append(Piece(before, part))
+                found.append(TextPiece(before, part))
                 before = ""
             before = word if word in ("and", "or") or not before else before
             start = match.end()
     if part := text[start:].strip().rstrip("."):
-        found.append(Piece(before, part))
+        found.append(TextPiece(before, part))
     return found

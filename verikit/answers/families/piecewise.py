@@ -10,16 +10,16 @@ import re
 from typing import NamedTuple
 
 from verikit.answers.compare import assigned
-from verikit.answers.evaluate import Opaque, Undefined, substitute
+from verikit.answers.equality import EqualityResult, different, equal, undecided
+from verikit.answers.evaluate import OpaqueTerm, Undefined, substitute
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare, pieces
 from verikit.answers.identity import identical
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
-from verikit.answers.policy import Match, different, equal, undecided
 from verikit.answers.sets import (
     WHOLE_LINE,
-    Piece,
+    LinePiece,
     Pieces,
     compare_pieces,
     complement,
@@ -109,7 +109,7 @@ def read(text: str) -> Branches | None:
         try:
             found.append((value, intersection(where, complement(taken))))
             taken = merge(taken + where)
-        except (Undefined, Opaque, TooBig):
+        except (Undefined, OpaqueTerm, TooBig):
             return None
     return Branches(names.pop(), tuple(found)) if names else None
 
@@ -130,19 +130,19 @@ def _gold(text: str) -> Branches | None:
     return read(text) or (None if "begin" in text else _everywhere(text))
 
 
-def _match(gold: Branches, text: str, context: Context) -> Match | None:
+def _match(gold: Branches, text: str, context: Context) -> EqualityResult | None:
     answer = read(text) or (_everywhere(text) if len(gold.branches) > 1 else None)
     if answer is None or (gold.variable and answer.variable and gold.variable != answer.variable):
         return None
     try:
         return _compare(gold, answer, context)
-    except (Undefined, Opaque, TooBig):
+    except (Undefined, OpaqueTerm, TooBig):
         return None
 
 
-def _compare(gold: Branches, answer: Branches, context: Context) -> Match:
+def _compare(gold: Branches, answer: Branches, context: Context) -> EqualityResult:
     domains = [merge([piece for _, where in side.branches for piece in where]) for side in (gold, answer)]
-    if not (same := compare_pieces(domains[0], domains[1], context.policy)):
+    if not (same := compare_pieces(domains[0], domains[1], context.equality)):
         return different(f"given elsewhere: {same.rule}")
     name, doubt = gold.variable or answer.variable, False
     for left, where in gold.branches:
@@ -156,7 +156,7 @@ def _compare(gold: Branches, answer: Branches, context: Context) -> Match:
     return undecided("a case that could not be shown equal") if doubt else equal("same function in every case")
 
 
-def _onto(piece: Piece) -> Node:
+def _onto(piece: LinePiece) -> Node:
     """An expression in t whose values are those of a piece, an end apart."""
     if not infinite(piece.low) and not infinite(piece.high):
         if position(piece.low) == position(piece.high):

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from verikit.answers.analytic import FloatField
 from verikit.answers.compare import assigned
-from verikit.answers.evaluate import Opaque, Undefined, exact, substitute
+from verikit.answers.equality import EqualityResult, different, equal
+from verikit.answers.evaluate import OpaqueTerm, Undefined, exact, substitute
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare, pieces
 from verikit.answers.identity import identical
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
-from verikit.answers.policy import Match, different, equal
 from verikit.answers.tree import SCALARS, ZERO, Node, NotMath, TooBig, children, num, symbols
 
 MAX_CHARS = 400
@@ -161,13 +161,13 @@ def _gold(text: str) -> Progressions | None:
     return found if unknown and all(_turns(step) for _, step in found.terms) else None
 
 
-def _match(gold: Progressions, text: str, context: Context) -> Match | None:
+def _match(gold: Progressions, text: str, context: Context) -> EqualityResult | None:
     answer = read(text)
     if answer is None:
         return None
     try:
         same = _same(gold, answer)
-    except (Undefined, Opaque, TooBig):
+    except (Undefined, OpaqueTerm, TooBig):
         return None
     if same is None:
         return None

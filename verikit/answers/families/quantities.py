@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from verikit.answers.equality import Equality, EqualityResult, different, equal
 from verikit.answers.families.amounts import CHANGE, Quantity, read_change, read_quantity
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.measures import SAME, Conversion, conversions
 from verikit.answers.families.numerals import number, significant
 from verikit.answers.families.plain import flat, led, plain
-from verikit.answers.policy import Match, Policy, different, equal
 from verikit.answers.scalar import compare_scalars
 from verikit.answers.tree import Node, num
 
@@ -37,22 +37,22 @@ def _gold(text: str) -> Quantity | None:
     return quantity._replace(sure=sure)
 
 
-def _match(gold: Quantity, text: str, context: Context) -> Match | None:
+def _match(gold: Quantity, text: str, context: Context) -> EqualityResult | None:
     shown = flat(plain(text))
     if (way := CHANGE.search(shown)) is not None:
         if (change := read_change(shown)) is not None:
             return _compare_change(gold, change, context)
         if shown[way.end() :].lstrip()[:1] in ("+", "-"):
             return different("a change with a sign of its own")
-    for index, part in enumerate(led(shown, context.policy.assignment)):
+    for index, part in enumerate(led(shown, context.equality.assignment)):
         answer = read_quantity(part)
         if answer is not None:
-            match = _compare(gold, answer, context.policy)
+            match = _compare(gold, answer, context.equality)
             unknown = answer.unit[0].unit is None
             return None if unknown and index and not match else match
         value = number(part)
         if value is not None:
-            return _bare(gold, value, context.policy)
+            return _bare(gold, value, context.equality)
         if _PAIR.fullmatch(part):
             return different("two numbers against a quantity")
     return None
@@ -61,56 +61,56 @@ def _match(gold: Quantity, text: str, context: Context) -> Match | None:
 _PAIR = re.compile(r"[\d.,]{1,20}\s?(?::|\bto\b)\s?[\d.,]{1,20}")
 
 
-def _bare(gold: Quantity, value: Node, policy: Policy) -> Match | None:
+def _bare(gold: Quantity, value: Node, equality: Equality) -> EqualityResult | None:
     """An answer without a unit."""
-    if policy.units == "required":
+    if equality.units == "required":
         return different("the gold's unit is missing")
     if not gold.sure or gold.direction < 0:
         return None
-    return equal("same number, the unit left out") if compare_scalars(gold.value, value, policy) else None
+    return equal("same number, the unit left out") if compare_scalars(gold.value, value, equality) else None
 
 
-def _compare_change(gold: Quantity, change: Quantity, context: Context) -> Match | None:
+def _compare_change(gold: Quantity, change: Quantity, context: Context) -> EqualityResult | None:
     if not gold.direction and change.direction < 0 and gold.value.op == "num" and gold.value.args[0] > 0:
         asked = CHANGE.search(context.question)
         if asked is None or not asked["down"]:
             return different("a change the other way")
         change = change._replace(value=num(-Fraction(change.value.args[0]), change.value.args[1]))
-    return _compare(gold, change, context.policy)
+    return _compare(gold, change, context.equality)
 
 
-def _compare(gold: Quantity, answer: Quantity, policy: Policy) -> Match | None:
-    if policy.units == "ignored":
-        return compare_scalars(gold.value, answer.value, policy)
+def _compare(gold: Quantity, answer: Quantity, equality: Equality) -> EqualityResult | None:
+    if equality.units == "ignored":
+        return compare_scalars(gold.value, answer.value, equality)
     if gold.direction < 0 and not answer.direction and answer.value.op == "num" and answer.value.args[0] > 0:
         return None
     agreeing = False
-    doubt: Match | None = None
+    doubt: EqualityResult | None = None
     for conversion in conversions(gold.unit, answer.unit):
         agreeing = True
-        match = _converted(gold.value, answer.value, conversion, policy)
+        match = _converted(gold.value, answer.value, conversion, equality)
         if match:
             return match
         doubt = match if match.outcome == "undecided" else doubt
     if agreeing:
         return doubt or different("another quantity")
-    return None if policy.lenient else different("units that disagree")
+    return None if equality.lenient else different("units that disagree")
 
 
 _PI_VALUE = Fraction("3.14159265358979323846264338327950288419716939937511")
 
 
-def _converted(gold: Node, answer: Node, conversion: Conversion, policy: Policy) -> Match:
+def _converted(gold: Node, answer: Node, conversion: Conversion, equality: Equality) -> EqualityResult:
     """Compare a gold with a value in another unit."""
     if conversion == SAME:
-        return compare_scalars(gold, answer, policy)
+        return compare_scalars(gold, answer, equality)
     value = Node("mul", (answer, num(conversion.factor)))
     if conversion.pi:
         value = Node("mul", (*value.args, Node("pow", (Node("const", ("pi",)), num(conversion.pi)))))
     if conversion.offset:
         value = Node("add", (value, num(conversion.offset)))
-    match = compare_scalars(gold, value, policy)
-    if match or gold.op != "num" or answer.op != "num" or policy.rounding != "gold":
+    match = compare_scalars(gold, value, equality)
+    if match or gold.op != "num" or answer.op != "num" or equality.rounding != "gold":
         return equal("same quantity in another unit") if match else match
     slope = conversion.factor * _PI_VALUE**conversion.pi
     if not _is_power_of_ten(slope) or conversion.offset:

@@ -9,13 +9,13 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.amounts import read_quantity
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.measures import Measure, conversions, measures
 from verikit.answers.families.numerals import number, number_at
 from verikit.answers.families.plain import flat, plain, stated
 from verikit.answers.families.spelled import in_words
-from verikit.answers.policy import Match, different, equal
 
 
 class Range(NamedTuple):
@@ -97,11 +97,11 @@ def _gold(text: str) -> Range | None:
     return found if found.sign in ("to", "vs") or _PAIR.fullmatch(shown) else None
 
 
-def _match(gold: Range, text: str, context: Context) -> Match | None:
+def _match(gold: Range, text: str, context: Context) -> EqualityResult | None:
     shown = flat(plain(text))
     if gold.sign in ("mmHg", "/"):
         return _pressure(gold, shown, context)
-    for part in stated(shown, context.policy.assignment):
+    for part in stated(shown, context.equality.assignment):
         answer = read_range(part) or _in_words(part)
         if answer is not None:
             return _compare(gold, answer, context)
@@ -110,13 +110,13 @@ def _match(gold: Range, text: str, context: Context) -> Match | None:
     return None
 
 
-def _compare(gold: Range, answer: Range, context: Context) -> Match | None:
+def _compare(gold: Range, answer: Range, context: Context) -> EqualityResult | None:
     if not gold.unit or not answer.unit:
-        if bool(gold.unit) != bool(answer.unit) and context.policy.units == "required":
+        if bool(gold.unit) != bool(answer.unit) and context.equality.units == "required":
             return different("the gold's unit is missing")
         same = gold[:2] == answer[:2] or _short_year(gold) == answer[:2] or gold[:2] == _short_year(answer)
         return equal("same two numbers in order") if same else different("another pair")
-    if context.policy.units == "ignored":
+    if context.equality.units == "ignored":
         return equal("same range") if gold[:2] == answer[:2] else different("another range")
     for conversion in conversions(gold.unit, answer.unit):
         if conversion.pi:
@@ -143,7 +143,7 @@ def _in_words(text: str) -> Range | None:
     return Range(low[0], high[0], (), "to") if low and high and not low[1] and not high[1] else None
 
 
-def _pressure(gold: Range, shown: str, context: Context) -> Match | None:
+def _pressure(gold: Range, shown: str, context: Context) -> EqualityResult | None:
     """Blood pressure, which is no fraction; without its unit only where the question asks for it."""
     if gold.sign == "/" and "blood pressure" not in context.question.lower():
         return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.numerals import number
 from verikit.answers.families.plain import flat, plain, stated
-from verikit.answers.policy import Match, different, equal
 
 _SPLIT = re.compile(r"\s?:\s?|\s(?:is )?to\s")
 _SHARES = re.compile(r"\s?[,;]\s?(?:and\s)?|\sand\s")
@@ -50,8 +50,8 @@ def _gold(text: str) -> list[Fraction] | None:
     return read_ratio(flat(plain(text))) if ":" in text or "\u2236" in text or "colon" in text else None
 
 
-def _match(gold: list[Fraction], text: str, context: Context) -> Match | None:
-    for part in stated(flat(plain(text)), context.policy.assignment):
+def _match(gold: list[Fraction], text: str, context: Context) -> EqualityResult | None:
+    for part in stated(flat(plain(text)), context.equality.assignment):
         answer = read_ratio(part)
         if answer is not None:
             return equal("same ratio") if proportional(gold, answer) else different("another ratio")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, plain, states_plainly
 from verikit.answers.families.spelled import in_words
-from verikit.answers.policy import Match, different, equal
 
 
-class Clock(NamedTuple):
+class ClockTime(NamedTuple):
     """Seconds since midnight; whether the half of the day is known; whether the text can be nothing but a time."""
 
     seconds: int
@@ -42,7 +42,7 @@ _TWELVE = re.compile(r"[ap]\.?\s?m\b|noon|midnight|midday|morning|evening|night|
 _DAY = 86_400
 
 
-def read_clock(text: str) -> Clock | None:
+def read_clock(text: str) -> ClockTime | None:
     """The one time of the day a plain text names."""
     for pattern, read in ((_NAMED, _named), (_PAST, _past), (_CLOCK, _digits)):
         found = list(pattern.finditer(text[:200]))
@@ -59,11 +59,11 @@ def read_clock(text: str) -> Clock | None:
     return None
 
 
-def _named(match: re.Match[str]) -> Clock:
-    return Clock(0 if match[1].lower() == "midnight" else _DAY // 2, True, True)
+def _named(match: re.Match[str]) -> ClockTime:
+    return ClockTime(0 if match[1].lower() == "midnight" else _DAY // 2, True, True)
 
 
-def _digits(match: re.Match[str]) -> Clock | None:
+def _digits(match: re.Match[str]) -> ClockTime | None:
     marked = match["half"] or match["part"] or match["mark"]
     if not marked and (match["minute"] is None or match["sign"] == "."):
         return None
@@ -75,7 +75,7 @@ def _digits(match: re.Match[str]) -> Clock | None:
     return _clock(hour, minute, int(match["second"] or 0), match, sure, padded)
 
 
-def _past(match: re.Match[str]) -> Clock | None:
+def _past(match: re.Match[str]) -> ClockTime | None:
     hour = _small(match["of"])
     words = match["minutes"].lower().removesuffix("minutes").removesuffix("minute").strip()
     minutes = {"half": 30, "quarter": 15, "a quarter": 15}.get(words) or _small(words)
@@ -95,7 +95,7 @@ def _small(word: str) -> int | None:
     return spelled[0].numerator if spelled and spelled[0].denominator == 1 and not spelled[1] else None
 
 
-def _clock(hour: int, minute: int, second: int, match: re.Match[str], sure: bool, padded: bool) -> Clock | None:
+def _clock(hour: int, minute: int, second: int, match: re.Match[str], sure: bool, padded: bool) -> ClockTime | None:
     half = (match["half"] or "")[:1].lower() or {
         "morning": "a", "afternoon": "p", "evening": "p", "night": "p" if hour != 12 else "a",
     }.get((match["part"] or "").lower(), "")  # fmt: skip
@@ -106,10 +106,10 @@ def _clock(hour: int, minute: int, second: int, match: re.Match[str], sure: bool
     mark = (match["mark"] or "").lower()
     known = bool(half) or hour >= 12 or hour == 0 or padded or mark in ("uhr", "hrs", "h")
     zone = match["zone"] if "zone" in match.re.groupindex else None
-    return Clock((hour * 3600 + minute * 60 + second) % _DAY, known, sure, (zone or "").lower())
+    return ClockTime((hour * 3600 + minute * 60 + second) % _DAY, known, sure, (zone or "").lower())
 
 
-def _gold(text: str) -> tuple[Clock, bool] | None:
+def _gold(text: str) -> tuple[ClockTime, bool] | None:
     if len(text) > 60 or not _MAY_BE.search(text):
         return None
     shown = flat(plain(text))
@@ -119,7 +119,7 @@ def _gold(text: str) -> tuple[Clock, bool] | None:
     return clock, _TWELVE.search(shown) is not None
 
 
-def _match(gold: tuple[Clock, bool], text: str, context: Context) -> Match | None:
+def _match(gold: tuple[ClockTime, bool], text: str, context: Context) -> EqualityResult | None:
     shown = flat(plain(text))
     answer = read_clock(shown)
     time, twelve = gold

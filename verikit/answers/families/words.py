@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
-from verikit.answers.policy import Match, different, equal
 from verikit.answers.text import words
 
 MAX_CHARS = 300
@@ -133,7 +133,7 @@ def _answer(text: str) -> str:
     return _TRUTH[lead[1]]
 
 
-def _match(gold: str, text: str, context: Context) -> Match | None:
+def _match(gold: str, text: str, context: Context) -> EqualityResult | None:
     says = _answer(text)
     if not says:
         return None

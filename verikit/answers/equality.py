@@ -1,0 +1,97 @@
+"""What counts as equal where mathematicians differ, and what a comparison says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from verikit.errors import UsageError
+
+Outcome = Literal["equal", "different", "undecided", "limit", "bad gold"]
+Strictness = Literal["strict", "lenient"]
+Several = Literal["last", "unanimous", "reject"]
+UnitRule = Literal["optional", "required", "ignored"]
+OrderRule = Literal["typed", "ordered", "unordered"]
+Rounding = Literal["gold", "off"]
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "policy": get_args(Strictness), "several": get_args(Several), "units": get_args(UnitRule),
+    "order": get_args(OrderRule), "rounding": get_args(Rounding),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Equality:
+    """The disputed questions, each with a default; `docs/answer.md` lists what each peer does."""
+
+    policy: Strictness = "strict"
+    """`strict`, or `lenient`: a text may contain the gold or be contained in it, and units and percent signs may
+    disagree."""
+    several: Several = "last"
+    """Of several marked answers the `last` counts; `unanimous`: all must agree; `reject`: different ones score 0."""
+    units: UnitRule = "optional"
+    """`optional`: a unit may be left out, two must agree; `required`: the gold's must be there; `ignored`: none
+    matters."""
+    percent: bool = True
+    """Whether 5 and 0.05 both match 5%."""
+    assignment: bool = True
+    """Whether 5 matches x = 5, and x = 5 matches 5."""
+    order: OrderRule = "typed"
+    """`typed`: tuples in order, lists and sets in any; or all `ordered`, or all `unordered`."""
+    rounding: Rounding = "gold"
+    """`gold`: an exact value that rounds to a decimal gold matches it (at least two places and three digits shown);
+    `off`: it does not."""
+    tolerance: float = 0.0
+    """Relative tolerance for numbers; 0 compares exactly."""
+
+    def __post_init__(self) -> None:
+        for field, choices in _CHOICES.items():
+            if getattr(self, field) not in choices:
+                raise UsageError(f"{field} must be one of {', '.join(choices)}, not {getattr(self, field)!r}")
+        if not 0 <= self.tolerance < 1:
+            raise UsageError(f"tolerance must be at least 0 and below 1, not {self.tolerance!r}")
+
+    @property
+    def lenient(self) -> bool:
+        """Whether the lenient rules apply."""
+        return self.policy == "lenient"
+
+    @property
+    def strict(self) -> Equality:
+        """The same rules, strict ones."""
+        return replace(self, policy="strict") if self.lenient else self
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityResult:
+    """The result of comparing two trees or texts."""
+
+    outcome: Outcome
+    rule: str
+    stage: str = ""
+
+    def __bool__(self) -> bool:
+        return self.outcome == "equal"
+
+
+def different(rule: str, stage: str = "") -> EqualityResult:
+    """The two are not the same."""
+    return EqualityResult("different", rule, stage)
+
+
+def equal(rule: str, stage: str = "") -> EqualityResult:
+    """The two are the same."""
+    return EqualityResult("equal", rule, stage)
+
+
+def undecided(rule: str, stage: str = "") -> EqualityResult:
+    """Neither could be shown."""
+    return EqualityResult("undecided", rule, stage)
+
+
+def all_of(matches: list[EqualityResult], rule: str) -> EqualityResult:
+    """Equal if every part is; the first difference, else the first doubt, speaks for all."""
+    for outcome in ("different", "limit", "undecided"):
+        for match in matches:
+            if match.outcome == outcome:
+                return EqualityResult(match.outcome, f"{rule}: {match.rule}", match.stage)
+    return equal(rule, matches[0].stage if matches else "")
