@@ -17,7 +17,7 @@ from typing import Any
 
 from verikit.base import TextVerifier
 from verikit.errors import MissingExtra
-from verikit.sandbox import ISOLATION, Limits, LocalSandbox, default_sandbox
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.text import tagged
 from verikit.types import Gold, Sample, Score
@@ -89,7 +89,7 @@ class ReasoningGym(TextVerifier):
         return self._run(box, arguments, answer)
 
     def _run(self, box: LocalSandbox, arguments: list[str], answer: str) -> Score:
-        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
         result = box.run(source("gym_score"), call=("score", arguments, {}), limits=limits)
         if result.status == "infra_error":
             return Score.error(f"the sandbox failed: {result.error}")
