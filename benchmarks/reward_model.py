@@ -31,11 +31,12 @@ CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_e
 def made() -> tuple[Any, Any]:
     """A small Llama with a head."""
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(
+    config: Any = transformers.LlamaConfig(
         vocab_size=len(tiny.tokenizer()), hidden_size=256, intermediate_size=688, num_hidden_layers=4,
         num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=2048, num_labels=1,
     )  # fmt: skip
-    return transformers.LlamaForSequenceClassification(config).eval(), tiny.tokenizer()
+    model: Any = transformers.LlamaForSequenceClassification(config)
+    return model.eval(), tiny.tokenizer()
 
 
 def smollm2() -> tuple[Any, Any]:
@@ -47,10 +48,10 @@ def smollm2() -> tuple[Any, Any]:
     own: dict[str, Any] = {"gguf_file": file.name}
     tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, **own)
     tokenizer.chat_template = tokenizer.chat_template or CHATML
-    body = transformers.AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **own)
+    body: Any = transformers.AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **own)
     body.config.num_labels = 1
     torch.manual_seed(0)
-    model = transformers.LlamaForSequenceClassification(body.config).to(torch.float32)
+    model: Any = transformers.LlamaForSequenceClassification(body.config).float()
     model.model.load_state_dict(body.model.state_dict())
     return model.eval(), tokenizer
 
