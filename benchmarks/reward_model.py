@@ -33,8 +33,9 @@ def made() -> tuple[Any, Any]:
     torch.manual_seed(0)
     config: Any = transformers.LlamaConfig(
         vocab_size=len(tiny.tokenizer()), hidden_size=256, intermediate_size=688, num_hidden_layers=4,
-        num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=2048, num_labels=1,
+        num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=2048,
     )  # fmt: skip
+    config.num_labels = 1
     model: Any = transformers.LlamaForSequenceClassification(config)
     return model.eval(), tiny.tokenizer()
 
