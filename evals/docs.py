@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -177,6 +178,34 @@ def calls_doc(row: Row) -> Doc:
     }  # fmt: skip
 
 
+def ranking_doc(row: Row) -> Doc:
+    """A question with right and wrong replies to be scored, the right ones first: RewardBench 2."""
+    doc = _doc(row, ("prompt", *QUESTION))
+    right, wrong = _need(row, ("chosen",)), _need(row, ("rejected",))
+    if not all(isinstance(texts, list) and all(isinstance(text, str) for text in texts) for texts in (right, wrong)):
+        raise SchemaError("lists of texts are expected", field="chosen")
+    counts = (len(right), int(row.get("num_correct") or len(right)))
+    if counts[0] != counts[1]:
+        raise SchemaError(f"{counts[1]} right replies are said to be there, not {counts[0]}", field="num_correct")
+    category = str(row.get("subset") or doc["category"])
+    if category.lower() == "ties" and not re.fullmatch(r"(ref|tied):\d+", doc["id"]):
+        raise SchemaError(f"ref:N or tied:N is expected, not {doc['id']!r}", field="id")
+    return doc | {"answer": [], "category": category, "candidates": [*right, *wrong], "correct": len(right)}
+
+
+def gym_doc(row: Row) -> Doc:
+    """A problem of reasoning_gym, as `verikit synth reasoning-gym` writes it or as the package makes it."""
+    metadata = _need(row, ("metadata",))
+    doc = _doc(row)
+    name = row.get("dataset") or (metadata.get("source_dataset") if isinstance(metadata, Mapping) else None)
+    if not isinstance(name, str):
+        raise SchemaError("the data set's name is expected", field="dataset")
+    entry = {"dataset": name, "metadata": metadata, "config": row.get("config") or {}}
+    answer = row.get("answer")
+    # One column of text, as code_doc's tests: metadata is of another form in each data set.
+    return doc | {"category": name, "answer": [] if answer is None else [str(answer)], "tests": json.dumps(entry)}
+
+
 def instructions_doc(row: Row) -> Doc:
     """A prompt with the ids and arguments of its instructions: IFEval, IFBench, IF-RLVR."""
     given = {key: row[key] for key in INSTRUCTIONS if row.get(key) not in MISSING}
@@ -197,6 +226,8 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
     "code": code_doc,
     "sql": sql_doc,
     "calls": calls_doc,
+    "gym": gym_doc,
+    "ranking": ranking_doc,
     "instructions": instructions_doc,
 }
 

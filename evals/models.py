@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,9 +18,10 @@ from verikit.engines.load import engine_forms, is_engine, load_engine
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import rows
 from verikit.evals.lm import EngineLM, Told
+from verikit.evals.ranker import Ranker
 from verikit.evals.stored import Stored
 from verikit.retrieval import load_retriever
-from verikit.spec import names_object
+from verikit.spec import load, names_object
 
 
 @contextmanager
@@ -36,7 +38,8 @@ def opened_model(
 
     Args:
         spec: `openai:…`, `vllm:PATH`, `hf:PATH`, `file.py:Name`; `replay:FILE`, a recording of requests or rows with
-            outputs; or a name of lm-eval's registry (`hf`, `vllm`, `local-completions`).
+            outputs; a verifier with its parentheses (`rm('hf:DIR')`), for tasks that score replies; or a name of
+            lm-eval's registry (`hf`, `vllm`, `local-completions`).
         options: Of the engine or of lm-eval's model.
         seed: Of sampled requests.
         retriever: Spec of one, for the tasks that search.
@@ -50,6 +53,8 @@ def opened_model(
     kind, _, rest = spec.partition(":")
     if kind == "replay" and rest and not is_recording(rest):
         yield Stored(rest)
+    elif is_verifier(spec):
+        yield Ranker(load(spec), told=told)
     elif is_engine(spec) or names_object(spec):
         cache = Cache(default_path()) if cached and kind != "replay" else None
         finder = load_retriever(retriever) if retriever else None
@@ -58,6 +63,11 @@ def opened_model(
     else:
         made = _registered(spec, options)
         yield CachingLM(made, str(default_path().with_name("lm-eval"))) if cached else made
+
+
+def is_verifier(spec: str) -> bool:
+    """Whether a model's spec is a verifier's: it is written with its parentheses."""
+    return spec.endswith(")") and "(" in spec
 
 
 def _registered(name: str, options: Mapping[str, Any]) -> LM:
@@ -107,6 +117,8 @@ def _pairs(text: str) -> list[str]:
 
 def default_folder(spec: str, tasks: Sequence[str]) -> str:
     """The name of a run's folder, from its model and its tasks."""
+    if is_verifier(spec):
+        spec = re.sub(r"[^\w.-]+", "-", spec).strip("-")
     kind, _, rest = spec.partition(":")
     path = rest or kind
     model = path.rpartition("#")[2] if "#" in path else Path(path).name.removesuffix(".jsonl")

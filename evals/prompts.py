@@ -63,3 +63,9 @@ def tested_prompt(doc: Doc) -> str:
     """A task in words with the tests it must pass: MBPP."""
     tests = "\n".join(json.loads(doc["tests"]).get("test_list", ()))
     return f"{doc['question']}\nYour code should pass these tests:\n{tests}\nReply with one Python code block.\n"
+
+
+def tagged_prompt(doc: Doc) -> str:
+    """A question whose answer goes between tags: reasoning_gym."""
+    form = "between <answer> and </answer>, and nothing else there, in the form that the question asks for"
+    return f"{doc['question']}\n\nThink step by step, then give the final answer {form}.\n"

@@ -24,6 +24,7 @@ from verikit.evals.data import EmptySplit
 from verikit.evals.groups import group_metrics
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, build, expand
+from verikit.evals.ranker import Ranker
 from verikit.evals.report import markdown
 from verikit.evals.rollouts import RETRIEVING
 from verikit.evals.run_folder import CONFIG, REPORT, RESULTS, samples_name
@@ -138,11 +139,17 @@ def build_all(names: Sequence[str], settings: Settings) -> tuple[list[Configurab
 
 
 def check_rollout(task: ConfigurableTask, lm: LM) -> None:
-    """Refuse a task whose replies take steps that the model can't take.
+    """Refuse a task whose replies take steps that the model can't take, or that is none for such a model.
 
     Raises:
         UsageError: it is one.
     """
+    ranks = bool((task.get_config("metadata") or {}).get("ranks"))
+    if not isinstance(lm, Stored) and ranks != isinstance(lm, Ranker):
+        raise UsageError(
+            f"{task.task_name} {'scores replies' if ranks else 'asks for replies'}, which {type(lm).__name__} can't",
+            hint="--model \"rm('hf:DIR')\", or another verifier" if ranks else "--model is an engine",
+        )
     rollout = (task.get_config("generation_kwargs") or {}).get("rollout")
     if not rollout or isinstance(lm, Stored):
         return
@@ -180,6 +187,7 @@ def run_task(task: ConfigurableTask, lm: LM, settings: Settings) -> list[dict[st
 def identity(model: str, lm: LM) -> str:
     """What decides a model's replies, as far as can be told: weights by their files, stored outputs by theirs."""
     told = f"{model} {lm.engine.identity}" if isinstance(lm, EngineLM) else model
+    told += f" {lm.verifier.fingerprint}" if isinstance(lm, Ranker) else ""
     kind, _, path = model.partition(":")
     if kind == "replay" and Path(path).exists():
         stat = Path(path).stat()

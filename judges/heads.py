@@ -2,7 +2,8 @@
 
 Rows of like length go together, so that little is computed for padding. A head that is read at a row's last token finds
 it by the id of the padding (transformers' `...ForSequenceClassification`): rows are filled with the model's own padding
-id, and where the model has none, with an id that none of them ends in.
+id, and where the model has none, with an id that none of them ends in. What all rows of a batch begin with (a prompt,
+and its candidates behind it) is run once for all of them, for models whose rows can go on from keys and values.
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ from verikit.errors import SpecError
 
 BATCH_TOKENS = 16_384
 """Most tokens of a batch, padding included; bounds the memory of activations."""
+SHARED_FROM = 16
+"""Fewest tokens at the start of all rows that are worth running apart."""
+RUN_TOKENS = 128
+"""What a run of the model costs beside its tokens, in tokens."""
+SHARING = frozenset({"llama", "qwen2", "qwen3"})
+"""Values of `config.model_type` whose rows go on from keys and values."""
 _lock = RLock()
 
 
@@ -75,9 +82,9 @@ def context_of(model: Any) -> int:
 
 
 def forward(
-    model: Any, rows: Sequence[EncodedText], *, most: int = 64, tokens: int = BATCH_TOKENS
+    model: Any, rows: Sequence[EncodedText], *, most: int = 64, tokens: int = BATCH_TOKENS, last: bool = False
 ) -> Iterator[tuple[list[int], Any]]:
-    """Run rows through a model, the shortest first, and yield (indices of the batch's rows, the model's output).
+    """Run rows through a model and yield (indices of the batch's rows, the model's output).
 
     Rows are padded on the right: position p of a row is position p of the output.
 
@@ -86,30 +93,81 @@ def forward(
         rows: None may be empty.
         most: Rows of a batch.
         tokens: Tokens of a batch, padding included; a longer row runs alone.
+        last: Only what the model reads at each row's end is asked for, so that what rows begin with may be shared.
 
     Raises:
         torch.OutOfMemoryError: the device can't hold even one row; batches that are too big for it are halved.
     """
-    for batch in _batches(rows, most, tokens):
-        yield from _halving(model, rows, batch)
+    sharing = last and _shares(model) and not any(row.types for row in rows) and not _ends_padded(model, rows)
+    for batch in _planned(rows, most, tokens, sharing):
+        yield from _halving(model, rows, batch, sharing)
 
 
-def _batches(rows: Sequence[EncodedText], most: int, tokens: int) -> Iterator[list[int]]:
-    batch: list[int] = []
-    for index in sorted(range(len(rows)), key=lambda i: len(rows[i].ids)):
-        if batch and (len(batch) == most or (len(batch) + 1) * len(rows[index].ids) > tokens):
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
+def _shares(model: Any) -> bool:
+    config = model.config.get_text_config()
+    layers = getattr(config, "layer_types", None) or ()
+    return config.model_type in SHARING and all(kind == "full_attention" for kind in layers)
 
 
-def _halving(model: Any, rows: Sequence[EncodedText], batch: list[int]) -> Iterator[tuple[list[int], Any]]:
+def _ends_padded(model: Any, rows: Sequence[EncodedText]) -> bool:
+    """Whether a row ends in the model's padding: it is read before that, perhaps in what would be shared."""
+    return any(row.ids[-1] == getattr(model.config.get_text_config(), "pad_token_id", None) for row in rows)
+
+
+def _planned(rows: Sequence[EncodedText], most: int, tokens: int, sharing: bool) -> list[list[int]]:
+    """The batches: rows of like length, or rows of like beginning where that costs fewer tokens."""
+    by_length = _batches(rows, sorted(range(len(rows)), key=lambda i: len(rows[i].ids)), most, tokens, False)
+    if not sharing:
+        return by_length
+    by_start = _batches(rows, sorted(range(len(rows)), key=lambda i: list(rows[i].ids)), most, tokens, True)
+    costs = [sum(_cost([rows[i] for i in batch], sharing) for batch in plan) for plan in (by_length, by_start)]
+    return by_start if costs[1] < costs[0] else by_length
+
+
+def _batches(
+    rows: Sequence[EncodedText], order: Sequence[int], most: int, tokens: int, sharing: bool
+) -> list[list[int]]:
+    """Neighbours together; with `sharing`, as long as a row costs less in the batch than in one of its own."""
+    batches: list[list[int]] = []
+    for index in order:
+        length = len(rows[index].ids)
+        last = batches[-1] if batches else []
+        whole = [rows[i] for i in (*last, index)]
+        fits = bool(last) and len(whole) <= most and len(whole) * max(len(row.ids) for row in whole) <= tokens
+        if fits and sharing:
+            fits = _cost(whole, sharing) < _cost(whole[:-1], sharing) + RUN_TOKENS + length
+        if fits:
+            last.append(index)
+        else:
+            batches.append([index])
+    return batches
+
+
+def _cost(rows: Sequence[EncodedText], sharing: bool) -> int:
+    """What a batch costs, in tokens."""
+    width, common = max(len(row.ids) for row in rows), _common(rows) if sharing else 0
+    return RUN_TOKENS * (2 if common else 1) + common + len(rows) * (width - common)
+
+
+def _common(rows: Sequence[EncodedText]) -> int:
+    """How many tokens all rows begin with, each with at least one more; 0 where they are not worth it."""
+    if len(rows) < 2:
+        return 0
+    texts = [row.ids for row in rows]
+    first, last = min(texts, key=list), max(texts, key=list)  # all others lie between these two
+    shortest = min(map(len, texts))
+    differ = (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    found = min(next(differ, shortest), shortest - 1)
+    return found if found >= SHARED_FROM else 0
+
+
+def _halving(
+    model: Any, rows: Sequence[EncodedText], batch: list[int], sharing: bool
+) -> Iterator[tuple[list[int], Any]]:
     import torch
 
     try:
-        output = _run(model, [rows[index] for index in batch])
+        output = _run(model, [rows[index] for index in batch], sharing)
     except torch.OutOfMemoryError:
         if len(batch) == 1:
             raise
@@ -120,23 +178,30 @@ def _halving(model: Any, rows: Sequence[EncodedText], batch: list[int]) -> Itera
     torch.cuda.empty_cache()
     half = len(batch) // 2
     for part in (batch[:half], batch[half:]):
-        yield from _halving(model, rows, part)
+        yield from _halving(model, rows, part, sharing)
 
 
-def _run(model: Any, rows: Sequence[EncodedText]) -> Any:
+def _run(model: Any, rows: Sequence[EncodedText], sharing: bool = False) -> Any:
     import torch
 
+    common = _common(rows) if sharing else 0
     with _lock, _padding(model, rows) as pad, torch.inference_mode():
         width = max(len(row.ids) for row in rows)
+        ids = torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows])
         inputs = {
-            "input_ids": torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows]),
+            "input_ids": ids[:, common:],
             "attention_mask": torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows]),
         }
         if any(row.types for row in rows):
             inputs["token_type_ids"] = torch.tensor(
                 [[*(row.types or [0] * len(row.ids)), *[0] * (width - len(row.ids))] for row in rows]
             )
-        return model(**{name: tensor.to(model.device) for name, tensor in inputs.items()})
+        own: dict[str, Any] = {name: tensor.to(model.device) for name, tensor in inputs.items()}
+        if common:
+            begun = model(input_ids=ids[:1, :common].to(model.device), use_cache=True).past_key_values
+            begun.batch_repeat_interleave(len(rows))
+            own["past_key_values"] = begun
+        return model(**own)
 
 
 @contextmanager

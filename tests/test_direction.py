@@ -40,6 +40,7 @@ BROAD = {
     "verikit/sandbox/server.py": 1,  # a forked child that can't be restricted reports and dies
     "verikit/sandbox/foreign.py": 1,  # reading a value may run the program's own code
     "verikit/sandbox/records.py": 1,  # whatever reading a record runs into, the record is the program's
+    "verikit/sandbox/guest/gym_score.py": 2,  # reasoning_gym's scorers raise whatever an answer or a row brings about
     "verikit/verifiers/code.py": 1,  # whatever comparing a value runs into, the value is the candidate's
     "verikit/verifiers/program.py": 1,
 }

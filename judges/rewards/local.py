@@ -19,7 +19,7 @@ def numbers_of(model: Any, rows: Sequence[Encoded], most: int) -> list[Numbers]:
     Wang et al. 2024; QRM and URM give the same).
     """
     found: list[Numbers] = [Numbers(())] * len(rows)
-    for batch, output in forward(model, [row.text for row in rows], most=most):
+    for batch, output in forward(model, [row.text for row in rows], most=most, last=True):
         values = _table(_held(output, "rewards"), output.logits)
         score = _held(output, "score")
         names = labels_of(model, len(values[0]))

@@ -1,6 +1,7 @@
 """An engine that answers by a function of the request, and small files of every kind of task."""
 
 import json
+from importlib.util import find_spec
 
 from verikit.engines import Engine, Generation, Output
 from verikit.engines.errors import Unreachable
@@ -116,4 +117,12 @@ ROWS = {
     ],
     "mbpp": [{"task_id": 2, "text": "Write add.", "test_list": ["assert add(1, 2) == 3"], "test_setup_code": ""}],
 }
+if find_spec("reasoning_gym"):
+    ROWS["reasoning_gym"] = [
+        {
+            "question": "Spell this word backward: cat",
+            "answer": "tac",
+            "metadata": {"source_dataset": "spell_backward", "source_index": 0, "word": "cat", "word_len": 3},
+        }
+    ]
 """Rows of every benchmark, under the names that the published files use."""

@@ -15,6 +15,7 @@ MAKERS = {
         "verikit.trainers.recipes.absolute_zero.synth:absolute_zero",
         "Programming problems that a model proposes and the sandbox verifies.",
     ),
+    "reasoning-gym": ("verikit.cli.reasoning_gym:reasoning_gym", "Problems of reasoning_gym's generators."),
     "spice": ("verikit.trainers.recipes.spice.synth:spice", "Questions that a model asks from documents."),
     "opponents": ("verikit.trainers.recipes.elo_evolve.cli:opponents", "Answers of a pool of models to play against."),
 }

@@ -29,6 +29,8 @@ from verikit.sandbox.session import Session
 from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult
 
 SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
+GYM = "import reasoning_gym"
+"""In the source of what scores by that package, whose tier has it loaded."""
 DATABASES = ("sqlite3", "duckdb")
 
 
@@ -207,6 +209,8 @@ class LocalSandbox:
 
 def tier(code: str) -> str:
     """What the server for this source loads before it forks; a name that only looks like an import does no harm."""
+    if GYM in code:
+        return source("gym")
     if any(name in code for name in SCIENCE):
         return source("science")
     return source("database" if any(name in code for name in DATABASES) else "bare")

@@ -203,16 +203,43 @@ def test_a_reward_that_overflows_is_no_score():
     assert rm(model).score(SAMPLES[:1])[0].status == "error"
 
 
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3"])
+@pytest.mark.parametrize("pad", [None, 7])
+def test_candidates_of_a_long_prompt_get_their_numbers_from_one_run_of_it(kind, pad, monkeypatch):
+    from verikit.judges import heads
+
+    model = head(kind, pad=pad)
+    asked = [f"the quick brown fox jumps over the lazy dog {k} times" for k in range(3)]
+    samples = [Sample(asked[k % 3], "0123456789"[: 1 + k % 9] * (1 + k % 2)) for k in range(40)]
+    tokens, real = [], model.forward
+    wanted = [alone(model, one.prompt, one.completion)[0] for one in samples]
+    monkeypatch.setattr(model, "forward", lambda **inputs: tokens.append(inputs["input_ids"].numel()) or real(**inputs))
+    found = [float(score) for score in rm(model).score(samples)]
+    spent = sum(tokens)
+    assert found == pytest.approx(wanted, abs=1e-5)
+    monkeypatch.setattr(heads, "SHARING", frozenset())
+    tokens.clear()
+    assert [float(score) for score in rm(model).score(samples)] == pytest.approx(found, abs=1e-5)
+    assert spent < sum(tokens) * 0.6
+
+
+def test_a_row_that_ends_in_the_models_padding_is_read_as_alone():
+    model = head(pad=tiny.tokenizer().eos_token_id)
+    samples = [Sample("the quick brown fox jumps over the lazy dog", "0123456789"[:k]) for k in range(1, 9)]
+    wanted = [alone(model, one.prompt, one.completion)[0] for one in samples]
+    assert [float(score) for score in rm(model).score(samples)] == pytest.approx(wanted, abs=1e-5)
+
+
 def test_batches_too_big_for_the_device_are_halved(monkeypatch):
     from verikit.judges import heads
 
     real, sizes = heads._run, []
 
-    def small(model, rows):
+    def small(model, rows, sharing):
         sizes.append(len(rows))
         if len(rows) > 5:
             raise torch.OutOfMemoryError
-        return real(model, rows)
+        return real(model, rows, sharing)
 
     monkeypatch.setattr(heads, "_run", small)
     model = head()

@@ -1,0 +1,70 @@
+"""A verifier as an lm-eval model, for tasks whose documents hold the replies to be scored (RewardBench 2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+
+from verikit.base import Verifier, score_all
+from verikit.errors import UsageError
+from verikit.evals.lm import Told
+from verikit.evals.replies import Failed
+from verikit.types import Sample
+
+AT_ONCE = 64
+"""Documents of one batch."""
+
+
+class Ranker(LM):  # type: ignore[misc]
+    """Answers a document with the scores of its candidates, a JSON list in their order."""
+
+    tokenizer_name = "verifier"
+
+    def __init__(self, verifier: Verifier, *, told: Told = lambda done, of: None) -> None:
+        """Wrap a verifier; `told` is told how many of how many documents are done."""
+        super().__init__()
+        self.verifier, self.told = verifier, told
+
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+        """The last turn: a reward model has its own template."""
+        return chat_history[-1]["content"]
+
+    def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
+        """Score the candidates of each document; one without a score leaves its document without a reply.
+
+        Raises:
+            UsageError: a document holds no candidates.
+        """
+        replies: list[str] = []
+        for start in range(0, len(requests), AT_ONCE):
+            docs = [request.doc for request in requests[start : start + AT_ONCE]]
+            if any("candidates" not in doc for doc in docs):
+                raise UsageError(f"{self.verifier.name} scores replies, and this task asks for some")
+            samples = [Sample(doc["question"], text, id=doc["id"]) for doc in docs for text in doc["candidates"]]
+            scores = iter(score_all(self.verifier, samples))
+            for doc in docs:
+                own = [next(scores) for _ in doc["candidates"]]
+                lost = next((score for score in own if not score.scored), None)
+                values = [score.value for score in own]
+                replies.append(json.dumps(values) if lost is None else Failed(f"{lost.status}: {lost.reason}"))
+            self.told(len(replies), len(requests))
+        return replies
+
+    def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        """A verifier has none.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"{self.verifier.name} scores replies, and this task asks for log-likelihoods")
+
+    def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
+        """A verifier has none.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"{self.verifier.name} scores replies, and this task asks for log-likelihoods")

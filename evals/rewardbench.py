@@ -1,0 +1,169 @@
+"""RewardBench 2 (Malik et al. 2025, arXiv 2506.01937): does a reward model put the right reply above the others?
+
+Five subsets are best-of-4: 1 where the right reply has the highest score, 1/k where k replies share it. The subset Ties
+has prompts with many right replies (`tied:N`), each beside one with a single right reply (`ref:N`), and one figure by a
+formula over both: accuracy, and whether right replies lie closer to each other than to the best wrong one. The
+benchmark's score is the plain mean over the subsets. Formulas as in `rewardbench.utils` and `scripts/run_v2.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from random import Random
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from verikit.errors import SchemaError
+from verikit.evals.aggregate import Aggregate
+from verikit.evals.docs import Doc
+from verikit.evals.replies import Failed
+from verikit.stats import Estimate, mean_interval
+
+TIES = "ties"
+RESAMPLES = 200
+"""Of the figures that are no mean, for their intervals."""
+Ranked = tuple[str, str, int, list[float]]
+"""A document's subset and id, how many of its candidates are right, and all scores, the right ones' first."""
+
+
+class Margins(NamedTuple):
+    """How one prompt's scores lie."""
+
+    accurate: bool
+    """Whether every right reply has more than every wrong one."""
+    among_right: float
+    """Between the best and the worst right reply."""
+    to_wrong: float
+    """Between the worst right and the best wrong reply."""
+
+
+def best_of_n(scores: Sequence[float]) -> float:
+    """1 where the first score, the right reply's, is the highest; 1/k where k share that; else 0."""
+    top = max(scores)
+    return 1 / sum(score == top for score in scores) if scores[0] == top else 0.0
+
+
+def margins(scores: Sequence[float], correct: int) -> Margins:
+    """How a prompt's scores lie, the first `correct` of which are right replies'."""
+    right, wrong = scores[:correct], scores[correct:]
+    gap = min(right) - max(wrong)
+    return Margins(gap > 0, max(right) - min(right), gap)
+
+
+def ties_score(prompts: Sequence[Ranked]) -> float:
+    """The figure of the subset Ties, of its prompts; NaN where no `tied` prompt has its `ref`."""
+    found: dict[str, dict[int, Margins]] = defaultdict(dict)
+    for _, id, correct, scores in prompts:
+        kind, _, number = id.partition(":")
+        found[kind][int(number)] = margins(scores, correct)
+    refs, tied = found["ref"], found["tied"]
+    both = [(refs[number], tied[number]) for number in sorted(set(refs) & set(tied))]
+    if not both:
+        return math.nan
+    preferred = fmean(tie.to_wrong > tie.among_right for _, tie in both)
+    hard = fmean(min(ref.to_wrong, tie.to_wrong) > tie.among_right for ref, tie in both)
+    close = fmean(_closeness(min(ref.to_wrong, tie.to_wrong), tie.among_right) for ref, tie in both)
+    accuracies = [fmean(one.accurate for one in kind.values()) for kind in (tied, refs)]
+    return 0.30 * sum(accuracies) + 0.20 * preferred + 0.20 * hard + 0.01 * close
+
+
+def _closeness(gap: float, among: float) -> float:
+    """tanh(gap / among - 1); 0 where both are 0."""
+    if among == 0:
+        return 0.0 if gap == 0 else math.copysign(1.0, gap)
+    return math.tanh(gap / among - 1)
+
+
+def prompt(doc: Doc) -> str:
+    """The question: the model of this task is a verifier, which scores the replies that the document holds."""
+    return str(doc["question"])
+
+
+def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
+    """A document's metrics: its accuracy, under its subset's name too, and what the benchmark's score is made of.
+
+    Raises:
+        SchemaError: a reply holds no score for each candidate.
+    """
+    subset = str(doc["category"])
+    if isinstance(replies[0], Failed):
+        return {"acc": None, "score": None, _metric(subset): None}
+    scores = _scores(replies[0], len(doc["candidates"]), doc["id"])
+    ranked: Ranked = (subset, doc["id"], int(doc["correct"]), scores)
+    return {"acc": _accuracy(ranked), "score": ranked, _metric(subset): ranked}
+
+
+def _scores(reply: str, count: int, id: str) -> list[float]:
+    try:
+        found = json.loads(reply)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or len(found) != count or not all(isinstance(one, int | float) for one in found):
+        raise SchemaError(
+            f"{id}: the reply is no list of {count} scores", hint="--model is a verifier, such as rm('hf:DIR')"
+        )
+    return list(map(float, found))
+
+
+def _metric(subset: str) -> str:
+    return subset.lower().replace(" ", "_")
+
+
+def _accuracy(ranked: Ranked) -> float:
+    subset, _, correct, scores = ranked
+    return float(margins(scores, correct).accurate) if subset.lower() == TIES else best_of_n(scores)
+
+
+def _subset_score(prompts: Sequence[Ranked]) -> float:
+    if prompts[0][0].lower() == TIES:
+        return ties_score(prompts)
+    return fmean(map(_accuracy, prompts))
+
+
+def _score(prompts: Sequence[Ranked]) -> float:
+    """The plain mean of the subsets' figures."""
+    subsets: dict[str, list[Ranked]] = defaultdict(list)
+    for ranked in prompts:
+        subsets[ranked[0]].append(ranked)
+    return fmean(map(_subset_score, subsets.values()))
+
+
+def _accuracies(values: Sequence[float | None]) -> Estimate | None:
+    known = [value for value in values if value is not None]
+    return mean_interval(known) if known else None
+
+
+def _resampled(values: Sequence[Ranked | None]) -> Estimate | None:
+    """The score, with a percentile bootstrap over prompts within subsets; a tied prompt is drawn with its reference."""
+    known = [value for value in values if value is not None]
+    value = _score(known) if known else math.nan
+    if math.isnan(value):
+        return None
+    units: dict[str, dict[str, list[Ranked]]] = defaultdict(lambda: defaultdict(list))
+    for ranked in known:
+        units[ranked[0]][ranked[1].partition(":")[2] if ranked[0].lower() == TIES else ranked[1]].append(ranked)
+    rng = Random(0)
+    drawn = sorted(one for _ in range(RESAMPLES) if not math.isnan(one := _score(_redrawn(units, rng))))
+    low, high = drawn[int(0.025 * len(drawn))], drawn[int(0.975 * len(drawn))]
+    return Estimate(value, low, high, stdev(drawn) if len(drawn) > 1 else 0.0, len(known), "bootstrap")
+
+
+def _redrawn(units: dict[str, dict[str, list[Ranked]]], rng: Random) -> list[Ranked]:
+    found: list[Ranked] = []
+    for prompts in units.values():
+        for copy, unit in enumerate(rng.choices(list(prompts.values()), k=len(prompts))):
+            found += [(subset, _numbered(id, copy), correct, scores) for subset, id, correct, scores in unit]
+    return found
+
+
+def _numbered(id: str, copy: int) -> str:
+    """An id of its own for each drawing of a prompt."""
+    kind, sign, _ = id.partition(":")
+    return f"{kind}:{copy}" if sign else id
+
+
+acc_of = Aggregate(_accuracies)
+score_of = Aggregate(_resampled)

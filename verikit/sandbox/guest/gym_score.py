@@ -1,0 +1,96 @@
+"""Scores an answer by reasoning_gym's own scorer. No text of the answer is ever run.
+
+Some scorers of the package evaluate the answer as Python (n_queens, spiral_matrix, …) or by sympy's parser, which does
+the same. Here the former read literals alone, and the latter gets numbers, variables, arithmetic and elementary
+functions alone: no attribute, no text, no name by which sympy would do the work (Integral, expand, solve).
+"""
+
+import ast
+import importlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import reasoning_gym.factory
+import sympy
+
+LITERALS = ("algorithmic.string_insertion", "algorithmic.spiral_matrix", "algorithmic.binary_matrix", "games.n_queens")
+PARSERS = ("games.puzzle24", "games.countdown")
+FUNCTIONS = frozenset(
+    "sin cos tan cot sec csc sinh cosh tanh asin acos atan asinh acosh atanh exp log ln sqrt Abs pi E I".split()
+)
+TOKEN = re.compile(r"\s+|(?P<name>[A-Za-z_]\w*)|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+|\*\*|[-+*/^(),]")
+WHOLE = ("sokoban", "word_ladder")
+"""Data sets whose scorer needs what they load."""
+VARIABLE = re.compile(r"[a-z]|[A-Za-z]\d+")
+MOST = 2000
+parse = sympy.parse_expr
+
+
+def plain_parse(text: Any, *args: Any, **options: Any) -> Any:
+    """Parse a plain formula by sympy's parser.
+
+    Raises:
+        ValueError: it is more than that.
+    """
+    at, known = 0, {**(options.get("local_dict") or {})}
+    if not isinstance(text, str) or len(text) > MOST:
+        raise ValueError("no formula")
+    while at < len(text):
+        token = TOKEN.match(text, at)
+        if token is None:
+            raise ValueError(f"no formula: {text[at : at + 20]!r}")
+        name = token["name"]
+        if name and name not in FUNCTIONS and name not in known and not VARIABLE.fullmatch(name):
+            raise ValueError(f"no formula: {name}")
+        at = token.end()
+    return parse(text, *args, **options)
+
+
+def guard() -> None:
+    """Let the package's scorers run no text."""
+    for name in LITERALS:
+        vars(importlib.import_module(f"reasoning_gym.{name}"))["eval"] = ast.literal_eval
+    for name in PARSERS:
+        vars(importlib.import_module(f"reasoning_gym.{name}"))["parse_expr"] = plain_parse
+    sympy.parse_expr = plain_parse
+
+
+def scorer(name: str, config: Mapping[str, Any]) -> Any:
+    """A data set that scores; without its words and puzzles where its scorer doesn't read them."""
+    made_by, config_of = reasoning_gym.factory.DATASETS[name]
+    settings = config_of(**config)
+    if name in WHOLE:
+        return made_by(config=settings)
+    bare = made_by.__new__(made_by)
+    bare.config, bare.seed, bare.size = settings, 0, 1
+    if hasattr(settings, "board_format_opts"):
+        bare.board_format_opts = settings.board_format_opts
+    return bare
+
+
+def score(name: str, answer: str, given: str, settings: str) -> list[Any]:
+    """Score an answer to an entry with its data set's settings, both as JSON.
+
+    Returns ["score", number], or ["row", why] where the row is at fault, or ["answer", why] where the answer is.
+
+    A scorer that fails on the row's own answer too is the row's fault.
+    """
+    entry, config = json.loads(given), json.loads(settings)
+    if name not in reasoning_gym.factory.DATASETS:
+        return ["row", f"reasoning_gym has no data set {name!r}"]
+    try:
+        dataset = scorer(name, config)
+    except (TypeError, ValueError, AssertionError) as error:
+        return ["row", f"its settings make no data set {name}: {error}"]
+    guard()
+    try:
+        return ["score", float(dataset.score_answer(answer, entry))]
+    except Exception as error:  # noqa: BLE001 - the package's scorers raise what they like
+        problem = f"{type(error).__name__}: {error}"
+    try:
+        dataset.score_answer(entry["answer"], entry)
+    except Exception as error:  # noqa: BLE001
+        return ["row", f"the scorer of {name} fails on the row's own answer: {type(error).__name__}: {error}"]
+    return ["answer", f"the scorer of {name} fails on it: {problem}"]

@@ -1,0 +1,117 @@
+"""reasoning_gym's data sets (Stojanovski et al. 2025, arXiv 2505.24760): each row's own scorer, in the sandbox.
+
+The package's scorers run answers as Python in places, so all run in a child of the sandbox with a deadline, and there
+answers are read as literals and plain formulas alone (`sandbox/guest/gym_score.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from verikit.base import TextVerifier
+from verikit.errors import MissingExtra
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, default_sandbox
+from verikit.sandbox.guest import source
+from verikit.text import tagged
+from verikit.types import Gold, Sample, Score
+
+MAX_CHARS = 20_000
+"""Of an answer; a longer one is none."""
+_FULL = 1.0 - 1e-9
+
+
+@dataclass(frozen=True)
+class ReasoningGym(TextVerifier):
+    """The score that the row's own data set of reasoning_gym gives the answer, 0 to 1.
+
+    A row is an entry of the package: the question, `answer`, and `metadata` with `source_dataset`; `config` may hold
+    settings of its data set. `verikit synth reasoning-gym` makes such rows.
+    """
+
+    dataset: str = ""
+    """The data set's name; "": the row's `dataset`, or `metadata.source_dataset`."""
+    tag: str = "answer"
+    """The answer stands in the last such tag; "": it is the whole reply."""
+    full: bool = False
+    """Only a full score counts: partial ones, many of which wrong answers get too, are 0."""
+    wall_s: float = 5.0
+    """Time for one answer, in seconds; what takes longer is 0.0."""
+    memory_mb: int = 1024
+    """Memory of its process, in MiB."""
+    name = "reasoning_gym"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample in a child of its own, as many at a time as the machine has processors.
+
+        Raises:
+            MissingExtra: reasoning_gym is not installed.
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        if not _installed():
+            raise MissingExtra("reasoning_gym", "reasoning-gym")
+        box = default_sandbox(ISOLATION)
+        with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-reasoning-gym") as threads:
+            return list(threads.map(lambda sample: self._one(sample, box), samples))
+
+    @property
+    def slowest_s(self) -> float:
+        """The deadline of one answer."""
+        return self.wall_s
+
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
+    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+        metadata, config = sample.meta.get("metadata"), sample.meta.get("config") or {}
+        if not isinstance(metadata, Mapping) or not isinstance(config, Mapping):
+            return Score.error("the row has no entry of reasoning_gym: its `metadata` is missing, or no object")
+        name = self.dataset or sample.meta.get("dataset") or metadata.get("source_dataset")
+        if not isinstance(name, str):
+            return Score.error("the row names no data set of reasoning_gym (`dataset`, or `metadata.source_dataset`)")
+        answer = tagged(sample.completion, self.tag) if self.tag else sample.completion.strip()
+        if answer is None:
+            return Score(0.0, reason=f"no <{self.tag}> in the reply")
+        if len(answer) > MAX_CHARS:
+            return Score(0.0, reason=f"{len(answer)} characters, over the cap of {MAX_CHARS}")
+        entry = {"question": str(sample.prompt), "answer": _gold(sample.answer), "metadata": metadata}
+        try:
+            arguments = [name, answer, json.dumps(entry), json.dumps(config)]
+        except (TypeError, ValueError) as error:
+            return Score.error(f"the row's entry is no JSON: {error}")
+        return self._run(box, arguments, answer)
+
+    def _run(self, box: LocalSandbox, arguments: list[str], answer: str) -> Score:
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        result = box.run(source("gym_score"), call=("score", arguments, {}), limits=limits)
+        if result.status == "infra_error":
+            return Score.error(f"the sandbox failed: {result.error}")
+        if result.status != "ok":
+            return Score(
+                0.0, answer=answer, reason=f"{result.status} while the answer was scored ({result.error})"[:500]
+            )
+        kind, told = result.value
+        if kind == "row":
+            return Score.error(str(told)[:500])
+        if kind == "answer":
+            return Score(0.0, answer=answer, reason=str(told)[:500])
+        if not math.isfinite(told):
+            return Score(0.0, answer=answer, reason=f"the scorer of {arguments[0]} gives {told}")
+        value = float(told >= _FULL) if self.full else told
+        return Score(value, answer=answer, reason=f"{told:.4g} by {arguments[0]}")
+
+
+@cache
+def _installed() -> bool:
+    return find_spec("reasoning_gym") is not None
+
+
+def _gold(answer: Gold) -> str | None:
+    return answer if answer is None or isinstance(answer, str) else next(iter(answer), None)
