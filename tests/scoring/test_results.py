@@ -216,3 +216,20 @@ def test_a_reason_of_the_ranking_verifier_is_told_apart_from_one_of_the_verifier
     reasons = json.loads(score(file, "--by", "column('nowhere')", "--json").out)["unscored_reasons"]
     assert reasons
     assert all(reason.startswith("--by: ") for reason in reasons)
+
+
+def test_rates_say_what_share_of_all_counted_things_came_out(score, tmp_path):
+    given = {"instruction_id_list": ["punctuation:no_comma", "count:numbers"], "kwargs": [{}, {"N": 2}]}
+    rows = [{"prompt": str(i), "completions": ["1 and 2", "Sure:\n1, 2, 3"], **given} for i in range(30)]
+    rows += [{"prompt": "?", "completions": ["1 and 2"], "instruction_id_list": ["no:such"], "kwargs": [{}]}]
+    path = write(tmp_path / "in.jsonl", rows)
+    for _ in range(2):  # counted while they are scored, and read back
+        outcome = score(path, "-v", "instructions", "-o", tmp_path / "run", "--fail-over", "0.5")
+        assert "prompt strict accuracy: 50.0% (30 of 60)" in outcome.out
+        assert "instruction strict accuracy: 50.0% (60 of 120)" in outcome.out
+        assert "prompts judged" not in outcome.out
+        rates = json.loads((tmp_path / "run/summary.json").read_text())["rates"]
+        assert rates["instruction_strict_accuracy"]["value"] == 0.5
+    plain = write(tmp_path / "plain.jsonl", [{"prompt": "?", "completions": ["4"], "answer": "4"}])
+    score(plain, "-v", "exact", "-o", tmp_path / "plain")
+    assert "rates" not in json.loads((tmp_path / "plain/summary.json").read_text())
