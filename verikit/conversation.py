@@ -81,7 +81,9 @@ class Turns(Verifier):
 def _turn(sample: Sample, messages: Sequence[CompletionMessage], number: int) -> Sample:
     """One turn as a sample: what came before it is its prompt."""
     asked = [Message(role="user", content=sample.prompt)] if isinstance(sample.prompt, str) else [*sample.prompt]
-    before = [Message(role=str(one.get("role", "assistant")), content=_text(one)) for one in messages[:number]]
+    before = [
+        Message(role=str(earlier.get("role", "assistant")), content=_text(earlier)) for earlier in messages[:number]
+    ]
     message = messages[number]
     meta: Mapping[str, Any] = sample.meta
     return Sample(

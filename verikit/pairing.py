@@ -14,7 +14,7 @@ def pairs(wanted: Sequence[W], made: Sequence[M], fits: Callable[[W, M], bool]) 
 
     Each augmenting path is found breadth first, so nothing recurses; O(pairs · edges).
     """
-    edges = [[i for i, one in enumerate(made) if fits(want, one)] for want in wanted]
+    edges = [[i for i, thing in enumerate(made) if fits(want, thing)] for want in wanted]
     taken: dict[int, int] = {}
     held: dict[int, int] = {}
     for start in range(len(wanted)):

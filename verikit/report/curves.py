@@ -55,9 +55,10 @@ def over_k(
         if rows:
             rows.sort(key=itemgetter(0))
             series.append(Series(f"{name}@k", [(k, row["value"], row["low"], row["high"]) for k, row in rows]))
-    if max((len(sery.points) for sery in series), default=0) < 2:
+    if max((len(curve.points) for curve in series), default=0) < 2:
         return None
-    percent = all(low is not None and low >= 0 and high <= 1 for sery in series for _, _, low, high in sery.points)  # type: ignore[operator]
+    bounds = [(low, high) for curve in series for _, _, low, high in curve.points]
+    percent = all(low is not None and low >= 0 and high <= 1 for low, high in bounds)  # type: ignore[operator]
     note = "; ".join(f"{name}@k: {text}" for name, text in meanings.items() if found[name])
     return Chart(key, title, "k", "score" if graded else "right", series, percent=percent, log=True, note=note)
 
@@ -130,7 +131,7 @@ class StepMeans:
             if found:
                 points = [(step, row["value"], row["low"], row["high"]) for step, row in found]
                 series.append(Series(verdict, points))
-        if max((len(sery.points) for sery in series), default=0) < 2:
+        if max((len(curve.points) for curve in series), default=0) < 2:
             return None
         note = f"later positions rest on fewer solutions; a step counts as good from {PASS_MARK}"
         return Chart(

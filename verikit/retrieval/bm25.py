@@ -19,6 +19,7 @@ import numpy as np
 from verikit.errors import UsageError
 from verikit.retrieval.index import Hit, Index
 from verikit.retrieval.store import TOLD, Passages
+from verikit.retrieval.types import Passage
 
 FOLDER = "bm25"
 MOST_TERMS = 2048
@@ -40,7 +41,7 @@ class BM25(Index):
         Raises:
             UsageError: there is none in the folder.
         """
-        self.passages: Passages = Passages(folder)
+        self.passages: Sequence[Passage] = Passages(folder)
         try:
             self._scores = bm25s.BM25.load(str(Path(folder) / FOLDER), mmap=True, show_progress=False)
         except (OSError, ValueError, KeyError) as error:

@@ -20,6 +20,7 @@ from verikit.errors import ConfigError, RetrievalError, UsageError
 from verikit.retrieval.encoder import Encoder, EncoderSettings, make_encoder
 from verikit.retrieval.index import Hit, Index
 from verikit.retrieval.store import Passages, write_json
+from verikit.retrieval.types import Passage
 
 FOLDER = "dense"
 VECTORS, FAISS, SETTINGS = "vectors.f32", "index.faiss", "dense.json"
@@ -52,11 +53,12 @@ class Dense(Index):
         Raises:
             UsageError: there is none in the folder, it is not complete, or its encoder is code that was not given.
         """
-        self.passages: Passages = Passages(folder)
-        self.settings: DenseSettings = _read(self.passages.folder / FOLDER / SETTINGS)
-        path = self.passages.folder / FOLDER / VECTORS
-        rows, have = len(self.passages), path.stat().st_size if path.exists() else 0
-        if self.settings.digest != self.passages.digest or have != rows * self.settings.dimension * 4:
+        passages = Passages(folder)
+        self.passages: Sequence[Passage] = passages
+        self.settings: DenseSettings = _read(passages.folder / FOLDER / SETTINGS)
+        path = passages.folder / FOLDER / VECTORS
+        rows, have = len(passages), path.stat().st_size if path.exists() else 0
+        if self.settings.digest != passages.digest or have != rows * self.settings.dimension * 4:
             raise UsageError(f"the dense index in {folder} is not complete", hint="`verikit index build` goes on")
         self.vectors: Any = np.memmap(path, np.float32, "r", shape=(rows, self.settings.dimension))
         self._index: Any = None

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from verikit.sandbox import values
 from verikit.sandbox.foreign import Array, OpaqueValue
 from verikit.sandbox.types import Failure, FunctionCall, RunResult, Status
 
 _CLAIMS = {"ok", "error", "memory", "disk"}
-_STATUSES = frozenset(get_args(Status))
 
 
 def payload(

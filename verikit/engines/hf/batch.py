@@ -106,7 +106,7 @@ class Batch:
     def _waves(self, rows: int) -> Iterator[list[int]]:
         """Requests of like length together, at most `rows` completions a wave (or one request)."""
         wave: list[int] = []
-        for number in sorted(self._groups, key=lambda group: len(self._groups[group].ids)):
+        for number in sorted(self._groups, key=lambda number: len(self._groups[number].ids)):
             group = self._groups[number]
             if not group.max_tokens:
                 continue
