@@ -56,6 +56,7 @@ from verikit.verifiers.language import Language as language
 from verikit.verifiers.length import Length as length
 from verikit.verifiers.numeric import Numeric as numeric
 from verikit.verifiers.program import Program as program
+from verikit.verifiers.reasoning_gym import ReasoningGym as reasoning_gym
 from verikit.verifiers.refusal import Refusal as refusal
 from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.repetition import Repetition as repetition
@@ -129,6 +130,7 @@ __all__ = [
     'pairwise',
     'prm',
     'program',
+    'reasoning_gym',
     'reference_judge',
     'refusal',
     'regex',
