@@ -125,7 +125,7 @@ def decoder(prompts: int = 64, length: int = 128, n: int = 8, steps: int = 64) -
     from transformers import LlamaConfig, LlamaForCausalLM
 
     from verikit.engines.hf.decoder import Decoder
-    from verikit.engines.hf.sampler import Group
+    from verikit.engines.hf.sampler import SamplingGroup
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -138,7 +138,7 @@ def decoder(prompts: int = 64, length: int = 128, n: int = 8, steps: int = 64) -
     ends = {"all rows run to the end": [], "rows end by chance (one token in 48)": list(range(43))}
 
     def ours(eos: list[int]) -> int:
-        groups = [Group(row.tolist(), (0, 0, number), n=n, max_tokens=steps) for number, row in enumerate(ids)]
+        groups = [SamplingGroup(row.tolist(), (0, 0, number), n=n, max_tokens=steps) for number, row in enumerate(ids)]
         return sum(len(row.ids) for rows in Decoder(model, eos).decode(groups) for row in rows)
 
     def theirs(eos: list[int]) -> int:
@@ -167,7 +167,7 @@ def decoder(prompts: int = 64, length: int = 128, n: int = 8, steps: int = 64) -
 
 
 def cache() -> None:
-    from verikit.engines import Cache, Cached, Engine, Generation, Output, Request
+    from verikit.engines import Cache, CachedEngine, Engine, Generation, Output, Request
 
     class Echo(Engine):
         name = "echo"
@@ -177,7 +177,7 @@ def cache() -> None:
 
     requests = [Request(f"prompt {number} " * 50) for number in range(5000)]
     with tempfile.TemporaryDirectory() as folder:
-        engine = Cached(Echo(), Cache(Path(folder) / "c.sqlite"))
+        engine = CachedEngine(Echo(), Cache(Path(folder) / "c.sqlite"))
         for title in ("store", "hit"):
             start = time.perf_counter()
             engine.generate(requests)

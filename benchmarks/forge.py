@@ -20,12 +20,12 @@ from typing import Any
 from verikit import Sample, load
 from verikit.base import score_all
 from verikit.errors import VerikitError
-from verikit.sandbox import Limits, LocalSandbox
+from verikit.sandbox import LocalSandbox, RunLimits
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = (ROOT / "benchmarks/forge_peers.py").read_text("utf-8")
-LIMITS = Limits(wall_s=10, memory_mb=2048)
-LONG = Limits(wall_s=120, memory_mb=6144)
+LIMITS = RunLimits(wall_s=10, memory_mb=2048)
+LONG = RunLimits(wall_s=120, memory_mb=6144)
 
 Tests = list[tuple[list[Any], Any]]
 Passes = Callable[[str, Tests], bool]

@@ -22,7 +22,7 @@ import torch
 from tests.judges.genprm import tiny_reviewer as tiny
 from verikit.engines import Engine, Generation, Request, load_engine
 from verikit.judges.genprm import GenPRM, Solution
-from verikit.sandbox import Limits, Session, default_sandbox
+from verikit.sandbox import RunLimits, Session, default_sandbox
 
 STEPS, PATHS, OVERLAP = 6, 8, 0.8
 Interval = tuple[float, float]
@@ -55,7 +55,7 @@ class TimedSandbox:
         self.box = default_sandbox()
         self.workers, self.busy = self.box.workers, list[Interval]()
 
-    def session(self, limits: Limits | None = None, *, science: bool = True) -> Session:
+    def session(self, limits: RunLimits | None = None, *, science: bool = True) -> Session:
         """The sandbox's own, timed."""
         return _TimedSession(self.box.session(limits, science=science), self.busy)  # type: ignore[return-value]
 

@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any
 
 from verikit.report import Options, report
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
 
 PROMPTS, CANDIDATES = 1250, 8
@@ -86,7 +86,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         generate(folder / "in.jsonl")
-        score_file(str(folder / "in.jsonl"), Plan(verifier="mean(exact, length(max=2000))"), folder / "run")
+        score_file(str(folder / "in.jsonl"), ScoringPlan(verifier="mean(exact, length(max=2000))"), folder / "run")
         began = time.process_time()
         page = report([folder / "run"], Options())
         writing = time.process_time() - began

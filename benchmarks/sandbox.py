@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from verikit.sandbox import Job, Limits, LocalSandbox
+from verikit.sandbox import Job, LocalSandbox, RunLimits
 from verikit.sandbox.bwrap import BwrapSandbox
 from verikit.types import Sample
 from verikit.verifiers.code import Code
@@ -141,7 +141,9 @@ def late() -> None:
     """How long after its wall-clock limit a loop's result is there."""
     with LocalSandbox(workers=1) as box:
         box.run("1")
-        over = sorted(timed(lambda: box.run("while True: pass", limits=Limits(wall_s=0.1))) - 0.1 for _ in range(200))
+        over = sorted(
+            timed(lambda: box.run("while True: pass", limits=RunLimits(wall_s=0.1))) - 0.1 for _ in range(200)
+        )
     median, p99, worst = (over[n] * 1e3 for n in (100, 197, 199))
     print(f"time-out overshoot over 200 runs: median {median:.1f} ms, p99 {p99:.1f} ms, worst {worst:.1f} ms")
 
@@ -164,7 +166,7 @@ def litter(count: int = 10_000) -> None:
     """What is left of many mixed runs: processes, zombies, files, and how much the servers grew."""
     chance = random.Random(0)
     jobs = [
-        Job("while True: pass", limits=Limits(wall_s=0.02)) if chance.random() < 0.01 else Job(chance.choice(MIXED))
+        Job("while True: pass", limits=RunLimits(wall_s=0.02)) if chance.random() < 0.01 else Job(chance.choice(MIXED))
         for _ in range(count)
     ]
     temporary = Path(tempfile.mkdtemp())
@@ -237,7 +239,7 @@ def memory() -> None:
     code = SYMPY + "\nimport time; time.sleep(3)"
     with LocalSandbox(workers=1) as box, ThreadPoolExecutor(1) as thread:
         box.run(SYMPY)
-        running = thread.submit(box.run, code, limits=Limits(wall_s=8))
+        running = thread.submit(box.run, code, limits=RunLimits(wall_s=8))
         time.sleep(1.5)
         (server,) = (lent._process.pid for lent in box._pool._lent)
         (child,) = Path(f"/proc/{server}/task/{server}/children").read_text().split()

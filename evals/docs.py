@@ -26,8 +26,9 @@ ALIASES = ("answer_aliases", "answer_alias", "possible_answers", "aliases", "gol
 OPTIONS = ("options", "choices", "Options")
 LETTER = ("answer_letter", "answer", "answer_index", "answerKey", "target", "label", "gold")
 WRONG = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
-ID = ("id", "question_id", "prompt_id", "unique_id", "_id", "idx", "task_id", "uuid", "Record ID", "i")
+ID = ("id", "question_id", "prompt_id", "unique_id", "_id", "idx", "task_id", "key", "uuid", "Record ID", "i")
 CATEGORY = ("category", "subject", "type", "task", "discipline", "field", "Subdomain", "level")
+INSTRUCTIONS = ("instruction_id_list", "kwargs", "ground_truth")
 TESTS = ("tests", "test", "entry_point", "test_list", "test_setup_code", "test_imports", "public_test_cases", "inputs")
 
 
@@ -115,6 +116,14 @@ def code_doc(row: Row) -> Doc:
     return doc | {"answer": [], "tests": json.dumps(tests, default=str)}
 
 
+def instructions_doc(row: Row) -> Doc:
+    """A prompt with the ids and arguments of its instructions: IFEval, IFBench, IF-RLVR."""
+    given = {key: row[key] for key in INSTRUCTIONS if row.get(key) not in MISSING}
+    if not given:
+        raise SchemaError(f"no instructions among the keys {_keys(row)}", field=INSTRUCTIONS[0])
+    return _doc(row, ("prompt", *QUESTION)) | {"answer": [], "tests": json.dumps(given, default=str)}
+
+
 KINDS: dict[str, Callable[[Row], Doc]] = {
     "math": math_doc,
     "choice": choice_doc,
@@ -124,6 +133,7 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
     "turns": turns_doc,
     "process": process_doc,
     "code": code_doc,
+    "instructions": instructions_doc,
 }
 
 

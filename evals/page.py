@@ -14,7 +14,7 @@ from verikit.evals.samples import grades_of, is_graded, read_samples
 from verikit.report.curves import estimate, forest, histogram, over_k
 from verikit.report.items import lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
-from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Figure, Item, Options, Run, Table
+from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Metric, Options, Run, SampleItem, Table
 
 Row = Mapping[str, Any]
 RANKING = {"by": RANKED_BY}
@@ -33,7 +33,7 @@ def collect(run: Path, options: Options) -> Run:
     replies = sum(task["replies"] for task in tasks.values())
     page.facts = [("model", results["model"]), ("tasks", ", ".join(all_units)), ("replies", f"{replies:,}")]
     page.notices = [f"{name}: {line.strip()}" for name, task in tasks.items() for line in remarks(task)]
-    page.figures = [figure for name, unit in all_units.items() for figure in _figures(name, unit)]
+    page.metrics = [metric for name, unit in all_units.items() for metric in _metrics(name, unit)]
     every = spread(replies, options.samples)
     for name, task in tasks.items():
         rows = read_samples(run / samples_name(name))
@@ -41,13 +41,13 @@ def collect(run: Path, options: Options) -> Run:
         for row in kept[::every]:
             page.items += _items(name, task["own"], row)
     if every > 1:
-        page.notices.append(f"the samples below are those of every {every}th question; all figures are of all of them")
+        page.notices.append(f"the samples below are those of every {every}th question; all metrics are of all of them")
     page.charts = list(_charts(all_units, results["groups"], tasks, page.items))
     page.tables = list(_tables({**tasks, **results["groups"]}))
     return page
 
 
-def _figures(name: str, unit: Row) -> Iterator[Figure]:
+def _metrics(name: str, unit: Row) -> Iterator[Metric]:
     """The metric that a task or group is told by, and its estimates at the largest k."""
     metrics = unit["metrics"]
     own = unit["own"] if unit["own"] in metrics else next(iter(metrics), "")
@@ -67,7 +67,7 @@ def _largest(metrics: Row) -> list[str]:
 
 
 def _charts(
-    all_units: Mapping[str, Row], groups: Mapping[str, Row], tasks: Mapping[str, Row], items: Sequence[Item]
+    all_units: Mapping[str, Row], groups: Mapping[str, Row], tasks: Mapping[str, Row], items: Sequence[SampleItem]
 ) -> Iterator[Chart]:
     if len(all_units) > 1:
         yield from forest("tasks", "Tasks", "value", _told(all_units))
@@ -87,10 +87,10 @@ def _charts(
         yield chart
 
 
-def _told(units: Mapping[str, Row]) -> Iterator[Figure]:
-    """The figure that each task or group is told by."""
+def _told(units: Mapping[str, Row]) -> Iterator[Metric]:
+    """The metric that each task or group is told by."""
     for name, unit in units.items():
-        yield from (replace(figure, label=name) for figure in islice(_figures(name, unit), 1))
+        yield from (replace(metric, label=name) for metric in islice(_metrics(name, unit), 1))
 
 
 def _tables(units: Mapping[str, Row]) -> Iterator[Table]:
@@ -102,7 +102,7 @@ def _tables(units: Mapping[str, Row]) -> Iterator[Table]:
     yield Table("Metrics", ("task", "shots", "metric", "value and 95 % interval", "questions"), rows)
 
 
-def _items(task: str, own: str, row: Row) -> Iterator[Item]:
+def _items(task: str, own: str, row: Row) -> Iterator[SampleItem]:
     """The replies to one question; one that failed has no text."""
     grades = grades_of(row) if is_graded(row) else [{own: _plain(row.get(own))}]
     replies = iter([reply for group in row["resps"] for reply in group])
@@ -117,7 +117,7 @@ def _items(task: str, own: str, row: Row) -> Iterator[Item]:
         verdict = first["status"] if first["value"] is None else tags[0]
         texts = [shown("Prompt", _text(row["arguments"]["gen_args_0"]["arg_0"])), shown("Reply", said)]
         id, label = f"{task} {row['doc'].get('id', row['doc_id'])}", f"#{number}" if len(grades) > 1 else ""
-        item = Item(id, label, tags, first["value"], verdict, len(said), texts, scores)
+        item = SampleItem(id, label, tags, first["value"], verdict, len(said), texts, scores)
         facts = {"target": row.get("target"), "category": row["doc"].get("category")}
         item.facts = [(name, _text(value)) for name, value in facts.items() if value not in (None, "", [])]
         yield item

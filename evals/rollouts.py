@@ -17,7 +17,7 @@ from verikit.evals.docs import Doc
 from verikit.evals.replies import Failed, Noted, Turns
 from verikit.reply import split
 from verikit.retrieval import Retriever
-from verikit.search import EVALUATION, Limits, Rollout, search, search_messages, search_prompt, single_shot
+from verikit.search import EVALUATION, SearchLimits, SearchTrace, search, search_messages, search_prompt, single_shot
 from verikit.search.prompts import rag_prompt
 from verikit.types import Message
 
@@ -102,7 +102,7 @@ def _rag_messages(question: str, evidence: str) -> list[Message]:
     return [Message(role="user", content=rag_prompt(question, evidence))]
 
 
-def _limits(ask: Ask) -> Limits:
+def _limits(ask: Ask) -> SearchLimits:
     return replace(
         EVALUATION,
         leg_tokens=ask.request.max_tokens,
@@ -119,7 +119,7 @@ def _seeds(asks: Sequence[Ask]) -> Callable[[int, int], int]:
     return lambda index, leg: (asks[index].request.seed or 0) * 1000 + leg
 
 
-def _reply(rollout: Rollout) -> str:
+def _reply(rollout: SearchTrace) -> str:
     """What the model wrote, with its searches; evidence is not the model's."""
     if rollout.error is not None:
         return Failed(describe(rollout.error))

@@ -16,7 +16,7 @@ from verikit.judges.prompt import as_text
 from verikit.report.curves import estimate, forest, share
 from verikit.report.items import shown, spread
 from verikit.report.kinds import read_json
-from verikit.report.model import UNSCORED, Chart, Figure, Item, Options, Run, Series, Table
+from verikit.report.model import UNSCORED, Chart, Metric, Options, Run, SampleItem, Series, Table
 from verikit.scoring.rows import read_rows
 from verikit.stats import mean_interval
 
@@ -45,7 +45,7 @@ def collect(run: Path, options: Options) -> Run:
     page.notices = warnings(summary)
     page.notices += [f"{count:,} without a verdict: {reason}" for reason, count in summary["reasons"].items()]
     judged = list(map(from_row, rows))
-    page.figures = list(_figures(summary))
+    page.metrics = list(_figures(summary))
     page.charts = list(_charts(summary, judged))
     page.tables = list(_tables(summary))
     bouts = _bouts(run, rows, config, options, page.notices)
@@ -56,7 +56,7 @@ def collect(run: Path, options: Options) -> Run:
     return page
 
 
-def _figures(summary: Row) -> Iterator[Figure]:
+def _figures(summary: Row) -> Iterator[Metric]:
     for pair in summary["pairs"]:
         if "win_rate" in pair:
             yield estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"], f"{pair['n']:,} comparisons")
@@ -70,7 +70,7 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
         if "win_rate" in pair:
             rates.append(estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"]))
         if "length_controlled" in pair:
-            rates.append(Figure(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"]))
+            rates.append(Metric(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"]))
     if rates:
         yield from forest("win_rates", "Win rates", "win rate", rates, FAIR)
     shares = {
@@ -82,7 +82,7 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
     if length := _by_length(judged):
         yield length
     if "ratings" in summary:
-        rated = [Figure(row["name"], row["rating"], row["low"], row["high"], False) for row in summary["ratings"]]
+        rated = [Metric(row["name"], row["rating"], row["low"], row["high"], False) for row in summary["ratings"]]
         yield from forest("ratings", "Ratings", "Bradley-Terry rating on Elo's scale", rated)
     if attacks := [estimate(name, row) for name, row in summary.get("canaries", {}).items() if row is not None]:
         title = "Answers that must not win"
@@ -160,7 +160,7 @@ def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notice
     return ()
 
 
-def _item(row: Row, bout: Bout | None) -> Item:
+def _item(row: Row, bout: Bout | None) -> SampleItem:
     tag, verdict = _verdict(row)
     sides = {order["preference"] for order in row["orders"] if order["preference"] is not None}
     tags = [tag] + ["orders"] * (max(sides, default=FAIR) > FAIR > min(sides, default=FAIR))
@@ -174,7 +174,7 @@ def _item(row: Row, bout: Bout | None) -> Item:
     for order in row["orders"]:
         texts.append(shown(f"Judge, {names[order['first']]} shown first", order["reply"] or order.get("error", "")))
     between = f"{row['a']} \u2013 {row['b']}"
-    item = Item(row["id"], between, tags, row["preference"], verdict, sum(row["lengths"]), texts)
+    item = SampleItem(row["id"], between, tags, row["preference"], verdict, sum(row["lengths"]), texts)
     item.facts = [("verdict", row["reason"])] if row["reason"] else []
     if "label" in row:
         better = {1.0: row["a"], 0.0: row["b"]}.get(row["label"], "a tie")

@@ -174,8 +174,8 @@ def longer(than):
 
 
 def test_functions_that_score_differently_have_different_fingerprints():
-    one, other = FunctionVerifier(lambda s: 1.0), FunctionVerifier(lambda s: 0.0)
-    made = [longer(1), longer(2), has_digit, _style, one, other]
+    lower, other = FunctionVerifier(lambda s: 1.0), FunctionVerifier(lambda s: 0.0)
+    made = [longer(1), longer(2), has_digit, _style, lower, other]
     made += [FunctionVerifier(partial(int, base=b), "int") for b in (2, 3)]
     assert len({v.fingerprint for v in made}) == len(made)
     assert longer(1).fingerprint == longer(1).fingerprint

@@ -111,9 +111,9 @@ def test_weights_multiply_and_are_not_renormalised_when_a_part_abstains(results,
 
 
 def test_an_abstained_term_leaves_the_others_at_their_weight():
-    one, gone = Fixed(Score(1.0)), Fixed(Score.abstained("n/a"))
-    assert (0.8 * one + 0.2 * gone)("x").value == pytest.approx(0.8)
-    assert mean(one, gone)("x").value == 1.0
+    sure, gone = Fixed(Score(1.0)), Fixed(Score.abstained("n/a"))
+    assert (0.8 * sure + 0.2 * gone)("x").value == pytest.approx(0.8)
+    assert mean(sure, gone)("x").value == 1.0
 
 
 @given(parts, st.data())

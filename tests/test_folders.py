@@ -114,9 +114,9 @@ def renamed(value, text):
     """JSON with another text in the place of each."""
     match value:
         case dict():
-            return {key: renamed(one, text) for key, one in value.items()}
+            return {key: renamed(item, text) for key, item in value.items()}
         case list():
-            return [renamed(one, text) for one in value]
+            return [renamed(item, text) for item in value]
         case str():
             return text
     return value

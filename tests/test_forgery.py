@@ -147,7 +147,7 @@ def node(draw: random.Random, depth: int = 3) -> Any:
             -0.0,
             1,
             False,
-            values.Opaque("builtins.int", "2"),
+            values.OpaqueValue("builtins.int", "2"),
         ]
         return values.encode(draw.choice(odd))
     return values.encode(draw.choice(VALUES))

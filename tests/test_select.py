@@ -48,8 +48,8 @@ def test_a_ranking_is_a_permutation_of_all_candidates_and_always_the_same(select
 @given(scores=st.lists(scored(), max_size=9))
 def test_an_unscored_candidate_ranks_below_every_scored_one_that_answers(selector, scores):
     ranking = selector.select(group(len(scores)), scores)
-    unscored = [place for place, i in enumerate(ranking) if not scores[i].scored]
-    answering = [place for place, i in enumerate(ranking) if scores[i].scored and scores[i].answer is not None]
+    unscored = [rank for rank, i in enumerate(ranking) if not scores[i].scored]
+    answering = [rank for rank, i in enumerate(ranking) if scores[i].scored and scores[i].answer is not None]
     if unscored and answering:
         assert min(unscored) > max(answering)
 

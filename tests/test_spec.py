@@ -309,8 +309,8 @@ def test_files_that_a_toml_file_names_lie_beside_it(tmp_path, monkeypatch):
     (tmp_path / "rewards/mine.py").write_text(MODULE)
     (tmp_path / "rewards/other.toml").write_text('[verifiers]\nmine = "mine.py:Mine"\n')
     (tmp_path / "rewards/some.toml").write_text('[verifiers]\nmine = "other.toml#mine"\nboth = "0.5*exact + mine"\n')
-    for spec, place in (("rewards/some.toml", tmp_path), (f"{tmp_path}/rewards/some.toml", tmp_path / "rewards")):
-        monkeypatch.chdir(place)
+    for spec, folder in (("rewards/some.toml", tmp_path), (f"{tmp_path}/rewards/some.toml", tmp_path / "rewards")):
+        monkeypatch.chdir(folder)
         assert load(f"{spec}#both")("x", "x").value == 1.25
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "home.toml").write_text('[verifiers]\nmine = "~/rewards/mine.py:Mine"\n')

@@ -30,6 +30,8 @@ class World:
     rank = 0
     size = 1
 
+    device: torch.device
+
     def __init__(self) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -84,6 +86,10 @@ class World:
 
 class Ranks(World):
     """One of torchrun's processes, each with a whole model (DDP)."""
+
+    device: torch.device
+    rank: int
+    size: int
 
     def __init__(self) -> None:
         local = int(os.environ.get("LOCAL_RANK", "0"))

@@ -28,7 +28,7 @@ from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
 from verikit.trainers.rollout import PolicySampler
 from verikit.trainers.run import CHECKPOINTS, MODEL, SAMPLES, RunFolder, environment
-from verikit.trainers.weights import make_engine
+from verikit.trainers.weights import LiveEngine, make_engine
 
 WARMUP, TRAIN = "0-warmup", "1-train"
 """The phases, by names that sort."""
@@ -38,6 +38,20 @@ _log = logging.getLogger(__name__)
 
 class Trainer:
     """One run in one process."""
+
+    config: Config
+    folder: RunFolder
+    world: World
+    report: Report
+    policy: PolicyModel
+    module: Any
+    engine: LiveEngine
+    sampler: PolicySampler
+    phase: str
+    learner: Learner
+    step: int
+    unscored_steps: int
+    seconds: float
 
     def __init__(self, config: Config, folder: RunFolder, world: World, report: Report = lambda row: None) -> None:
         """Make or load everything; `report` is told each line of metrics.

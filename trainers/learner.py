@@ -16,7 +16,7 @@ from torch import Tensor
 from verikit.errors import TrainerError
 from verikit.trainers import losses
 from verikit.trainers.batch import MicroBatch, TrainRow, collate, micro_batches
-from verikit.trainers.config import BatchSection, Config, LossSection, OptimizerSection
+from verikit.trainers.config import BatchSection, Config, KLSection, LossSection, OptimizerSection
 from verikit.trainers.distributed import World
 from verikit.trainers.precision import make_optimizer
 
@@ -26,6 +26,17 @@ SUMS = ("tokens", "loss", "clip_share", "entropy", "kl", "mismatch")
 
 class Learner:
     """The policy with its optimizer and objective."""
+
+    module: Any
+    world: World
+    options: OptimizerSection
+    loss: LossSection
+    steps: int
+    kl: KLSection
+    batch: BatchSection
+    limit: int
+    optimizer: Any
+    bad_steps: int
 
     def __init__(
         self, module: Any, world: World, config: Config, optimizer: OptimizerSection, loss: LossSection, steps: int

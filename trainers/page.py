@@ -11,7 +11,7 @@ from typing import Any
 
 from verikit.report.items import disagree, shown, spread, verdict_of
 from verikit.report.kinds import read_json, read_lines
-from verikit.report.model import DISAGREE, Chart, Figure, Item, Number, Options, Run, Series
+from verikit.report.model import DISAGREE, Chart, Metric, Number, Options, Run, SampleItem, Series
 from verikit.trainers.run import CONFIG, ENVIRONMENT, METRICS, SAMPLES
 from verikit.trainers.view import HELD_OUT
 
@@ -63,7 +63,7 @@ def collect(run: Path, options: Options) -> Run:
         page.notices.append(f"{lost:,.0f} trajectories had no score: they left their batches and taught nothing")
     if skipped := sum(row.get("skipped", 0) for row in rows):
         page.notices.append(f"{skipped:,.0f} updates were skipped because a number was not finite")
-    page.figures = list(_held_out(rows))
+    page.metrics = list(_held_out(rows))
     phases = reversed(dict.fromkeys(row["phase"] for row in rows))
     page.charts = [chart for phase in phases for chart in _charts(rows, phase)]
     every = spread(len(samples), options.samples)
@@ -71,7 +71,7 @@ def collect(run: Path, options: Options) -> Run:
     return page
 
 
-def _held_out(rows: Sequence[LogRow]) -> Iterator[Figure]:
+def _held_out(rows: Sequence[LogRow]) -> Iterator[Metric]:
     """Held-out metrics at the end, each with where it began."""
     held: dict[str, list[float]] = {}
     for row in rows:
@@ -81,7 +81,7 @@ def _held_out(rows: Sequence[LogRow]) -> Iterator[Figure]:
     for name, values in held.items():
         share = all(0 <= value <= 1 for value in values)
         before = f"{100 * values[0]:.1f} %" if share else f"{values[0]:.4g}"
-        yield Figure(f"Held out: {name}", values[-1], percent=share, note=f"{before} at first" if values[1:] else "")
+        yield Metric(f"Held out: {name}", values[-1], percent=share, note=f"{before} at first" if values[1:] else "")
 
 
 def _charts(rows: Sequence[LogRow], phase: str) -> Iterator[Chart]:
@@ -131,14 +131,14 @@ def _numbered(samples: Sequence[LogRow]) -> Iterator[tuple[int, LogRow]]:
         yield from enumerate(some)
 
 
-def _item(row: LogRow, number: int) -> Item:
+def _item(row: LogRow, number: int) -> SampleItem:
     reward = row["reward"] if _is_number(row["reward"]) else None
     parts = {name: {"value": value, "status": "ok"} for name, value in row["parts"].items() if _is_number(value)}
     score = {"value": reward, "status": "unscored" if reward is None else "ok", "parts": parts}
     tags = [verdict_of(reward)] + [DISAGREE] * disagree(score) + ["unfinished"] * (not row["finished"])
     texts = [shown("Prompt", row["prompt"]), shown("Completion", row["completion"])]
     scores = {"reward": score}
-    item = Item(f"step {row['step']}", f"#{number}", tags, reward, tags[0], len(row["completion"]), texts, scores)
+    item = SampleItem(f"step {row['step']}", f"#{number}", tags, reward, tags[0], len(row["completion"]), texts, scores)
     item.facts = [(name, str(row[name])) for name in ("role", "task", "answer") if row[name]]
     return item
 

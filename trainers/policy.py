@@ -101,6 +101,10 @@ class PolicyModel(nn.Module):
     With `bf16`, its products are of bf16 numbers while its weights stay what they are.
     """
 
+    model: Any
+    bf16: bool
+    chunked: bool
+
     def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
         self.model, self.bf16 = model, bf16

@@ -158,7 +158,7 @@ class Setting:
 class NoOptions(BaseModel):
     """For a recipe without options."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 class Recipe(ABC):
@@ -172,6 +172,9 @@ class Recipe(ABC):
     Options: ClassVar[type[BaseModel]] = NoOptions
     model_class: ClassVar[str] = "AutoModelForCausalLM"
     """The class of transformers that loads `model.path`."""
+
+    options: Any
+    setting: Setting
 
     def __init__(self, options: Any, setting: Setting) -> None:
         self.options, self.setting = options, setting

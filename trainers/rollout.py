@@ -26,6 +26,10 @@ WORKERS = 16
 class PolicySampler(Sampler):
     """Samples from the live policy; the loop tells it the step."""
 
+    name: str
+    local: Engine
+    tokenizer: Any
+
     def __init__(self, engine: Engine, tokenizer: Any, world: World, seed: int, *, allow_truncated: bool) -> None:
         self.name, self.local, self.tokenizer = engine.name, engine, tokenizer
         self._world, self._seed, self._allow_truncated = world, seed, allow_truncated

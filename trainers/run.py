@@ -36,6 +36,9 @@ PACKAGES = ("verikit", "torch", "transformers", "tokenizers", "peft", "torchao",
 class RunFolder:
     """The open folder of one run; `main` is False on processes that write nothing."""
 
+    path: Path
+    main: bool
+
     def __init__(self, path: Path, *, main: bool = True) -> None:
         """Open a folder, and make it if it is not there.
 

@@ -25,7 +25,7 @@ DataRow = Mapping[str, Any]
 class SFTOptions(BaseModel):
     """[options] of `sft` and `step-labels`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     data: str = ""
     """JSON lines; see the recipes for their forms."""
@@ -47,6 +47,9 @@ class SFT(Recipe):
 
     name: ClassVar[str] = "sft"
     Options: ClassVar[type[BaseModel]] = SFTOptions
+    rows: list[Trajectory]
+    held_out: list[Trajectory]
+    left_out: int
 
     def __init__(self, options: SFTOptions, setting: Setting) -> None:
         super().__init__(options, setting)

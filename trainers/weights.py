@@ -55,6 +55,8 @@ class LiveEngine:
 class VLLMEngine(LiveEngine):
     """vLLM in this process."""
 
+    engine: Engine
+
     def __init__(self, policy: Any, tokenizer: Any, world: World, options: dict[str, Any]) -> None:
         """Start vLLM on a copy of the policy.
 
@@ -95,6 +97,8 @@ class VLLMEngine(LiveEngine):
 
 class ServerEngine(LiveEngine):
     """A vLLM server, started with VLLM_SERVER_DEV_MODE=1 and `--logprobs-mode processed_logprobs`."""
+
+    engine: Engine
 
     def __init__(self, policy: Any, tokenizer: Any, world: World, options: dict[str, Any]) -> None:
         """Reach the server; `options` hold `url` (…/v1#model) and `folder`, which the server sees under the same path.

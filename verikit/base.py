@@ -17,7 +17,7 @@ from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import CellType, FunctionType, MappingProxyType
-from typing import Any, get_args, overload
+from typing import Any, ClassVar, get_args, overload
 
 from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.reply import TAGS_VARIABLE, Read, Reads, read
@@ -37,10 +37,10 @@ class Verifier(ABC):
     name: str
     batch: int = 1
     """Samples it wants in one call to work at full speed: what an engine keeps in flight, say."""
-    reads: Reads | None = "reply"
+    reads: ClassVar[Reads | None] = "reply"
     """What `score` finds in `Sample.completion`: the reply, the thoughts, or all. None: the sample as it stands, which
     verifiers that pass it on to others need."""
-    tallied: tuple[str, ...] = ()
+    tallied: ClassVar[tuple[str, ...]] = ()
     """Keys of `Score.usage` that a run's summary adds up: whole numbers that say how often something happened."""
     rates: Mapping[str, tuple[str, str]] = MappingProxyType({})
     """Shares that a run's summary gives: by name, which tallied key is counted, and of which other."""
@@ -118,7 +118,7 @@ class TextVerifier(Verifier):
     """A verifier whose `reads` is an option."""
 
     _: KW_ONLY
-    reads: Reads = "reply"  # pyright: ignore[reportIncompatibleVariableOverride] - frozen: it is never set
+    reads: Reads = "reply"  # type: ignore[misc]  # pyright: ignore[reportIncompatibleVariableOverride]
     """What of a completion is scored: the `reply`, the `thoughts`, or `all`."""
 
     def __post_init__(self) -> None:
@@ -218,16 +218,16 @@ class FunctionVerifier(Verifier):
     def __init__(self, function: Scorer, name: str = "", reads: Reads = "reply") -> None:
         check_reads(reads)
         self._function = function
-        self.reads = reads
-        self.name = name or getattr(function, "__name__", "") or type(function).__name__
+        self.reads: Reads | None = reads  # type: ignore[misc]  # pyright: ignore
+        self.name: str = name or getattr(function, "__name__", "") or type(function).__name__
         self.__doc__ = function.__doc__
-        self.__name__ = self.name
+        self.__name__: str = self.name
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Call the function on each sample; None abstains, a number or bool is the value."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         start = time.perf_counter()
         result = self._function(sample)
         seconds = time.perf_counter() - start

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from verikit.base import Verifier, score_all, unique_names
 from verikit.combine import Part, as_verifier, equal_for_any, keys_of_all, whole
 from verikit.errors import UsageError
+from verikit.reply import Reads
 from verikit.types import Sample, Score
 
 
@@ -19,7 +21,7 @@ class Gate(Verifier):
     then: Verifier
     otherwise: Verifier
     name = "gate"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the condition, then each sample by the one branch it takes."""
@@ -62,7 +64,7 @@ class FirstOf(Verifier):
 
     parts: tuple[Verifier, ...]
     name = "first_of"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Pass what abstained on to the next part."""
@@ -110,7 +112,7 @@ class By(Verifier):
     verifiers: Mapping[str, Verifier] = field(hash=False)
     default: Verifier | None = None
     name = "by"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample with the verifier its key names, one batch per verifier."""

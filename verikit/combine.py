@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from verikit.base import Verifier, describe_function, score_all, unique_names
 from verikit.errors import UsageError
+from verikit.reply import Reads
 from verikit.types import PASS_MARK, Sample, Score, Status
 
 Part = Verifier | float
@@ -36,7 +38,7 @@ class Combined(Verifier):
     """The rule: sum, mean, minimum, maximum, all_of or majority."""
     parts: tuple[Verifier, ...]
     weights: tuple[float, ...]
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score every part on every sample, then apply the rule."""
@@ -192,7 +194,7 @@ class Constant(Verifier):
 
     value: float
     name = "constant"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return the value for each sample."""
@@ -231,7 +233,7 @@ class Mapped(Verifier):
     name: str
     part: Verifier
     fn: Callable[[float], float]
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Apply the function to the values; what has no value stays as it is."""

@@ -13,10 +13,12 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 from verikit.answers.gold import NUMERAL, read, read_gold
 from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
+from verikit.reply import Reads
 from verikit.spec import load
 from verikit.stats import Estimate, mean_interval
 from verikit.text import accepted
@@ -78,14 +80,16 @@ class EchoGuard(Verifier):
 
     part: Verifier
     name = "echo_guard"
-    reads = None
-    tallied = ("echoes",)
+    reads: ClassVar[Reads | None] = None
+    tallied: ClassVar[tuple[str, ...]] = ("echoes",)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score, then take the value of echoes; rows with `options` are left alone."""
-        return [self._one(sample, score) for sample, score in zip(samples, score_all(self.part, samples), strict=True)]
+        return [
+            self._guarded(sample, score) for sample, score in zip(samples, score_all(self.part, samples), strict=True)
+        ]
 
-    def _one(self, sample: Sample, score: Score) -> Score:
+    def _guarded(self, sample: Sample, score: Score) -> Score:
         if not score.value or score.value < 0 or score.answer is None or sample.meta.get("options"):
             return score
         if not is_echo(score.answer, sample.prompt, accepted(sample.answer)):

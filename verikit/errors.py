@@ -44,7 +44,7 @@ class VerikitError(Exception):
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(strike(message))
-        self.hint = strike(hint)
+        self.hint: str = strike(hint)
 
 
 def with_hint(problem: str, hint: str) -> str:
@@ -69,7 +69,10 @@ class SchemaError(UsageError):
         where = f"{file}:{line}" if line else str(file)
         where = ": ".join(part for part in (where, f"field {field!r}" if field else "") if part)
         super().__init__(f"{where}: {message}" if where else message, hint=hint)
-        self.file, self.line, self.field, self.problem = str(file), line, field, message
+        self.file: str = str(file)
+        self.line: int = line
+        self.field: str = field
+        self.problem: str = message
 
 
 class ConfigError(UsageError):
@@ -81,7 +84,8 @@ class MissingExtra(VerikitError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs the extra {extra!r}", hint=f"pip install 'verikit[{extra}]'")
-        self.feature, self.extra = feature, extra
+        self.feature: str = feature
+        self.extra: str = extra
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
         # Exceptions are rebuilt from their message alone, and this one is made of two arguments.

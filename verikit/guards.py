@@ -10,12 +10,13 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.errors import HelperError, HelperTimeout, UsageError
 from verikit.helper import Helper
+from verikit.reply import Reads
 from verikit.types import Sample, Score
 
 
@@ -26,7 +27,7 @@ class LengthGuard(Verifier):
     part: Verifier
     max_chars: int
     name = "length_guard"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is within the cap; the rest gets 0.0 unread."""
@@ -69,7 +70,7 @@ class Cached(Verifier):
     name = "cached"
     _memory: OrderedDict[str, Score] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score what is not remembered, each distinct sample once."""
@@ -139,7 +140,7 @@ class WithTimeout(Verifier):
     workers: int
     name = "with_timeout"
     _helper: Helper = field(init=False, repr=False, compare=False)
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
@@ -147,9 +148,9 @@ class WithTimeout(Verifier):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the samples in worker processes, `workers` at a time."""
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-timeout") as threads:
-            return list(threads.map(self._one, samples))
+            return list(threads.map(self._score_sample, samples))
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         try:
             row = self._helper.call("verikit.guards:score_row", self.part, sample, timeout=self.seconds)
         except HelperTimeout:

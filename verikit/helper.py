@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -31,6 +32,8 @@ from verikit.errors import HelperError, HelperTimeout, SpecError
 from verikit.spec import import_file, imported_files
 
 _HEAD = struct.Struct("!I")
+PR_SET_PDEATHSIG = 1
+"""prctl(2)'s number for it."""
 GRACE_S = 30.0
 """How much longer than its deadlines a helper may take (to start, to import) before it counts as dead."""
 
@@ -48,7 +51,7 @@ class Helper:
         """
         self.workers = workers
         self.memory_mb = memory_mb
-        self.preload = tuple(preload)
+        self.preload: tuple[str, ...] = tuple(preload)
         self._reset()
         _helpers.add(self)
 
@@ -197,6 +200,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.stdout.close()
 
 
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it ends, even inside C code (Linux only).
+
+    A parent that ended before the call is not noticed: compare `os.getppid()` after it.
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _read_replies(helper: weakref.ref[Helper], process: subprocess.Popen[bytes]) -> None:
     """The parent's reader thread: one JSON reply a line, until the process ends."""
     assert process.stdout is not None
@@ -233,11 +247,7 @@ def _limit(memory_mb: int | None, private: Sequence[int]) -> None:
     if memory_mb is not None:
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(OSError, AttributeError):
-        import ctypes
-        import signal
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    die_with_parent()
 
 
 def _run(target: str, args: tuple[Any, ...]) -> str:

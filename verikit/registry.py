@@ -53,15 +53,23 @@ def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, 
         taken = signature(make).parameters
     except (TypeError, ValueError):
         return "", ""
-    kinds = [one.kind for one in taken.values()]
-    places = [name for name, one in taken.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    named = [name for name, one in taken.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    kinds = [parameter.kind for parameter in taken.values()]
+    positional = [
+        name
+        for name, parameter in taken.items()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    named = [
+        name
+        for name, parameter in taken.items()
+        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
     if Parameter.VAR_KEYWORD not in kinds and (unknown := [name for name in options if name not in named]):
         near = get_close_matches(unknown[0], named, n=1)
         hint = f"did you mean {near[0]}?" if near else f"its options are {', '.join(named) or 'none'}"
         return f"there is no option {unknown[0]!r}", hint
-    if Parameter.VAR_POSITIONAL not in kinds and len(args) > len(places):
-        return f"{len(args)} values where {len(places)} fit", f"its options are {', '.join(named) or 'none'}"
-    given = {*places[: len(args)], *options}
+    if Parameter.VAR_POSITIONAL not in kinds and len(args) > len(positional):
+        return f"{len(args)} values where {len(positional)} fit", f"its options are {', '.join(named) or 'none'}"
+    given = {*positional[: len(args)], *options}
     missing = [name for name in named if taken[name].default is Parameter.empty and name not in given]
     return (f"it needs {' and '.join(missing)}", "`verikit list`") if missing else ("", "")

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.errors import UsageError
+from verikit.reply import Reads
 from verikit.text import accepted
 from verikit.types import Sample, Score
 
@@ -26,8 +28,8 @@ class Rescue(Verifier):
     judge: Verifier
     max_chars: int = 300
     name = "rescue"
-    reads = None
-    tallied = ("judge_calls", "rescued")
+    reads: ClassVar[Reads | None] = None
+    tallied: ClassVar[tuple[str, ...]] = ("judge_calls", "rescued")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score by the rule, then ask the judge about what it doubts, equal questions once, in one batch."""

@@ -62,9 +62,9 @@ def strike_all(value: Any) -> Any:
         return strike(value)
     if isinstance(value, dict):
         return {
-            name: STRUCK if isinstance(one, str) and one and _KEYED.fullmatch(str(name)) else strike_all(one)
-            for name, one in value.items()
+            name: STRUCK if isinstance(item, str) and item and _KEYED.fullmatch(str(name)) else strike_all(item)
+            for name, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [strike_all(one) for one in value]
+        return [strike_all(item) for item in value]
     return value

@@ -158,8 +158,8 @@ def _by_votes(voted: Sequence[int | None], weights: Sequence[float], order: Sequ
         if cluster is not None:
             totals[cluster] += weight
 
-    def place(i: int) -> tuple[float, int]:
+    def rank_key(i: int) -> tuple[float, int]:
         cluster = voted[i]
         return (math.inf, 0) if cluster is None else (-totals[cluster], cluster)
 
-    return sorted(order, key=place)
+    return sorted(order, key=rank_key)

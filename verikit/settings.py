@@ -29,13 +29,13 @@ def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "")
         return kind.model_validate(table)
     except ValidationError as error:
         problems = []
-        for one in error.errors():
-            key = prefix + ".".join(map(str, one["loc"]))
-            if one["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-                near = get_close_matches(str(one["loc"][-1]), _keys(kind, one["loc"][:-1]), n=1)
+        for problem in error.errors():
+            key = prefix + ".".join(map(str, problem["loc"]))
+            if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+                near = get_close_matches(str(problem["loc"][-1]), _keys(kind, problem["loc"][:-1]), n=1)
                 problems.append(f"unknown key {key!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
             else:
-                problems.append(f"{key}: {one['msg'].removeprefix('Value error, ')}".removeprefix(": "))
+                problems.append(f"{key}: {problem['msg'].removeprefix('Value error, ')}".removeprefix(": "))
         raise ConfigError(where + "; ".join(problems)) from None
 
 

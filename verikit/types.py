@@ -28,6 +28,8 @@ Prompt = str | Sequence[Message]
 """What was asked: a text, or the turns of a conversation."""
 Gold = str | Sequence[str] | None
 """A gold answer; a sequence lists accepted answers, any one of which is right."""
+JsonObject = Mapping[str, Any]
+"""An object of a JSON file that a run wrote: a row, a summary, a configuration. Nobody changes it."""
 
 Status = Literal["ok", "abstained", "timeout", "error"]
 """`abstained`: the verifier does not apply; `timeout` and `error`: our fault or the data's, never the candidate's."""

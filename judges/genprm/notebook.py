@@ -14,7 +14,7 @@ from typing import Protocol as Interface
 from verikit.errors import SandboxError
 from verikit.judges.genprm.protocol import Messages
 from verikit.judges.shown import visible
-from verikit.sandbox import Limits, RunResult, Session
+from verikit.sandbox import RunLimits, RunResult, Session
 from verikit.sandbox.local import SCIENCE
 from verikit.verifiers.fences import last
 
@@ -25,7 +25,7 @@ MAX_CODE = 64_000
 class Sessions(Interface):
     """What of a sandbox is used."""
 
-    def session(self, limits: Limits | None = None, *, science: bool = True) -> Session:
+    def session(self, limits: RunLimits | None = None, *, science: bool = True) -> Session:
         """A namespace that persists; `science` has numpy and sympy loaded."""
         ...
 
@@ -44,7 +44,7 @@ class Cell:
 class Notebook:
     """One path's namespace."""
 
-    def __init__(self, sandbox: Sessions | None, limits: Limits, messages: Messages, max_output: int) -> None:
+    def __init__(self, sandbox: Sessions | None, limits: RunLimits, messages: Messages, max_output: int) -> None:
         self._sandbox, self._limits, self._messages, self._max_output = sandbox, limits, messages, max_output
         self._earlier: list[str] = []
         self._seconds = 0.0

@@ -16,7 +16,7 @@ from verikit.judges.genprm.protocol import MODES, Mode, Protocol, load_protocol
 from verikit.judges.genprm.review import How, Path, Review, Solution, StepReview
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.judges.genprm.waves import Walker, advance_all
-from verikit.sandbox import ISOLATION, Limits, default_sandbox
+from verikit.sandbox import ISOLATION, RunLimits, default_sandbox
 from verikit.types import PASS_MARK, Sample, Score
 
 HOW: Mapping[How, str] = {
@@ -123,7 +123,7 @@ class GenPRM(StepVerifier):
         plan = self.plan
         count = self.paths if plan.temperature > 0 else 1
         sandbox = self.sandbox or (default_sandbox(ISOLATION) if self.mode == "full" else None)
-        limits = Limits(wall_s=self.code_s)
+        limits = RunLimits(wall_s=self.code_s)
         reviews = [Review(solution, [Path() for _ in range(count)]) for solution in solutions]
         walkers = [
             Walker(

@@ -19,7 +19,7 @@ from verikit.errors import SchemaError, UsageError
 from verikit.judges.pairwise import Pair
 from verikit.judges.prompt import as_text
 from verikit.readers import read, source
-from verikit.readers.parse import Row, parse
+from verikit.readers.parse import JsonRow, parse
 from verikit.text import accepted
 from verikit.types import Group
 
@@ -139,7 +139,7 @@ def _pairs(path: str, format: str | None, mapping: Mapping[str, str]) -> Entrant
     return entrants
 
 
-def _rows(path: str) -> Iterator[tuple[int, Row]]:
+def _rows(path: str) -> Iterator[tuple[int, JsonRow]]:
     with source.opened(path) as stream:
         for line, data in source.cut(stream, path):
             if isinstance(data, SchemaError):
@@ -147,13 +147,13 @@ def _rows(path: str) -> Iterator[tuple[int, Row]]:
             yield line, parse(data) if isinstance(data, bytes) else data
 
 
-def _sides(row: Row, mapping: Mapping[str, str]) -> tuple[str, str] | None:
+def _sides(row: JsonRow, mapping: Mapping[str, str]) -> tuple[str, str] | None:
     if "completions" in mapping or "completion" in mapping:
         return None
     return next((sides for sides in SIDES if all(isinstance(row.get(side), str) for side in sides)), None)
 
 
-def _prompt(row: Row, mapping: Mapping[str, str], path: str, line: int) -> str:
+def _prompt(row: JsonRow, mapping: Mapping[str, str], path: str, line: int) -> str:
     keys = [mapping["prompt"]] if "prompt" in mapping else ["instruction", "prompt", "question", "input"]
     parts = [row[key] for key in keys if isinstance(row.get(key), str) and row[key]]
     if not parts:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from verikit.engines.errors import BadReply
 from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import header_key
-from verikit.engines.openai.wire import Failed, exchange
+from verikit.engines.openai.wire import FailedTry, exchange
 from verikit.errors import EngineError
 from verikit.judges.heads import EncodedText
 from verikit.judges.rewards.encode import conversation, plain
@@ -63,8 +63,8 @@ class _Asked:
         try:
             replies: Sequence[Numbers | EngineError] = self._post()
             if len(replies) != len(self._indices):
-                raise Failed(BadReply(f"{len(replies)} results for {len(self._indices)} texts"))
-        except Failed as failed:
+                raise FailedTry(BadReply(f"{len(replies)} results for {len(self._indices)} texts"))
+        except FailedTry as failed:
             if failed.error.retryable and self._tries <= RETRIES:
                 return float(max(FIRST_WAIT_S * 2 ** (self._tries - 1), failed.wait))
             replies = [failed.error] * len(self._indices)
@@ -105,7 +105,7 @@ class RewardServer:
                 try:
                     self._about = self._read_models(self._exchange("GET", "v1/models", None))
                     break
-                except Failed as failed:
+                except FailedTry as failed:
                     if attempt == RETRIES or not failed.error.retryable:
                         raise failed.error from None
                     time.sleep(FIRST_WAIT_S * 2**attempt)
@@ -204,7 +204,7 @@ class RewardServer:
             sglang = told.get("owned_by") == "sglang"
             return About(name, sglang, int(told.get("max_model_len") or 2**31))
         except (KeyError, TypeError, AttributeError, ValueError, StopIteration):
-            raise Failed(BadReply(f"{self._url}/v1/models is not in the protocol's form")) from None
+            raise FailedTry(BadReply(f"{self._url}/v1/models is not in the protocol's form")) from None
 
 
 def _portions(texts: Sequence[Any]) -> list[tuple[list[Any], list[int]]]:
@@ -218,13 +218,15 @@ def _numbers(reply: Any, key: str, value: str) -> list[Numbers]:
     """The numbers in a reply, in the order of its indices.
 
     Raises:
-        Failed: the reply is not in the protocol's form.
+        FailedTry: the reply is not in the protocol's form.
     """
     try:
         listed = sorted(reply[key] if key else reply, key=lambda one: one["index"])
         return [Numbers(_floats(one[value])) for one in listed]
     except (KeyError, TypeError, ValueError, IndexError) as problem:
-        raise Failed(BadReply(f"the reply is not in the protocol's form: {type(problem).__name__} {problem}")) from None
+        raise FailedTry(
+            BadReply(f"the reply is not in the protocol's form: {type(problem).__name__} {problem}")
+        ) from None
 
 
 def _floats(value: Any) -> list[float]:

@@ -37,7 +37,7 @@ class TestInInspect:
             return solve
 
         def run(scorer, replies, lost=(False, False)):
-            samples = [Sample(input="6 * 7?", target=["42"], metadata={"lost": one}) for one in lost]
+            samples = [Sample(input="6 * 7?", target=["42"], metadata={"lost": flag}) for flag in lost]
             task = inspect_ai.Task(dataset=samples, solver=saying(replies), scorer=scorer)
             [log] = inspect_ai.eval(task, model="mockllm/model", display="none", log_dir=str(tmp_path))
             assert log.status == "success", log.error

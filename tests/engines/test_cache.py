@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 from tests.engines.test_replay import Counter
 from verikit.cli.cache import cache as command
-from verikit.engines import Cache, Cached, Engine, Generation, Output, Request, load_engine
+from verikit.engines import Cache, CachedEngine, Engine, Generation, Output, Request, load_engine
 from verikit.engines.errors import ServerFailed
 from verikit.errors import ConfigError
 
 
 def cached(path, engine=None, **options):
-    return Cached(engine or Counter(), Cache(path / "c.sqlite", **options))
+    return CachedEngine(engine or Counter(), Cache(path / "c.sqlite", **options))
 
 
 class Fails(Engine):
@@ -35,12 +35,16 @@ class Fails(Engine):
         return results
 
 
+def texts(generations):
+    return [generation.text for generation in generations]
+
+
 def test_a_hit_is_the_same_generation_marked_in_usage_and_costs_no_call(tmp_path):
     engine = cached(tmp_path)
     requests = [Request("a", n=2, seed=1, temperature=1), Request("b")]
     first, second = engine.generate(requests), engine.generate(requests)
-    assert [one.outputs for one in second] == [one.outputs for one in first]
-    assert [one.cached for one in first + second] == [False, False, True, True]
+    assert [generation.outputs for generation in second] == [generation.outputs for generation in first]
+    assert [generation.cached for generation in first + second] == [False, False, True, True]
     assert second[0].usage == {"cached": 1.0}
     assert cached(tmp_path).generate(requests) == second  # another engine of the same identity
 
@@ -63,13 +67,13 @@ def test_errors_are_never_cached(tmp_path):
 
 def test_equal_deterministic_requests_are_asked_once_and_equal_unseeded_ones_stay_different_samples(tmp_path):
     engine = cached(tmp_path)
-    assert [one.text for one in engine.generate([Request("a"), Request("b"), Request("a")])] == ["1", "2", "1"]
+    assert texts(engine.generate([Request("a"), Request("b"), Request("a")])) == ["1", "2", "1"]
     sampled = [Request("a", temperature=1)] * 3
-    first = [one.text for one in engine.generate(sampled)]
+    first = [generation.text for generation in engine.generate(sampled)]
     assert first == ["3", "4", "5"]
     again = engine.generate([*sampled, Request("a", temperature=1)])
-    assert [one.text for one in again] == [*first, "6"]
-    assert [one.cached for one in again] == [True, True, True, False]
+    assert [generation.text for generation in again] == [*first, "6"]
+    assert [generation.cached for generation in again] == [True, True, True, False]
 
 
 def test_what_came_before_a_crash_is_kept(tmp_path):
@@ -86,7 +90,7 @@ def test_what_came_before_a_crash_is_kept(tmp_path):
     requests = [Request("a"), Request("b")]
     with pytest.raises(KeyboardInterrupt):
         cached(tmp_path, Dies()).generate(requests)
-    assert [one.text for one in cached(tmp_path).generate(requests)] == ["1", "paid for"]
+    assert [generation.text for generation in cached(tmp_path).generate(requests)] == ["1", "paid for"]
 
 
 def test_the_file_stays_within_its_cap_and_the_least_recently_used_leave(tmp_path, monkeypatch):
@@ -128,7 +132,7 @@ def test_a_file_that_is_no_cache_is_refused_and_left_as_it_is(tmp_path):
     for path in (text, other, tmp_path):
         before = path.read_bytes() if path.is_file() else b""
         with pytest.raises(ConfigError, match="can't open the cache"):
-            Cached(Counter(), Cache(path)).generate([Request("a")])
+            CachedEngine(Counter(), Cache(path)).generate([Request("a")])
         assert not path.is_file() or path.read_bytes() == before
 
 
@@ -146,7 +150,7 @@ def test_a_disk_that_takes_no_writes_costs_the_cache_not_the_run(tmp_path, caplo
     Cache.connect = full
     try:
         with caplog.at_level(logging.WARNING):
-            result = Cached(_Big(), cache).generate([Request("b")])[0]
+            result = CachedEngine(_Big(), cache).generate([Request("b")])[0]
     finally:
         Cache.connect = real
     assert len(result.text) > 100_000
@@ -159,7 +163,7 @@ class _Big(Counter):
 
 
 def _work(path, worker):
-    engine = Cached(Counter(), Cache(path / "c.sqlite"))
+    engine = CachedEngine(Counter(), Cache(path / "c.sqlite"))
     for start in range(0, 200, 20):
         results = engine.generate([Request(f"{i}") for i in range(start, start + 20)])
         assert all(result.error is None for result in results)

@@ -15,7 +15,7 @@ from verikit.engines.hf.decoder import Decoder, supports  # noqa: E402
 from verikit.engines.hf.engine import HF  # noqa: E402
 from verikit.engines.hf.generate import GenerateDecoder  # noqa: E402
 from verikit.engines.hf.prefixes import BLOCK, Prefixes  # noqa: E402
-from verikit.engines.hf.sampler import Group, row_key, uniforms  # noqa: E402
+from verikit.engines.hf.sampler import SamplingGroup, row_key, uniforms  # noqa: E402
 from verikit.errors import ContextOverflow, SpecError  # noqa: E402
 
 torch.set_num_threads(1)
@@ -45,7 +45,9 @@ def some_groups(**options):
     generator = torch.Generator().manual_seed(1)
     lengths = [(5, 3, 40), (17, 4, 37), (9, 1, 34), (1, 2, 60), (17, 3, 3)]
     return [
-        Group(torch.randint(3, 300, (length,), generator=generator).tolist(), (7, i), n=n, max_tokens=steps, **options)
+        SamplingGroup(
+            torch.randint(3, 300, (length,), generator=generator).tolist(), (7, i), n=n, max_tokens=steps, **options
+        )
         for i, (length, n, steps) in enumerate(lengths)
     ]
 
@@ -102,11 +104,11 @@ def test_both_decoders_draw_the_same_tokens_whatever_else_is_in_the_batch():
 
 def test_a_group_asked_for_more_rows_or_tokens_begins_with_the_same_ones():
     model = tiny.model()
-    few = Decoder(model, []).decode([Group([5, 6], (1, 2, 3), n=2, max_tokens=5)])[0]
-    more = Decoder(model, []).decode([Group([5, 6], (1, 2, 3), n=4, max_tokens=9)])[0]
+    few = Decoder(model, []).decode([SamplingGroup([5, 6], (1, 2, 3), n=2, max_tokens=5)])[0]
+    more = Decoder(model, []).decode([SamplingGroup([5, 6], (1, 2, 3), n=4, max_tokens=9)])[0]
     assert [row.ids for row in few] == [row.ids[:5] for row in more[:2]]
     assert len({tuple(row.ids) for row in more}) == 4
-    other = Decoder(model, []).decode([Group([5, 6], (1, 2, 4), n=4, max_tokens=9)])[0]
+    other = Decoder(model, []).decode([SamplingGroup([5, 6], (1, 2, 4), n=4, max_tokens=9)])[0]
     assert not {tuple(row.ids) for row in other} & {tuple(row.ids) for row in more}
 
 
@@ -134,8 +136,8 @@ def test_sampling_follows_the_models_distribution():
     model = tiny.model()
     n = 4000
     for temperature, top_p, top_k in ((1.0, 1.0, 0), (0.7, 1.0, 0), (1.5, 0.5, 0), (1.5, 1.0, 9), (1.5, 0.7, 30)):
-        group = Group([9, 8, 7], (11,), n=n, max_tokens=1, temperature=temperature, top_p=top_p, top_k=top_k)
-        other = Group([5], (12,), n=1, max_tokens=1)  # rows with other settings in the same batch
+        group = SamplingGroup([9, 8, 7], (11,), n=n, max_tokens=1, temperature=temperature, top_p=top_p, top_k=top_k)
+        other = SamplingGroup([5], (12,), n=1, max_tokens=1)  # rows with other settings in the same batch
         rows = Decoder(model, []).decode([other, group])[1]
         with torch.no_grad():
             wanted = (model(torch.tensor([[9, 8, 7]])).logits[0, -1] / temperature).softmax(-1)
@@ -172,7 +174,7 @@ def test_weights_changed_between_two_calls_are_seen():
 
     model = copy.deepcopy(tiny.model())
     decoder = Decoder(model, [])
-    group = Group([5, 6, 7], (0,), n=2, max_tokens=8, temperature=0.0)
+    group = SamplingGroup([5, 6, 7], (0,), n=2, max_tokens=8, temperature=0.0)
     before = decoder.decode([group])[0][0].ids
     with torch.no_grad():
         model.lm_head.weight.neg_()
@@ -283,9 +285,9 @@ def test_memory_that_runs_out_midway_leaves_the_results_that_were_complete(monke
             yield done
 
     requests = [Request(f"the {n}", n=2, max_tokens=3 * n, temperature=1.0, seed=n) for n in (1, 2, 3)]
-    wanted = [one.outputs for one in hf().generate(requests)]
+    wanted = [generation.outputs for generation in hf().generate(requests)]
     monkeypatch.setattr(Decoder, "stream", breaks_once)
-    assert [one.outputs for one in hf().generate(requests)] == wanted
+    assert [generation.outputs for generation in hf().generate(requests)] == wanted
     assert calls == [3, 1, 1]
 
 
@@ -306,7 +308,7 @@ def test_memory_that_runs_out_is_first_taken_from_what_is_kept_between_calls(tmp
 
 def test_a_result_comes_out_as_soon_as_its_last_completion_ends():
     requests = [Request([5, 6, 7], n=2, max_tokens=steps, temperature=1.0, seed=steps) for steps in (40, 3, 20)]
-    assert [place for place, _ in hf().stream(requests)] == [1, 2, 0]
+    assert [index for index, _ in hf().stream(requests)] == [1, 2, 0]
 
 
 def test_a_tempered_engine_gives_the_log_probabilities_of_the_distribution_it_draws_from():
@@ -369,7 +371,7 @@ def test_a_saved_model_loads_by_its_spec_and_changed_weights_are_another_identit
 )
 def test_any_mix_of_groups_is_decoded_exactly(shapes, data):
     groups = [
-        Group([3 + (7 * i + j) % 300 for j in range(length)], (i,), n=n, max_tokens=steps)
+        SamplingGroup([3 + (7 * i + j) % 300 for j in range(length)], (i,), n=n, max_tokens=steps)
         for i, (length, n, steps) in enumerate(shapes)
     ]
     eos = range(data.draw(st.sampled_from([0, 30, 150])))
@@ -396,17 +398,20 @@ def test_prompts_that_go_on_from_known_texts_give_the_same_rows(kind, copied, mo
     done = decoder.decode(first)
     generator = torch.Generator().manual_seed(2)
     turns = [
-        Group(
+        SamplingGroup(
             [*group.ids, *row.ids, *torch.randint(3, 300, (1 + 5 * number,), generator=generator).tolist()],
-            (8, number, place),
-            n=1 + place,
+            (8, number, index),
+            n=1 + index,
             max_tokens=9,
         )
         for number, (group, rows) in enumerate(zip(first, done, strict=True))
-        for place, row in enumerate(rows)
+        for index, row in enumerate(rows)
     ]
-    turns += [Group([*turns[0].ids[:-3], 7, 8, 9, 10], (9,), max_tokens=5), Group([4, 5, 6], (10,), max_tokens=5)]
-    known = [0 if (one := prefixes.find(group.ids)) is None else one.shape[3] for group in turns]
+    turns += [
+        SamplingGroup([*turns[0].ids[:-3], 7, 8, 9, 10], (9,), max_tokens=5),
+        SamplingGroup([4, 5, 6], (10,), max_tokens=5),
+    ]
+    known = [0 if (generation := prefixes.find(group.ids)) is None else generation.shape[3] for group in turns]
     for group, length in zip(turns[:-2], known, strict=False):
         before = len(group.ids) - 1 - 5 * group.key[1]
         assert length >= (before - 1) // BLOCK * BLOCK  # all whole blocks of the turn before but its last token
@@ -445,10 +450,10 @@ def test_a_known_beginning_is_a_real_one_and_the_store_stays_within_its_limit(te
     held = []
     for text in texts:
         prefixes.put(text, torch.tensor(text, dtype=torch.int32)[None, None, None, :, None])
-        held = [one for one in held if one != text[: len(one)]] + [text]
+        held = [generation for generation in held if generation != text[: len(generation)]] + [text]
         assert prefixes._size <= limit * BLOCK * 4
         for ids in texts:
             if (found := prefixes.find([*ids, 5])) is not None:
                 assert found.flatten().tolist() == ids[: found.shape[3]]
             elif sum(map(len, held)) <= limit * BLOCK:
-                assert all(one[:BLOCK] != ids[:BLOCK] for one in held)
+                assert all(generation[:BLOCK] != ids[:BLOCK] for generation in held)

@@ -3,7 +3,7 @@ import sys
 
 CODE = """
 import sys
-from verikit.engines import Cached, Replay, load_engine
+from verikit.engines import CachedEngine, Replay, load_engine
 heavy = {"torch", "transformers", "httpx", "vllm", "sqlite3", "numpy", "pydantic", "jinja2"} & set(sys.modules)
 assert not heavy - {HEAVY}, heavy
 """

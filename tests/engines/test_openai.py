@@ -232,7 +232,7 @@ def test_a_server_that_knows_the_token_limit_by_its_new_name_gets_that():
         return chat_reply() if body["max_completion_tokens"] == 9 else (400, "wrong")
 
     with Server(answer) as server, engine(server) as made:
-        assert all(one.text == "A" for one in made.generate([Request(CHAT, max_tokens=9)] * 20))
+        assert all(generation.text == "A" for generation in made.generate([Request(CHAT, max_tokens=9)] * 20))
         count = len(server.bodies)
         made.generate([Request(CHAT, max_tokens=9)])
         assert len(server.bodies) == count + 1
@@ -291,8 +291,8 @@ def test_log_probabilities_of_chat_and_completions_are_read_alike():
             b for b in server.bodies if "messages" in b
         ).items()
         assert next(b for b in server.bodies if "prompt" in b)["logprobs"] == 2
-    for one in (chat, text):
-        output = one.outputs[0]
+    for generation in (chat, text):
+        output = generation.outputs[0]
         assert (output.tokens, output.logprobs) == (("m",), (-0.1,))
         assert output.top_logprobs == ((TopLogprob("m", -0.1), TopLogprob("M", -3)),)
 
@@ -451,8 +451,8 @@ def test_generate_works_inside_a_running_event_loop_and_from_many_threads():
 
         def work(i):
             results[i] = [
-                one.text
-                for one in made.generate([Request([{"role": "user", "content": f"{i}.{j}"}]) for j in range(9)])
+                generation.text
+                for generation in made.generate([Request([{"role": "user", "content": f"{i}.{j}"}]) for j in range(9)])
             ]
 
         threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]

@@ -115,7 +115,7 @@ def test_meta_is_not_part_of_a_request_and_everything_else_is():
         Request([{"role": "user", "content": "a"}]),
         Request("a", structured=Structured(regex="a")),
     ]
-    assert len({request_key(one) for one in [base, *others]}) == len(others) + 1
+    assert len({request_key(request) for request in [base, *others]}) == len(others) + 1
 
 
 @pytest.mark.parametrize(

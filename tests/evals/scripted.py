@@ -71,6 +71,22 @@ ROWS = {
         {"id": "math-0", "problem": "1 + 1?", "steps": ["so 2", "thus 3"], "label": 1, "final_answer_correct": False},
         {"id": "math-1", "problem": "1 + 2?", "steps": ["so 3"], "label": -1, "final_answer_correct": True},
     ],
+    "ifeval": [
+        {
+            "key": 1000,
+            "prompt": "Describe the sea without commas.",
+            "instruction_id_list": ["punctuation:no_comma", "detectable_format:number_bullet_lists"],
+            "kwargs": [{}, {"num_bullets": 2}],
+        }
+    ],
+    "ifbench": [
+        {
+            "key": "0",
+            "prompt": "Describe the sea in two numbers.",
+            "instruction_id_list": ["count:numbers"],
+            "kwargs": [{"N": 2.0, "keyword": None}],
+        }
+    ],
     "alpaca": [{"instruction": "Say hello.", "output": "Hi.", "generator": "base", "dataset": "tiny"}],
     "mtbench": [{"question_id": 81, "category": "writing", "turns": ["Write a line.", "Make it shorter."]}],
     "humaneval": [

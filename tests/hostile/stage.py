@@ -34,10 +34,10 @@ def worker() -> None:
 
 
 def run(program: dict) -> dict:
-    from verikit.sandbox import Limits, LocalSandbox, same
+    from verikit.sandbox import LocalSandbox, RunLimits, same
 
     science = any(name in program["code"] for name in ("sympy", "numpy"))
-    limits = Limits(wall_s=4 if science else 2)
+    limits = RunLimits(wall_s=4 if science else 2)
     call = tuple(program["call"]) if "call" in program else None
     with LocalSandbox() as box:
         start = time.monotonic()
@@ -85,20 +85,20 @@ def listeners() -> list[socket.socket]:
     ]
     made[0].bind(("127.0.0.1", 4711))
     made[1].bind(("127.0.0.1", 4711))
-    for one, address in zip(made[2:], (FIELD + ".stream", FIELD + ".dgram", "\0verikit-abstract"), strict=True):
-        one.bind(address)
+    for listener, address in zip(made[2:], (FIELD + ".stream", FIELD + ".dgram", "\0verikit-abstract"), strict=True):
+        listener.bind(address)
     for path in (FIELD + ".stream", FIELD + ".dgram"):
         os.chmod(path, 0o777)
-    for one in made:
-        one.setblocking(False)
-        if one.type == socket.SOCK_STREAM:
-            one.listen()
+    for listener in made:
+        listener.setblocking(False)
+        if listener.type == socket.SOCK_STREAM:
+            listener.listen()
     return made
 
 
-def heard(one: socket.socket) -> bool:
+def heard(listener: socket.socket) -> bool:
     try:
-        one.accept() if one.type == socket.SOCK_STREAM else one.recv(1)
+        listener.accept() if listener.type == socket.SOCK_STREAM else listener.recv(1)
     except OSError:
         return False
     return True

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from verikit.cli import cli
-from verikit.report.criteria import Judged
+from verikit.report.criteria import CriteriaSeen
 from verikit.report.kinds import collect
 from verikit.report.model import Options
 
@@ -44,7 +44,7 @@ def run(tmp_path):
 
 def test_the_report_tells_agreement_with_people_and_noise_by_criterion(run):
     page = collect(run, Options())
-    agreement = next(figure for figure in page.figures if figure.label == "Agreement with labels")
+    agreement = next(metric for metric in page.metrics if metric.label == "Agreement with labels")
     # a, "iron": all three as labelled; a, "zinc": iron and zinc against the labels; b: zinc against its label.
     assert agreement.value == pytest.approx(5 / 8)
     tables = {table.title: {row[0]: row for row in table.rows} for table in page.tables}
@@ -61,10 +61,10 @@ def test_the_report_tells_agreement_with_people_and_noise_by_criterion(run):
 
 
 def test_criteria_of_each_rows_own_do_not_fill_the_page():
-    judged = Judged()
+    judged = CriteriaSeen()
     for number in range(2000):
         part = {"value": 1.0, "parts": {"label": {"value": 1.0}}}
         judged.add({"value": 1.0, "parts": {f"criterion {number}": part}})
     (table,) = judged.tables()
     assert len(table.rows) == 501
-    assert next(judged.figures()).note.startswith("2,000 verdicts")
+    assert next(judged.metrics()).note.startswith("2,000 verdicts")

@@ -69,15 +69,15 @@ def shown(*runs, **options):
 
 def texts(data, item):
     """A sample's texts by their titles."""
-    return {one[0]: data["strings"][one[1]] for one in item["texts"]}
+    return {entry[0]: data["strings"][entry[1]] for entry in item["texts"]}
 
 
 def table(run, title):
-    return next(one for one in run["tables"] if one["title"] == title)
+    return next(entry for entry in run["tables"] if entry["title"] == title)
 
 
 def chart(run, key):
-    return next(one for one in run["charts"] if one["key"] == key)
+    return next(entry for entry in run["charts"] if entry["key"] == key)
 
 
 CONFIG = {"recipe": "arithmetic", "seed": 0, "model": {"path": "m"}, "optimizer": {"lr": 0.1}, "run": {"steps": 3}}

@@ -37,7 +37,10 @@ class Seen:
         page.on("console", lambda message: self.all.append(("console", message.text)))
         page.on("pageerror", lambda error: self.all.append(("error", str(error))))
         page.on("dialog", lambda dialog: (self.all.append(("dialog", dialog.message)), dialog.dismiss()))
-        page.on("request", lambda one: one.url.startswith(("file:", "data:")) or self.all.append(("request", one.url)))
+        page.on(
+            "request",
+            lambda request: request.url.startswith(("file:", "data:")) or self.all.append(("request", request.url)),
+        )
 
 
 @pytest.fixture
@@ -165,10 +168,10 @@ def test_text_stands_out_from_its_ground(opened, run, scheme):
     names = [("--ink", 7), ("--soft", 4.5), ("--accent", 4.5), ("--right", 4.5), ("--wrong", 4.5), ("--unscored", 4.5)]
     for ground in ("--ground", "--panel"):
         for name, least in names:
-            assert contrast(*(page.evaluate(COLOUR, one) for one in (name, ground))) >= least, (name, ground, scheme)
+            assert contrast(page.evaluate(COLOUR, name), page.evaluate(COLOUR, ground)) >= least, (name, ground, scheme)
 
 
-def contrast(one, other):
+def contrast(first, second):
     """WCAG's contrast ratio of two colours."""
 
     def light(colour):
@@ -176,7 +179,7 @@ def contrast(one, other):
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
-    low, high = sorted((light(one), light(other)))
+    low, high = sorted((light(first), light(second)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -323,7 +326,7 @@ def test_an_injected_script_would_not_run_and_nothing_would_be_loaded(chromium, 
 @pytest.fixture(scope="module")
 def ten_thousand(tmp_path_factory):
     """A page of 10,000 samples of about 1,500 characters each."""
-    from verikit.scoring.plan import Plan
+    from verikit.scoring.plan import ScoringPlan
     from verikit.scoring.run import score_file
 
     folder = tmp_path_factory.mktemp("large")
@@ -339,7 +342,7 @@ def ten_thousand(tmp_path_factory):
         for i in range(1250)
     )
     write(folder / "in.jsonl", rows)
-    score_file(str(folder / "in.jsonl"), Plan(verifier="mean(exact, length(max=1500))"), folder / "run")
+    score_file(str(folder / "in.jsonl"), ScoringPlan(verifier="mean(exact, length(max=1500))"), folder / "run")
     (folder / "page.html").write_bytes(report([folder / "run"]))
     return folder / "page.html"
 
@@ -369,16 +372,16 @@ def test_ten_thousand_samples_do_not_lag(chromium, ten_thousand):
     opening = time.perf_counter() - began
     assert count(page) == "10,000 samples"
     assert page.locator(".row").count() < 60
-    figures = {
+    timings = {
         "filter": timed(page, "document.querySelector('.chip.wrong').click()"),
         "next": timed(page, "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'j'}))"),
         "scroll": timed(page, "document.querySelector('.list').scrollTop += 50000"),
         "order": timed(page, f"const s = {ORDER}; s.value = 'longest first'; s.dispatchEvent(new Event('change'))"),
     }
-    print(json.dumps({"opening s": round(opening, 2)} | {name: round(ms, 1) for name, ms in figures.items()}))
+    print(json.dumps({"opening s": round(opening, 2)} | {name: round(ms, 1) for name, ms in timings.items()}))
     page.fill("input[type=search]", "j999 a0")
     expect(page.locator(".count")).to_contain_text(" of 10,000", timeout=3000)
     assert page.locator(".row").count() < 60
     page.context.close()
     assert opening < 5
-    assert max(figures.values()) < 300
+    assert max(timings.values()) < 300

@@ -21,29 +21,29 @@ def two(verikit, tmp_path):
     return tmp_path / "loose", tmp_path / "tight"
 
 
-def test_figures_stand_side_by_side_and_only_settings_that_differ(two):
+def test_metrics_stand_side_by_side_and_only_settings_that_differ(two):
     (together,) = shown(*two)["together"]
-    figures = table(together, "Figures")
-    assert figures["columns"] == ["", "loose", "tight"]
+    shared = table(together, "Metrics")
+    assert shared["columns"] == ["", "loose", "tight"]
     held = [json.loads((run / "summary.json").read_bytes())["metrics"]["mean"]["value"] for run in two]
-    (mean,) = [row for row in figures["rows"] if row[0] == "Mean of one candidate"]
-    assert [one["value"] for one in mean[1:]] == held
+    (mean,) = [row for row in shared["rows"] if row[0] == "Mean of one candidate"]
+    assert [entry["value"] for entry in mean[1:]] == held
     settings = {row[0]: row[1:] for row in table(together, "Settings that differ")["rows"]}
     assert settings["verifier"] == ["answer", "exact('squad')"]
     assert "select" not in settings
 
 
 def test_a_curve_that_both_have_is_one_chart_with_a_line_for_each_run(two):
-    charts = {one["title"]: one for one in shown(*two)["together"][0]["charts"]}
+    charts = {entry["title"]: entry for entry in shown(*two)["together"][0]["charts"]}
     assert list(charts) == ["Over k candidates: pass@k", "Over k candidates: maj@k"]
-    assert [one["name"] for one in charts["Over k candidates: pass@k"]["series"]] == ["loose", "tight"]
+    assert [entry["name"] for entry in charts["Over k candidates: pass@k"]["series"]] == ["loose", "tight"]
 
 
 def test_the_difference_is_paired_by_prompt_and_its_interval_is_over_prompts(two):
     first, second = (run["items"] for run in shown(*two)["runs"])
     by_prompt = {}
-    for one, other in zip(first, second, strict=True):
-        by_prompt.setdefault(one["id"], []).append(other["value"] - one["value"])
+    for entry, other in zip(first, second, strict=True):
+        by_prompt.setdefault(entry["id"], []).append(other["value"] - entry["value"])
     expected = mean_interval((fmean(some) for some in by_prompt.values()), bounds=(-1.0, 1.0))
     (row,) = table(shown(*two)["together"][0], "Difference from loose, paired by prompt")["rows"]
     assert (row[0], row[2]) == ("tight", 12)
@@ -54,8 +54,8 @@ def test_the_difference_is_paired_by_prompt_and_its_interval_is_over_prompts(two
 def test_candidates_that_the_runs_judge_otherwise_are_marked_and_no_others(two):
     first, second = (run["items"] for run in shown(*two)["runs"])
     assert any("differs" in item["tags"] for item in first)
-    for one, other in zip(first, second, strict=True):
-        assert ("differs" in one["tags"]) == ("differs" in other["tags"]) == (one["tags"][0] != other["tags"][0])
+    for entry, other in zip(first, second, strict=True):
+        assert ("differs" in entry["tags"]) == ("differs" in other["tags"]) == (entry["tags"][0] != other["tags"][0])
 
 
 def test_a_prompt_and_candidate_in_both_runs_are_held_once(two):

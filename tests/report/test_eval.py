@@ -57,17 +57,17 @@ def run(tmp_path):
 def test_metrics_curves_and_categories_are_those_of_the_results(run):
     page = shown(run)["runs"][0]
     assert page["kind"] == "eval"
-    assert {one["label"]: one["value"] for one in page["figures"]} == {
+    assert {entry["label"]: entry["value"] for entry in page["metrics"]} == {
         "a/math: acc": 0.5,
         "a/math: pass@2": 0.75,
         "a/math: maj@2": 0.5,
     }
     curve = chart(page, "a/math/over_k")["series"]
-    assert [(one["name"], [point[:2] for point in one["points"]]) for one in curve] == [
+    assert [(entry["name"], [point[:2] for point in entry["points"]]) for entry in curve] == [
         ("pass@k", [[1, 0.5], [2, 0.75]]),
         ("maj@k", [[1, 0.5], [2, 0.5]]),
     ]
-    assert [one["name"] for one in chart(page, "a/math/categories")["series"]] == ["algebra", "geometry"]
+    assert [entry["name"] for entry in chart(page, "a/math/categories")["series"]] == ["algebra", "geometry"]
     assert [row[2] for row in table(page, "Metrics")["rows"]] == ["acc", "pass@2", "maj@2", "acc"]
     assert "a/math: 1 of 4 replies have no acc" in page["notices"]
 
@@ -99,12 +99,12 @@ def test_a_real_suite_is_one_page_with_its_groups_and_what_its_models_differ_in(
     large, small = data["runs"]
     results = json.loads((tmp_path / "large/results.json").read_bytes())
     group = results["groups"]["verikit_mmlu_pro"]["metrics"]["acc"]
-    assert {one["label"]: one["value"] for one in large["figures"]}["verikit_mmlu_pro: acc"] == group["value"]
-    assert [one["name"] for one in chart(large, "verikit_mmlu_pro/members")["series"]] == [
+    assert {entry["label"]: entry["value"] for entry in large["metrics"]}["verikit_mmlu_pro: acc"] == group["value"]
+    assert [entry["name"] for entry in chart(large, "verikit_mmlu_pro/members")["series"]] == [
         f"verikit_mmlu_pro_{name}" for name in ("biology", "law", "physics")
     ]
     assert len(large["items"]) == sum(task["replies"] for task in results["tasks"].values())
     assert all(texts(data, item)["Reply"] for item in large["items"])
-    (row,) = [row for row in table(data["together"][0], "Figures")["rows"] if row[0] == "verikit_math500: acc"]
-    assert [one["value"] for one in row[1:]] == [0.95, 0.5]
+    (row,) = [row for row in table(data["together"][0], "Metrics")["rows"] if row[0] == "verikit_math500: acc"]
+    assert [entry["value"] for entry in row[1:]] == [0.95, 0.5]
     assert any("differs" in item["tags"] for item in small["items"])

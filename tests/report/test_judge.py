@@ -26,8 +26,8 @@ def test_win_rate_and_bias_are_those_of_the_summary_with_intervals(judged):
         {"name": "ours against theirs", "points": [[rate["value"], rate["low"], rate["high"]]]}
     ]
     assert chart(run, "win_rates")["reference"] == 0.5
-    trust = {one["name"]: one["points"][0] for one in chart(run, "trust")["series"]}
-    bent = {one["name"]: one["points"][0] for one in chart(run, "bias")["series"]}
+    trust = {entry["name"]: entry["points"][0] for entry in chart(run, "trust")["series"]}
+    bent = {entry["name"]: entry["points"][0] for entry in chart(run, "bias")["series"]}
     assert trust["same verdict in both orders"][0] == summary["bias"]["consistency"]
     assert trust["ties"][0] == summary["bias"]["tie_rate"]
     assert bent["for the answer shown first"][0] == summary["bias"]["first_rate"]
@@ -45,7 +45,7 @@ def test_every_verdict_is_a_sample_with_both_answers_and_both_replies(judged):
         found = texts(data, item)
         assert found["Answer of ours"] in json.dumps(ours[row["id"]], ensure_ascii=False).replace("\\n", "\n")
         assert found["Answer of theirs"] in json.dumps(theirs[row["id"]], ensure_ascii=False).replace("\\n", "\n")
-        replies = {{"a": "ours", "b": "theirs"}[one["first"]]: one["reply"] for one in row["orders"]}
+        replies = {{"a": "ours", "b": "theirs"}[entry["first"]]: entry["reply"] for entry in row["orders"]}
         assert {f"Judge, {name} shown first": reply for name, reply in replies.items()} == dict(list(found.items())[3:])
 
 
@@ -84,6 +84,6 @@ def test_labels_and_length_are_held_against_the_judge(verikit, tmp_path):
     bins = chart(run, "length")["series"][0]["points"]
     assert len(bins) > 1
     assert all(rate == 1 for _, rate, _, _ in bins)
-    assert "Agreement with labels" in {one["label"] for one in run["figures"]}
+    assert "Agreement with labels" in {entry["label"] for entry in run["metrics"]}
     for item in run["items"]:
         assert ("against" in item["tags"]) == (item["value"] <= 0.5)

@@ -12,7 +12,7 @@ from tests.hostile_texts import HOSTILE as UNITS
 from tests.report.conftest import HOSTILE, island
 from verikit.report import items
 from verikit.report.items import cut, fit, shortened
-from verikit.report.model import Item, Run, Text
+from verikit.report.model import Run, SampleItem, Text
 from verikit.report.page import render
 
 
@@ -28,7 +28,7 @@ class Parser(HTMLParser):
 
 def page(*texts, name="run"):
     found = [
-        Item(
+        SampleItem(
             text[:50], text[:50], ["wrong"], 0.0, text[:50], len(text), [Text("Prompt", text), Text("Candidate", text)]
         )
         for text in texts
@@ -98,11 +98,13 @@ def test_an_extracted_answer_that_is_a_whole_text_is_cut():
 
 def test_many_long_texts_are_cut_to_the_budget_and_equal_ones_count_once(monkeypatch):
     monkeypatch.setattr(items, "BUDGET", 100_000)
-    same = [Item("a", f"#{i}", ["wrong"], 0.0, "wrong", 9, [Text("Prompt", "p" * 15_000)]) for i in range(50)]
+    same = [SampleItem("a", f"#{i}", ["wrong"], 0.0, "wrong", 9, [Text("Prompt", "p" * 15_000)]) for i in range(50)]
     run = Run("run", "score", "", items=same)
     fit([run])
     assert all(not item.texts[0].omitted for item in run.items)
-    run.items = [Item("a", f"#{i}", ["wrong"], 0.0, "wrong", 9, [Text("Prompt", f"{i}" * 15_000)]) for i in range(50)]
+    run.items = [
+        SampleItem("a", f"#{i}", ["wrong"], 0.0, "wrong", 9, [Text("Prompt", f"{i}" * 15_000)]) for i in range(50)
+    ]
     fit([run])
     assert sum(len(item.texts[0].head) + len(item.texts[0].tail) for item in run.items) <= 100_000
     assert all(item.texts[0].omitted for item in run.items)

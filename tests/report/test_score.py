@@ -22,13 +22,16 @@ def rows(run, name="scores.jsonl"):
     return [json.loads(line) for line in (run / name).read_bytes().splitlines()]
 
 
-def test_figures_and_curves_are_those_of_the_summary(weighted):
+def test_metrics_and_curves_are_those_of_the_summary(weighted):
     run = shown(weighted)["runs"][0]
     metrics = json.loads((weighted / "summary.json").read_bytes())["metrics"]
-    figures = {one["label"]: one for one in run["figures"]}
-    assert (figures["bon@8"]["value"], figures["bon@8"]["low"]) == (metrics["bon@8"]["value"], metrics["bon@8"]["low"])
-    assert figures["Selected by best"]["value"] == metrics["selected"]["value"]
-    curves = {one["name"]: one["points"] for one in chart(run, "over_k")["series"]}
+    headline = {entry["label"]: entry for entry in run["metrics"]}
+    assert (headline["bon@8"]["value"], headline["bon@8"]["low"]) == (
+        metrics["bon@8"]["value"],
+        metrics["bon@8"]["low"],
+    )
+    assert headline["Selected by best"]["value"] == metrics["selected"]["value"]
+    curves = {entry["name"]: entry["points"] for entry in chart(run, "over_k")["series"]}
     assert list(curves) == ["pass@k", "bon@k", "maj@k", "wmaj@k"]
     for name, points in curves.items():
         held = [metrics[name.replace("@k", f"@{k}")] for k in (1, 2, 4, 8)]
@@ -112,7 +115,7 @@ def test_step_scores_are_in_the_samples_and_their_means_in_a_chart(verikit, tmp_
     run = shown(tmp_path / "run")["runs"][0]
     held = [[step["value"] for step in item["scores"]["score"]["steps"]] for item in run["items"]]
     assert held == steps
-    series = {one["name"]: one["points"] for one in chart(run, "steps/prm.py:prm")["series"]}
+    series = {entry["name"]: entry["points"] for entry in chart(run, "steps/prm.py:prm")["series"]}
     assert [point[:2] for point in series["right"]] == [[1, pytest.approx(0.8)], [2, pytest.approx(0.7)]]
     assert [point[:2] for point in series["wrong"]] == [[1, 0.9], [2, 0.2], [3, 0.4]]
 

@@ -1,4 +1,4 @@
-"""The page of a training run: curves of each phase, held-out figures, samples; also of a run that goes on."""
+"""The page of a training run: curves of each phase, held-out metrics, samples; also of a run that goes on."""
 
 import pytest
 
@@ -25,14 +25,14 @@ def test_curves_are_the_logged_numbers_by_phase(trained):
 
 def test_what_is_no_number_is_left_out_and_nothing_else(trained):
     run = shown(trained)["runs"][0]
-    assert not [one for one in run["charts"] if one["key"] == "1-train/kl"]
+    assert not [entry for entry in run["charts"] if entry["key"] == "1-train/kl"]
     assert b"NaN" not in report([trained]).split(b'id="data">')[1].split(b"</script")[0]
 
 
-def test_held_out_figures_tell_where_they_began_and_lost_trajectories_are_noticed(trained):
+def test_held_out_metrics_tell_where_they_began_and_lost_trajectories_are_noticed(trained):
     run = shown(trained)["runs"][0]
-    (figure,) = run["figures"]
-    assert (figure["label"], figure["value"], figure["note"]) == ("Held out: greedy", 0.75, "25.0 % at first")
+    (metric,) = run["metrics"]
+    assert (metric["label"], metric["value"], metric["note"]) == ("Held out: greedy", 0.75, "25.0 % at first")
     assert any(text.startswith("3 trajectories had no score") for text in run["notices"])
 
 

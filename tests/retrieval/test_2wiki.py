@@ -14,12 +14,12 @@ def measure(data, rows, tmp_path_factory):
     assert build_index([data / "multihop" / "2wiki_corpus.jsonl"], home) == 6119
     asked = rows("multihop/2wiki_101_gold.jsonl")
 
-    def figures(spec):
+    def metrics(spec):
         found = load_index(f"{spec}:{home}").retrieve([row["question"] for row in asked], 20)
         titles = [[passage.title for passage in passages] for passages in found]
         return len(asked), report(titles, [row["gold_titles"] for row in asked], [2, 5, 10, 20])
 
-    return figures
+    return metrics
 
 
 def test_bm25_reaches_the_stated_recall(measure):

@@ -38,7 +38,7 @@ def test_rows_are_left_whole_unless_asked(tmp_path):
         Passage("Title", "body text", "2"),
         Passage("", "no title", "3"),
     ]
-    assert [one.text for one in read_corpus(path, words=2)] == ["a b ", "c", "body text", "no title"]
+    assert [passage.text for passage in read_corpus(path, words=2)] == ["a b ", "c", "body text", "no title"]
 
 
 def test_gzip_and_arrays_are_read(tmp_path):
@@ -46,7 +46,7 @@ def test_gzip_and_arrays_are_read(tmp_path):
     (tmp_path / "corpus.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     (tmp_path / "corpus.json").write_text(json.dumps(rows))
     for name in ("corpus.jsonl.gz", "corpus.json"):
-        assert [one.text for one in read_corpus(tmp_path / name)] == ["one", "two"]
+        assert [passage.text for passage in read_corpus(tmp_path / name)] == ["one", "two"]
 
 
 @pytest.mark.parametrize(

@@ -77,13 +77,17 @@ def answers():
         server.server_close()
 
 
+def contents(results):
+    return [[passage.content for passage in found] for found in results]
+
+
 def test_a_served_index_finds_what_it_finds_here(tmp_path, serve):
     build_index([write_corpus(tmp_path / "corpus.jsonl")], tmp_path / "index")
     here = load_retriever(f"bm25:{tmp_path / 'index'}")
     there = load_retriever(serve(here))
     queries = ["w1 w2", "unheard of", "w7 “curly” \u2028"]
     ours, theirs = here.retrieve(queries, 4), there.retrieve(queries, 4)
-    assert [[one.content for one in found] for found in theirs] == [[one.content for one in found] for found in ours]
+    assert contents(theirs) == contents(ours)
     assert [len(found) for found in theirs] == [4, 0, 4]
     assert there.retrieve([], 4) == []
     assert len(there.retrieve(queries * 1000, 1)) == 3000
@@ -123,7 +127,7 @@ def test_the_servers_own_failure_is_a_500_and_the_clients_typed_error(serve):
 def test_a_500_is_tried_again_and_the_answer_kept(answers):
     url, log = answers((500, "busy"), (429, "slow down"), (200, '{"answers": [["a text", "more"]]}'))
     (found,) = Client(url, pause_s=0.01).retrieve(["q"], 1)
-    assert [one.content for one in found] == ["a text"]
+    assert [passage.content for passage in found] == ["a text"]
     assert log == [{"queries": ["q"], "k": 1}] * 3
 
 

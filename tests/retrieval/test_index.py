@@ -200,14 +200,14 @@ def test_two_steps_reach_what_only_the_first_passage_names(tmp_path):
         '{"title": "bob", "text": "bob born rome"}\n'
     )
     build_index([corpus], tmp_path / "index")
-    one, two = BM25(tmp_path / "index"), load_index(f"two-step:bm25:{tmp_path / 'index'}")
-    assert isinstance(two, TwoStep)
-    assert [passage.title for passage in one.retrieve(["who directed the film"], 3)[0]] == ["film"]
-    assert [passage.title for passage in two.retrieve(["who directed the film"], 3)[0]] == ["film", "alice"]
+    single_stage, two_stage = BM25(tmp_path / "index"), load_index(f"two-step:bm25:{tmp_path / 'index'}")
+    assert isinstance(two_stage, TwoStep)
+    assert [passage.title for passage in single_stage.retrieve(["who directed the film"], 3)[0]] == ["film"]
+    assert [passage.title for passage in two_stage.retrieve(["who directed the film"], 3)[0]] == ["film", "alice"]
 
 
 def test_two_steps_find_the_same_first_passages_whatever_k_is(built):
-    two = TwoStep(BM25(built))
-    longest = two.rank(QUERIES, 50)
+    two_stage = TwoStep(BM25(built))
+    longest = two_stage.rank(QUERIES, 50)
     for k in (1, 2, 3, 10):
-        assert two.rank(QUERIES, k) == [hits[:k] for hits in longest]
+        assert two_stage.rank(QUERIES, k) == [hits[:k] for hits in longest]

@@ -52,8 +52,8 @@ def test_recall_is_printed_for_questions_with_golds(index, tmp_path):
     texts = load_retriever(f"bm25:{index}").passages
     rows = [{"question": text.text, "gold_titles": [text.title]} for text in texts]
     questions.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    figures = json.loads(run("index", "search", f"bm25:{index}", "--questions", questions, "--json").stdout)
-    assert figures["recall@1"] == figures["mrr"] == 1.0
+    metrics = json.loads(run("index", "search", f"bm25:{index}", "--questions", questions, "--json").stdout)
+    assert metrics["recall@1"] == metrics["mrr"] == 1.0
     (tmp_path / "none.json").write_text("[]")
     with pytest.raises(UsageError, match="holds no questions"):
         raise run("index", "search", f"bm25:{index}", "--questions", tmp_path / "none.json").exception
@@ -108,8 +108,8 @@ def test_a_served_index_answers_until_it_is_interrupted(index):
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             found = Client(f"http://127.0.0.1:{port}/queries", retries=8, pause_s=0.1).retrieve(["w1"], 2)
-            assert [one.content for one in found[0]] == [
-                one.content for one in load_retriever(f"bm25:{index}").retrieve(["w1"], 2)[0]
+            assert [passage.content for passage in found[0]] == [
+                passage.content for passage in load_retriever(f"bm25:{index}").retrieve(["w1"], 2)[0]
             ]
         finally:
             server.send_signal(signal.SIGINT)

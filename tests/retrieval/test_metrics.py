@@ -25,8 +25,8 @@ def test_stored_rankings_of_four_systems_give_their_own_counts(rows):
     golds = [row["gold_titles"] for row in stored]
     for system in stored[0]["retrieved"]:
         ranked = [row["retrieved"][system] for row in stored]
-        figures = report(ranked, golds, [8])
+        metrics = report(ranked, golds, [8])
         by_hand = sum(
             all(gold in found[:8] for gold in set(wanted)) for found, wanted in zip(ranked, golds, strict=True)
         )
-        assert figures["all-gold@8"] == by_hand / len(stored), json.dumps(figures)
+        assert metrics["all-gold@8"] == by_hand / len(stored), json.dumps(metrics)

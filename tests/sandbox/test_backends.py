@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from verikit.errors import SandboxUnavailable, UsageError
-from verikit.sandbox import ISOLATION, Job, Limits
+from verikit.sandbox import ISOLATION, Job, RunLimits
 from verikit.sandbox.bwrap import BwrapSandbox
 from verikit.sandbox.http import HttpSandbox
 from verikit.sandbox.process import ProcessSandbox
@@ -24,7 +24,7 @@ from verikit.sandbox.process import ProcessSandbox
 def runs_programs(box: Any) -> None:
     assert box.run("print(input())", stdin="hi").stdout == "hi\n"
     assert box.run("def f(x): return [x, {2.5}]", call=("f", [1], {})).value == [1, {2.5}]
-    assert box.run("while True: pass", limits=Limits(wall_s=0.5)).status == "timeout"
+    assert box.run("while True: pass", limits=RunLimits(wall_s=0.5)).status == "timeout"
     assert box.run("while True: print('x' * 1000)").status == "output"
     assert box.run("x = bytearray(1 << 34)").status == "memory"
     assert box.run("raise KeyError(1)").error.type == "KeyError"
@@ -135,7 +135,7 @@ def test_http_speaks_run_code(server: str) -> None:
         assert box.run("print(input() * 2)", stdin="ab").stdout == "abab\n"
         failed = box.run("raise ValueError('no')")
         assert (failed.status, str(failed.error)) == ("error", "ValueError: no")
-        assert box.run("while True: pass", limits=Limits(wall_s=0.3)).status == "timeout"
+        assert box.run("while True: pass", limits=RunLimits(wall_s=0.3)).status == "timeout"
         assert [r.stdout for r in box.map([Job(f"print({n})") for n in range(5)])] == [f"{n}\n" for n in range(5)]
         with pytest.raises(UsageError):
             box.run("", call=("f", [], {}))

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from verikit.errors import SandboxUnavailable, UsageError
-from verikit.sandbox import Array, Job, Limits, LocalSandbox, Opaque, Symbolic
+from verikit.sandbox import Array, Job, LocalSandbox, OpaqueValue, RunLimits, Symbolic
 from verikit.sandbox.client import Flight
 
 
@@ -65,7 +65,7 @@ def test_foreign_values_arrive_as_plain_data_or_opaque(box: LocalSandbox) -> Non
     assert array == Array("<f8", (2, 2), (1.0, 0.0, 0.0, 1.0))
     assert number == Array("<f8", None, (0.5,))
     assert half == Symbolic("Rational(1, 2)")
-    assert isinstance(function, Opaque)
+    assert isinstance(function, OpaqueValue)
     assert function != function
 
 
@@ -114,7 +114,7 @@ def test_symbolic_values_compare_in_a_child_of_their_own(box: LocalSandbox) -> N
     ],
 )
 def test_every_end_has_its_status(box: LocalSandbox, code: str, status: str) -> None:
-    limits = Limits(wall_s=1.5 if status != "disk" else 5)
+    limits = RunLimits(wall_s=1.5 if status != "disk" else 5)
     assert box.run(code, limits=limits).status == status
 
 
@@ -164,7 +164,7 @@ def test_map_keeps_the_order(box: LocalSandbox) -> None:
 
 
 def test_a_session_keeps_names_and_survives_errors_but_not_its_limits(box: LocalSandbox) -> None:
-    with box.session(Limits(wall_s=1), science=False) as session:
+    with box.session(RunLimits(wall_s=1), science=False) as session:
         assert session.run("x = 41").status == "ok"
         assert session.run("1 / 0").error.type == "ZeroDivisionError"
         assert session.run("print(x + 1)").stdout == "42\n"
@@ -306,7 +306,7 @@ def test_a_server_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
         (server,) = (s for idle in box._pool._idle.values() for s in idle)
         os.kill(server._process.pid, signal.SIGSTOP)
         start = time.monotonic()
-        assert box.run("print(1)", limits=Limits(wall_s=0.2)).status == "ok"
+        assert box.run("print(1)", limits=RunLimits(wall_s=0.2)).status == "ok"
         assert time.monotonic() - start < 5
 
 
@@ -324,7 +324,7 @@ def test_a_copy_that_holds_the_pipes_does_not_hold_up_the_result() -> None:
 
 
 def test_processor_time_is_limited_too(box: LocalSandbox) -> None:
-    result = box.run("while True: pass", limits=Limits(wall_s=10, cpu_s=1))
+    result = box.run("while True: pass", limits=RunLimits(wall_s=10, cpu_s=1))
     assert (result.status, result.error.message) == ("timeout", "CPU time")
 
 
@@ -339,7 +339,7 @@ def test_half_characters_do_not_reach_an_error(box: LocalSandbox) -> None:
 )
 def test_limits_are_positive_numbers(limits: dict[str, float]) -> None:
     with pytest.raises(UsageError):
-        Limits(**limits)  # type: ignore[arg-type]
+        RunLimits(**limits)  # type: ignore[arg-type]
 
 
 def test_worn_servers_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,13 +451,13 @@ def test_paranoid_runs_alone_in_its_pid_namespace() -> None:
             pytest.skip("no namespaces here")
         assert box.run("import os; print(os.getpid(), os.getppid())").stdout == "2 1\n"
         assert box.run("import os; os.kill(os.getpid(), 11)").status == "killed"
-        assert box.run("while True: pass", limits=Limits(wall_s=0.3)).status == "timeout"
+        assert box.run("while True: pass", limits=RunLimits(wall_s=0.3)).status == "timeout"
 
 
 def test_timeouts_are_kept_from_outside_and_on_time(box: LocalSandbox) -> None:
     late = []
     for _ in range(5):
         start = time.monotonic()
-        assert box.run("while True: pass", limits=Limits(wall_s=0.2)).status == "timeout"
+        assert box.run("while True: pass", limits=RunLimits(wall_s=0.2)).status == "timeout"
         late.append(time.monotonic() - start - 0.2)
     assert sorted(late)[2] < 0.1

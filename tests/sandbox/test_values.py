@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verikit.sandbox import records, values
-from verikit.sandbox.foreign import Opaque
+from verikit.sandbox.foreign import OpaqueValue
 from verikit.sandbox.records import same
 from verikit.sandbox.types import RunResult
 from verikit.sandbox.values import MAX_BYTES, dumps, loads
@@ -69,13 +69,13 @@ def test_same_values_are_equal_and_written_alike(a: Any, b: Any) -> None:
         ({1}, frozenset({1})),
         (b"", ""),
         (Decimal(1), Fraction(1)),
-        (Opaque("t"), Opaque("t")),
+        (OpaqueValue("t"), OpaqueValue("t")),
         ({(1,)}, {(True,)}),
     ],
 )
 def test_what_differs_in_type_is_not_the_same(a: Any, b: Any) -> None:
     assert not same(a, b)
-    assert same(a, a) is not isinstance(a, Opaque)
+    assert same(a, a) is not isinstance(a, OpaqueValue)
 
 
 class Liar(int):
@@ -92,7 +92,7 @@ class Liar(int):
 def test_other_types_become_opaque_and_equal_nothing(value: Any) -> None:
     found = loads(dumps(value))
     found = found[0] if isinstance(found, list) else found
-    assert isinstance(found, Opaque)
+    assert isinstance(found, OpaqueValue)
     assert found != found
     assert not same(found, found)
 
@@ -158,7 +158,7 @@ def test_hostile_nodes_raise_only_value_errors(node: Any) -> None:
         found = values.decode(node)
     except ValueError:
         return
-    assert found == found or "nan" in repr(found).lower() or "Opaque" in repr(found)
+    assert found == found or "nan" in repr(found).lower() or "OpaqueValue" in repr(found)
 
 
 ok = b'{"status":"ok","value":%s}\n'

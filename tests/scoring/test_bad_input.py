@@ -54,8 +54,8 @@ def test_a_bad_last_row_is_passed_over_by_a_resumed_run(score, tmp_path, bad):
 
 
 def test_a_bad_row_after_single_candidates_of_one_prompt_is_no_obstacle_to_going_on(score, tmp_path):
-    one = {"id": "a", "prompt": "?", "completion": "1", "answer": "1"}
-    file = write(tmp_path / "in.jsonl", [one, one, b"nonsense", one | {"id": "b"}, b"nonsense"])
+    single = {"id": "a", "prompt": "?", "completion": "1", "answer": "1"}
+    file = write(tmp_path / "in.jsonl", [single, single, b"nonsense", single | {"id": "b"}, b"nonsense"])
     first = score(file, "-o", "out")
     again = score(file, "-o", "out")
     assert (first.code, first.out) == (again.code, again.out)

@@ -3,7 +3,7 @@
 import json
 
 from verikit import Score, Verifier, all_of, exact
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
 
 
@@ -22,11 +22,11 @@ nested = all_of(exact(), Boxed())
 
 def test_the_environment_of_a_part_is_kept_in_the_folder(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"prompt": "p", "completions": ["a"], "answer": "a"}\n')
-    score_file(str(tmp_path / "in.jsonl"), Plan(verifier=f"{__file__}:nested"), tmp_path / "out")
+    score_file(str(tmp_path / "in.jsonl"), ScoringPlan(verifier=f"{__file__}:nested"), tmp_path / "out")
     assert json.loads((tmp_path / "out/environment.json").read_text()) == {"box": {"walls": 4}}
 
 
 def test_a_verifier_that_rests_on_nothing_leaves_no_file(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"prompt": "p", "completions": ["a"], "answer": "a"}\n')
-    score_file(str(tmp_path / "in.jsonl"), Plan(verifier="exact"), tmp_path / "out")
+    score_file(str(tmp_path / "in.jsonl"), ScoringPlan(verifier="exact"), tmp_path / "out")
     assert not (tmp_path / "out/environment.json").exists()

@@ -16,7 +16,7 @@ import pytest
 
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
 from verikit.scoring import pool
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 
 N = 60
 
@@ -216,7 +216,7 @@ def test_no_more_workers_are_started_than_there_is_work_for(score, tmp_path, mon
     started = []
 
     class Counted(pool._Worker):
-        def __init__(self, plan: Plan) -> None:
+        def __init__(self, plan: ScoringPlan) -> None:
             started.append(self)
             super().__init__(plan)
 

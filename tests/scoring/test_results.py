@@ -80,8 +80,8 @@ def test_random_selection_follows_the_seed(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(i, *"abcdefgh") for i in range(20)])
     for seed in (1, 2):
         score(file, "--select", "random", "--seed", seed, "-o", f"out{seed}")
-    one, two = ([r["selected"] for r in lines(tmp_path / f"out{seed}/selected.jsonl")] for seed in (1, 2))
-    assert one != two
+    once, again = ([r["selected"] for r in lines(tmp_path / f"out{seed}/selected.jsonl")] for seed in (1, 2))
+    assert once != again
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -205,9 +205,9 @@ def test_choosing_by_the_truth_itself_is_called_an_upper_bound(score, tmp_path):
         assert "upper bound" not in score(file, *fair, "--restart").err
 
 
-def test_a_k_that_no_prompt_has_candidates_for_is_said_to_have_no_figures(score, tmp_path):
+def test_a_k_that_no_prompt_has_candidates_for_is_said_to_have_no_metrics(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(1)])
-    assert "no figures for k=16" in score(file, "--k", "2,16").out
+    assert "no metrics for k=16" in score(file, "--k", "2,16").out
     assert "no figures" not in score(file, "--restart").out
 
 
@@ -216,3 +216,20 @@ def test_a_reason_of_the_ranking_verifier_is_told_apart_from_one_of_the_verifier
     reasons = json.loads(score(file, "--by", "column('nowhere')", "--json").out)["unscored_reasons"]
     assert reasons
     assert all(reason.startswith("--by: ") for reason in reasons)
+
+
+def test_rates_say_what_share_of_all_counted_things_came_out(score, tmp_path):
+    given = {"instruction_id_list": ["punctuation:no_comma", "count:numbers"], "kwargs": [{}, {"N": 2}]}
+    rows = [{"prompt": str(i), "completions": ["1 and 2", "Sure:\n1, 2, 3"], **given} for i in range(30)]
+    rows += [{"prompt": "?", "completions": ["1 and 2"], "instruction_id_list": ["no:such"], "kwargs": [{}]}]
+    path = write(tmp_path / "in.jsonl", rows)
+    for _ in range(2):  # counted while they are scored, and read back
+        outcome = score(path, "-v", "instructions", "-o", tmp_path / "run", "--fail-over", "0.5")
+        assert "prompt strict accuracy: 50.0% (30 of 60)" in outcome.out
+        assert "instruction strict accuracy: 50.0% (60 of 120)" in outcome.out
+        assert "prompts judged" not in outcome.out
+        rates = json.loads((tmp_path / "run/summary.json").read_text())["rates"]
+        assert rates["instruction_strict_accuracy"]["value"] == 0.5
+    plain = write(tmp_path / "plain.jsonl", [{"prompt": "?", "completions": ["4"], "answer": "4"}])
+    score(plain, "-v", "exact", "-o", tmp_path / "plain")
+    assert "rates" not in json.loads((tmp_path / "plain/summary.json").read_text())

@@ -16,13 +16,13 @@ from verikit.errors import UsageError, VerikitError
 from verikit.scoring import input as reading
 from verikit.scoring import run as running
 from verikit.scoring.folder import Folder
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
 from verikit.scoring.sums import Commit
 from verikit.types import Score
 
-PLAN = Plan(verifier="exact", by="length(max=3)", select="majority", ks=(1, 2))
-ONE = {"prompt": "one?", "answer": "1"}
+PLAN = ScoringPlan(verifier="exact", by="length(max=3)", select="majority", ks=(1, 2))
+FIRST = {"prompt": "one?", "answer": "1"}
 ROWS = [
     b"nonsense",
     row(1),
@@ -36,15 +36,15 @@ ROWS = [
     {"prompt": "no candidates"},
 ]
 SINGLES = [
-    *({"id": "a", **ONE, "completion": text} for text in "112"),
+    *({"id": "a", **FIRST, "completion": text} for text in "112"),
     b"nonsense",
-    {"id": "a", **ONE, "completion": "1"},
-    {"id": "b", **ONE, "completion": "x"},
+    {"id": "a", **FIRST, "completion": "1"},
+    {"id": "b", **FIRST, "completion": "x"},
     b"nonsense",
     b"more of it",
-    {**ONE, "completion": "1"},
-    {**ONE, "completion": "2"},
-    {"id": "a", **ONE, "completion": "a repeated id"},
+    {**FIRST, "completion": "1"},
+    {**FIRST, "completion": "2"},
+    {"id": "a", **FIRST, "completion": "a repeated id"},
 ]
 
 
@@ -356,7 +356,7 @@ def test_a_verifier_that_wants_many_samples_at_once_gets_them(tmp_path):
 
     file = write(tmp_path / "in.jsonl", [row(i, "x") for i in range(40)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Plan, "load", lambda plan: (Engineered(), None, None))
+        patch.setattr(ScoringPlan, "load", lambda plan: (Engineered(), None, None))
         patch.setattr(running, "CHUNK_SECONDS", 0.0)
-        score_file(str(file), Plan(), tmp_path / "out")
+        score_file(str(file), ScoringPlan(), tmp_path / "out")
     assert sizes == [10, 10, 10, 10]

@@ -31,23 +31,23 @@ def test_single_shot_asks_once_by_the_question_and_shows_the_block():
 
 def test_a_retriever_that_fails_leaves_the_question_unscored_and_unasked():
     engine = Script({"Answer": []})
-    (one,) = single_shot(engine, Table({}, fail="q"), ["q"])
-    assert isinstance(one.error, RetrievalError)
+    (trace,) = single_shot(engine, Table({}, fail="q"), ["q"])
+    assert isinstance(trace.error, RetrievalError)
     assert engine.batches == []
 
 
 def test_closed_book_reads_queries_as_text():
     engine = Script({"Answer": ["<|begin_of_query|>x<|end_of_query|> <answer>b</answer>"]})
-    (one,) = closed_book(engine, [closed_prompt("q")])
-    assert (one.answer, one.searches, one.evidence_spans) == ("b", [], [])
+    (trace,) = closed_book(engine, [closed_prompt("q")])
+    assert (trace.answer, trace.searches, trace.evidence_spans) == ("b", [], [])
 
 
-def test_an_engines_failure_is_the_rollouts_error():
+def test_an_engines_failure_is_the_traces_error():
     for error in (EngineTimeout("late"), ContextOverflow("long")):
-        (one,) = closed_book(Failing(error), ["q"])
-        assert (one.error, one.finished, one.text) == (error, False, "")
-        (one,) = single_shot(Failing(error), Table({"q": [PARIS]}), ["q"])
-        assert (one.error, one.finished) == (error, False)
+        (trace,) = closed_book(Failing(error), ["q"])
+        assert (trace.error, trace.finished, trace.text) == (error, False, "")
+        (trace,) = single_shot(Failing(error), Table({"q": [PARIS]}), ["q"])
+        assert (trace.error, trace.finished) == (error, False)
 
 
 def test_the_prompts_hold_the_question_and_the_tags():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.hostile_texts import HOSTILE
 from verikit.retrieval import Passage
-from verikit.search import TAGS, Escape, answer_of, evidence, query_of, read_rollout
+from verikit.search import TAGS, Escape, answer_of, evidence, query_of, read_trace
 
 PARTS = [*TAGS, *(tag[:-1] for tag in TAGS), "\n", "\r\n", "\u2028", "(2)", "<", ">", "|", "<|im_end|>", "</s>", "x "]
 HOSTILE_TEXT = st.lists(st.sampled_from(PARTS)).map("".join) | st.text()
@@ -66,7 +66,7 @@ def test_one_pair_of_answer_tags_holds_the_answer(text, answer):
 
 @given(HOSTILE_TEXT)
 def test_a_stored_text_is_read_without_loss(text):
-    assert read_rollout(text).text == text
+    assert read_trace(text).text == text
 
 
 @pytest.mark.parametrize("hostile", [*HOSTILE, *TAGS, "<|", "<|a", "|>", "<|a|"])

@@ -15,7 +15,7 @@ BLOCK = evidence([Passage("T", "text")])
 def completion(body, k):
     """Say the line that follows what was said, cut at the first stop as servers do."""
     chat = "messages" in body
-    said = "".join(str(one["content"]) for one in body["messages"]) if chat else body["prompt"]
+    said = "".join(str(message["content"]) for message in body["messages"]) if chat else body["prompt"]
     text = LINES["<|end_of_query|>" in said]
     text = text[: min(at for stop in body["stop"] if (at := text.find(stop)) >= 0)]
     return {
@@ -31,17 +31,17 @@ def test_a_servers_cut_stop_texts_are_put_back(prompt):
         Server(completion, models=[{"id": "m", "owned_by": "vllm"}]) as server,
         OpenAI(server.url, "m", server="vllm") as engine,
     ):
-        (one,) = search(engine, Table({"x": [Passage("T", "text")]}), [prompt])
-    assert one.error is None
-    assert one.text == f"first <|begin_of_query|>x<|end_of_query|>{BLOCK}then <answer>1</answer>"
-    assert (one.answer, one.finished, one.ids) == ("1", True, [])
+        (trace,) = search(engine, Table({"x": [Passage("T", "text")]}), [prompt])
+    assert trace.error is None
+    assert trace.text == f"first <|begin_of_query|>x<|end_of_query|>{BLOCK}then <answer>1</answer>"
+    assert (trace.answer, trace.finished, trace.ids) == ("1", True, [])
 
 
 def test_a_chat_server_that_cannot_continue_is_named_and_works_by_turns():
     question = [[{"role": "user", "content": "Q"}]]
     with Server(completion) as server, OpenAI(server.url, "m", server="openai") as engine:
-        (one,) = search(engine, Table({"x": [Passage("T", "text")]}), question)
-        assert "only vLLM continues" in str(one.error)
-        (one,) = search(engine, Table({"x": [Passage("T", "text")]}), question, turns=True)
-    assert one.answer == "1"
+        (trace,) = search(engine, Table({"x": [Passage("T", "text")]}), question)
+        assert "only vLLM continues" in str(trace.error)
+        (trace,) = search(engine, Table({"x": [Passage("T", "text")]}), question, turns=True)
+    assert trace.answer == "1"
     assert [message["role"] for message in server.bodies[-1]["messages"]] == ["user", "assistant", "user"]

@@ -14,7 +14,7 @@ for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
     pytest.importorskip(extra)
 
 IMPATIENT = "import verikit.serve.patience as p; p.HEADERS_S = 1.0"
-HURRIED = "import verikit.serve.app as a; a.Limits.__init__.__defaults__ = (8 * 2**20, 1.0)"
+HURRIED = "import verikit.serve.app as a; a.RequestLimits.__init__.__defaults__ = (8 * 2**20, 1.0)"
 
 
 def post(body, length=None):
@@ -60,7 +60,7 @@ def test_a_killed_scoring_process_costs_no_request(serve):
         time.sleep(0.3)
         for pid in server.scorers():
             os.kill(pid, signal.SIGKILL)
-        rows = [one.result().json()["scores"][0] for one in asked]
+        rows = [reply.result().json()["scores"][0] for reply in asked]
         assert {row["status"] for row in rows} == {"ok"}
         assert server.recovers()
         assert server.metric("verikit_worker_restarts_total") >= 2
@@ -71,7 +71,7 @@ def test_a_sample_that_kills_its_process_fails_by_name_and_alone(serve):
         threads.submit(server.score, "wait 0.3")
         time.sleep(0.1)
         asked = [threads.submit(server.score, "die" if i == 5 else "x") for i in range(12)]
-        rows = [one.result().json()["scores"][0] for one in asked]
+        rows = [reply.result().json()["scores"][0] for reply in asked]
         assert [i for i, row in enumerate(rows) if row["value"] != 1.0] == [5]
         assert rows[5]["status"] == "error"
         assert "SIGKILL" in rows[5]["reason"]
@@ -84,7 +84,7 @@ def test_a_sample_that_hangs_times_out_and_its_neighbours_do_not(serve):
         time.sleep(0.1)
         start = time.monotonic()
         asked = [threads.submit(server.score, "hang" if i == 11 else "x") for i in range(12)]
-        rows = [one.result().json()["scores"][0] for one in asked]
+        rows = [reply.result().json()["scores"][0] for reply in asked]
         assert 7.0 < time.monotonic() - start < 10.0
         assert [row["value"] for row in rows[:11]] == [1.0] * 11
         assert rows[11]["status"] == "timeout"
@@ -353,7 +353,7 @@ def test_programs_that_take_too_long_have_their_zero_before_the_deadline(serve):
     tests = {"tests": ["for n in range(100): assert f(n) == n"]}
     slow = ["def f(n):\n    while True: pass", "import time\ndef f(n):\n    time.sleep(.5)\n    return n"]
     with serve("--deadline", 15, spec="code") as server:
-        body = {"samples": [{"completion": one, "meta": tests} for one in [*slow, "def f(n): return 1"]]}
+        body = {"samples": [{"completion": reply, "meta": tests} for reply in [*slow, "def f(n): return 1"]]}
         scores = server.http.post("/score", json=body).json()["scores"]
         assert [(row["value"], row["status"]) for row in scores] == [(0.0, "ok")] * 3
         assert ["row together took 3 s" in row["reason"] for row in scores] == [True, True, False]

@@ -41,9 +41,9 @@ def test_replies_don_t_wait_for_the_clients_acknowledgements():
     with (
         listen("127.0.0.1", 0) as listener,
         socket.create_connection(listener.getsockname()),
-        listener.accept()[0] as one,
+        listener.accept()[0] as connection,
     ):
-        assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_every_form_of_a_request_gets_the_scores_made_in_process(serve):

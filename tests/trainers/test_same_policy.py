@@ -10,7 +10,7 @@ transformers = pytest.importorskip("transformers")
 from tests.trainers.conftest import make, settings, train  # noqa: E402
 from tests.trainers.test_grpo import JITTER  # noqa: E402
 from verikit.engines.hf.generate import GenerateDecoder  # noqa: E402
-from verikit.engines.hf.sampler import Group  # noqa: E402
+from verikit.engines.hf.sampler import SamplingGroup  # noqa: E402
 from verikit.errors import ConfigError, TrainerError  # noqa: E402
 from verikit.trainers.precision import in_bf16  # noqa: E402
 
@@ -46,7 +46,7 @@ def test_generate_samples_the_model_itself_while_its_activations_are_checkpointe
     expected = greedy(model)
     model.activation_checkpointing_enable({"use_reentrant": False})
     model.train()
-    group = Group([5, 9, 13, 7], (0,), n=1, max_tokens=24, temperature=0.0)
+    group = SamplingGroup([5, 9, 13, 7], (0,), n=1, max_tokens=24, temperature=0.0)
     [[row]] = GenerateDecoder(model, []).decode([group])
     assert list(row.ids) == expected
     assert model.training

@@ -10,6 +10,7 @@ from tests.verifiers.instruction_cases import CAPITAL, CASES, ENGLISH, FRENCH, P
 from verikit import Sample, score_all
 from verikit.errors import UsageError
 from verikit.verifiers.instructions import Instructions, loose_variants, sentences, words
+from verikit.verifiers.instructions.language import language
 from verikit.verifiers.instructions.repairs import REPAIRED, REPAIRS
 from verikit.verifiers.instructions.table import IFBENCH, IFEVAL, INSTRUCTIONS, TRAINING
 
@@ -336,6 +337,15 @@ def test_hostile_text_takes_no_longer_than_its_length(name):
         if (seconds := time.process_time() - start) > 5:  # what is quadratic takes minutes
             slow[id, preset] = seconds
     assert not slow
+
+
+@pytest.mark.parametrize(
+    "text", ["a@" * 50_000, ("a" * 64 + "@") * 1500, "http://" * 15_000, "a\u0301" * 50_000, "*" * 100_000]
+)
+def test_the_language_of_hostile_text_is_told_in_time(text):
+    start = time.process_time()
+    assert language(text) is None or language(text).isascii()
+    assert time.process_time() - start < 5
 
 
 def test_a_pattern_of_the_row_that_a_text_makes_hang_is_given_up():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from verikit.base import score_all
-from verikit.sandbox import Limits, default_sandbox
+from verikit.sandbox import RunLimits, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers.program import Program
 from verikit.verifiers.proposal import BANNED, InvalidProposal, as_literal, validate
@@ -184,7 +184,7 @@ def test_a_proposal_needs_both_blocks_and_a_literal_input() -> None:
 
 
 def test_validation_gives_what_a_recipe_needs() -> None:
-    valid = validate(default_sandbox(), REPEAT, "'a', b=2", limits=Limits(wall_s=3))
+    valid = validate(default_sandbox(), REPEAT, "'a', b=2", limits=RunLimits(wall_s=3))
     assert (valid.args, valid.kwargs, valid.output) == (["a"], {"b": 2}, "['a', 'a']")
     assert len(BANNED) == 15
 

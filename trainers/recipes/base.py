@@ -40,6 +40,9 @@ class Stopwatch:
 class Epochs:
     """The order in which a data set is drawn: each epoch shuffles all of it, keyed by `key` and the epoch's number."""
 
+    key: str
+    count: int
+
     def __init__(self, key: str, count: int) -> None:
         self.key, self.count = key, count
         self._shuffled: tuple[int, list[int]] = (-1, [])
@@ -55,6 +58,8 @@ class Epochs:
 
 class ReplyRecipe(Recipe):
     """A recipe of single replies, sampled under `options.max_tokens` and `options.temperature`."""
+
+    judging: Stopwatch
 
     def __init__(self, options: Any, setting: Setting) -> None:
         super().__init__(options, setting)

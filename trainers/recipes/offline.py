@@ -44,6 +44,10 @@ class Pieces:
 class Offline(Sampler):
     """An engine as a sampler: `encode` returns a ticket as long as the prompt's estimated tokens; that is sent."""
 
+    name: str
+    local: Engine
+    tokenizer: Any
+
     def __init__(self, engine: Engine, seed: int) -> None:
         self.name, self.local, self._seed, self._round = engine.name, engine, seed, 0
         self.tokenizer = Pieces()

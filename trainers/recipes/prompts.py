@@ -6,7 +6,7 @@ import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -23,7 +23,7 @@ def fill(template: str, **values: str) -> str:
 class PromptSet(BaseModel):
     """A recipe's prompts; those that come with verikit lie in the folder `prompts` beside the class's module."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     @classmethod
     def load(cls, name: str, folder: Path) -> Self:

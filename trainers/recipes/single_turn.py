@@ -26,7 +26,7 @@ from verikit.types import Group, Message, Prompt, Sample, Score
 class SingleTurnOptions(BaseModel):
     """[options] of `single-turn`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     data: str = ""
     """Problems: JSON lines with a prompt (a text or messages) and its answer; other keys go to the verifier."""
@@ -63,6 +63,11 @@ class SingleTurn(ReplyRecipe):
 
     name: ClassVar[str] = "single-turn"
     Options: ClassVar[type[BaseModel]] = SingleTurnOptions
+    reward: Verifier
+    problems: list[Group]
+    held_out: list[Group]
+    position: int
+    left_out: int
 
     def __init__(self, options: SingleTurnOptions, setting: Setting) -> None:
         super().__init__(options, setting)

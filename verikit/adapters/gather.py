@@ -19,7 +19,7 @@ from verikit.types import Sample, Score
 
 MAX_BATCH = 256
 """Samples to a batch, where the verifier does not want more."""
-Item = tuple[Sample, "Future[Score]"]
+Submitted = tuple[Sample, "Future[Score]"]
 
 
 class Gather:
@@ -35,7 +35,7 @@ class Gather:
         self.verifier = verifier
         self.max_batch = max_batch
         self._threads = threads
-        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Submitted | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._running: list[threading.Thread] = []
         self._closed = False
@@ -78,7 +78,7 @@ class Gather:
 
     def _work(self) -> None:
         while True:
-            batch: list[Item] = []
+            batch: list[Submitted] = []
             item = self._queue.get()
             while item is not None:
                 if item[1].set_running_or_notify_cancel():
@@ -94,7 +94,7 @@ class Gather:
             if item is None:
                 return
 
-    def _score(self, batch: Sequence[Item]) -> None:
+    def _score(self, batch: Sequence[Submitted]) -> None:
         try:
             scores = score_all(self.verifier, [sample for sample, _ in batch])
         except VerikitError as error:  # the verifier is set up wrongly: that is for every caller to hear

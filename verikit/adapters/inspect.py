@@ -44,10 +44,10 @@ def to_inspect(verifier: str | Verifier, *, name: str | None = None) -> Any:
                 dict(state.metadata or {}),
                 messages=continuation(state.messages, prompt),
             )
-            found = await reward.score_one(sample)
+            found = await reward.score_sample(sample)
             if found.value is None:
                 return Score.unscored(reason="scoring_failed", answer=found.answer, explanation=found.reason)
-            parts = {one: part.value for one, part in found.parts.items()}
+            parts = {name: part.value for name, part in found.parts.items()}
             return Score(value=found.value, answer=found.answer, explanation=found.reason, metadata={"parts": parts})
 
         return score

@@ -34,7 +34,8 @@ class LmEvalFilter(Reward):
         self, verifier: str | Verifier, name: str | None, unscored: float | None, prompt: str | None, answer: Gold
     ) -> None:
         super().__init__(verifier, name, unscored)
-        self.prompt, self.answer = prompt, answer
+        self.prompt: str | None = prompt
+        self.answer: Gold = answer
 
     def __call__(self, resps: Iterable[Sequence[Reply]], docs: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
         """Return each reply's score, in the replies' shape."""

@@ -38,9 +38,9 @@ class OpenRLHFReward(Reward):
             import torch
         except ImportError:
             raise MissingExtra("a reward for OpenRLHF", "hf") from None
-        figures = self.figures(self.rate(queries, prompts, labels))
-        figures["extra_logs"] = {name: torch.tensor(values) for name, values in figures["extra_logs"].items()}
-        return figures | {name: torch.tensor(figures[name]) for name in ("rewards", "scores")}
+        reply = self.reply(self.rate(queries, prompts, labels))
+        reply["extra_logs"] = {name: torch.tensor(values) for name, values in reply["extra_logs"].items()}
+        return reply | {name: torch.tensor(reply[name]) for name in ("rewards", "scores")}
 
     def rate(self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None) -> list[Score]:
         """Score every query, gathered into batches with those of other threads."""
@@ -50,7 +50,7 @@ class OpenRLHFReward(Reward):
         ]
         return self._noted([future if isinstance(future, Score) else future.result() for future in futures])
 
-    def figures(self, scores: Sequence[Score]) -> dict[str, Any]:
+    def reply(self, scores: Sequence[Score]) -> dict[str, Any]:
         """The reply as plain numbers, as the HTTP protocol has it too."""
         rewards = [float(self.value(score) or 0.0) for score in scores]
         return {

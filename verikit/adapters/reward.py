@@ -32,16 +32,16 @@ class Reward:
         self, verifier: str | Verifier, name: str | None, unscored: float | None, *, echoes: bool = True
     ) -> None:
         loaded = load(verifier)
-        self.verifier = loaded if echoes else echo_guard(loaded)
+        self.verifier: Verifier = loaded if echoes else echo_guard(loaded)
         self.unscored = unscored
-        self.__name__ = name or loaded.name
+        self.__name__: str = name or loaded.name
         self._told = False
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score a batch."""
         return self._noted(score_all(self.verifier, samples))
 
-    async def score_one(self, sample: Sample) -> Score:
+    async def score_sample(self, sample: Sample) -> Score:
         """Score one sample, gathered into a batch with what other callers wait for."""
         return self._noted([await self.gather.score(sample)])[0]
 
@@ -120,5 +120,5 @@ def gold_of(gold: Any) -> str | list[str] | None:
     if hasattr(gold, "tolist"):  # numpy, as read from parquet
         gold = gold.tolist()
     if isinstance(gold, (list, tuple)):
-        return [str(one) for one in gold if one is not None]
+        return [str(answer) for answer in gold if answer is not None]
     return str(gold)

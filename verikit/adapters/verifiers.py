@@ -36,7 +36,7 @@ class VerifiersReward(Reward):
             Unscored: it has no score, and no number stands for that.
         """
         sample = _of_trace(task, trace) if trace is not None else _of_rollout(prompt, completion, answer, info)
-        score = await self.score_one(sample)
+        score = await self.score_sample(sample)
         if isinstance(state, MutableMapping):
             state["verikit"] = {"status": score.status, "reason": score.reason, "answer": score.answer}
         value = self.value(score)

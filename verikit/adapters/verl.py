@@ -50,7 +50,9 @@ class VerlReward(Reward):
         if solution_strs is None:
             return self.result(self.score([self.sample(data_source, solution_str, ground_truth, extra_info)])[0])
         many = len(solution_strs)
-        columns = (one if one is not None else [None] * many for one in (data_sources, ground_truths, extra_infos))
+        columns = (
+            column if column is not None else [None] * many for column in (data_sources, ground_truths, extra_infos)
+        )
         samples = [
             self.sample(source, text, gold, info)
             for text, source, gold, info in zip(solution_strs, *columns, strict=True)
@@ -87,7 +89,7 @@ class AsyncVerlReward(Awaited, VerlReward):
         **kwargs: Any,
     ) -> dict[str, float | str]:
         """Reward one sample."""
-        return self.result(await self.score_one(self.sample(data_source, solution_str, ground_truth, extra_info)))
+        return self.result(await self.score_sample(self.sample(data_source, solution_str, ground_truth, extra_info)))
 
 
 def to_verl(

@@ -9,7 +9,7 @@ import click
 
 from verikit.cli.options import json_option, quiet_option
 from verikit.errors import MissingExtra, SchemaError, UsageError
-from verikit.readers.parse import Row
+from verikit.readers.parse import JsonRow
 from verikit.retrieval.build import build_index
 from verikit.retrieval.corpus import read_rows
 from verikit.retrieval.encoder import EncoderSettings
@@ -108,17 +108,17 @@ def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_
         raise click.UsageError("give queries, or --questions FILE")
     retriever = load_retriever(spec)
     if questions is not None:
-        figures = _measure(retriever, questions)
-        lines = [f"{name:<13} {value:.4f}" for name, value in figures.items()]
-        click.echo(json.dumps(figures, indent=2) if as_json else "\n".join(lines))
+        metrics = _measure(retriever, questions)
+        lines = [f"{name:<13} {value:.4f}" for name, value in metrics.items()]
+        click.echo(json.dumps(metrics, indent=2) if as_json else "\n".join(lines))
         return 0
     for asked, found in zip(query, retriever.retrieve(query, k), strict=True):
         if as_json:
-            rows = [{"id": one.id, "title": one.title, "text": one.text} for one in found]
+            rows = [{"id": passage.id, "title": passage.title, "text": passage.text} for passage in found]
             click.echo(json.dumps({"query": asked, "passages": rows}, ensure_ascii=False))
             continue
         click.secho(printable(asked), bold=True)
-        click.echo("\n".join(_shown(number, one) for number, one in enumerate(found, 1)) or "  None")
+        click.echo("\n".join(_shown(number, passage) for number, passage in enumerate(found, 1)) or "  None")
     return 0
 
 
@@ -165,7 +165,7 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
     return report([[passage.title for passage in passages] for passages in found], golds, KS)
 
 
-def _question(row: Row, line: int) -> tuple[str, list[str]]:
+def _question(row: JsonRow, line: int) -> tuple[str, list[str]]:
     question, titles = row.get("question"), row.get("gold_titles")
     if not isinstance(question, str):
         raise SchemaError("is not a text", field="question", hint=f"this row has {', '.join(row)}")

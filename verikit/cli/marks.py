@@ -31,14 +31,14 @@ def marked(completion: str, answer: str | None, reads: Reads) -> Iterator[str]:
 
 def _last(text: str, answer: str, pieces: list[tuple[int, int]]) -> tuple[int, int] | None:
     """Where an answer stands last in the pieces, as a word of its own if it does so anywhere."""
-    places = []
+    found = []
     for start, end in pieces:
         at = text.rfind(answer, start, end)
         while at >= 0:
             around = text[max(start, at - 1) : at] + text[at + len(answer) : min(end, at + len(answer) + 1)]
-            places.append((not any(char.isalnum() for char in around), at))
-            at = text.rfind(answer, start, at) if len(places) < 1000 else -1
-    return (max(places)[1], max(places)[1] + len(answer)) if places else None
+            found.append((not any(char.isalnum() for char in around), at))
+            at = text.rfind(answer, start, at) if len(found) < 1000 else -1
+    return (max(found)[1], max(found)[1] + len(answer)) if found else None
 
 
 def _lines(text: str, kind: str, start: int, end: int, found: tuple[int, int] | None) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any, TypeVar
 
 import click
@@ -34,46 +33,55 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str) 
     return share
 
 
-map_option = click.option(
-    "--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …"
-)
-"""`--map FIELD=KEY`, as `mapping`: which key of a row holds which field."""
-format_option = click.option(
-    "--format", "format_", metavar="NAME", help="The format of what is read, where its keys don't tell."
-)
-"""`--format NAME`, as `format_`."""
-fail_over_option = click.option(
-    "--fail-over",
-    default="0%",
-    show_default=True,
-    callback=parse_share,
-    metavar="SHARE",
-    help="Exit with 3 if more than this share has no score by our fault or the data's.",
-)
-"""`--fail-over SHARE`, as a share between 0 and 1; `unscored_code` obeys it."""
-resume_option = click.option(
-    "--resume/--restart", default=True, help="Go on where an earlier run stopped (default), or start anew."
-)
-"""`--resume/--restart`, as `resume`."""
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-"""`--json`, as `as_json`."""
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress.")
-"""`-q`, `--quiet`."""
+def map_option(command: Command) -> Command:
+    """Add `--map FIELD=KEY`, as `mapping`: which key of a row holds which field."""
+    return click.option(
+        "--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …"
+    )(command)
+
+
+def format_option(command: Command) -> Command:
+    """Add `--format NAME`, as `format_`."""
+    text = "The format of what is read, where its keys don't tell."
+    return click.option("--format", "format_", metavar="NAME", help=text)(command)
+
+
+def fail_over_option(command: Command) -> Command:
+    """Add `--fail-over SHARE`, as a share between 0 and 1; `unscored_code` obeys it."""
+    return click.option(
+        "--fail-over",
+        default="0%",
+        show_default=True,
+        callback=parse_share,
+        metavar="SHARE",
+        help="Exit with 3 if more than this share has no score by our fault or the data's.",
+    )(command)
+
+
+def resume_option(command: Command) -> Command:
+    """Add `--resume/--restart`, as `resume`."""
+    text = "Go on where an earlier run stopped (default), or start anew."
+    return click.option("--resume/--restart", default=True, help=text)(command)
+
+
+def json_option(command: Command) -> Command:
+    """Add `--json`, as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def quiet_option(command: Command) -> Command:
+    """Add `-q`, `--quiet`."""
+    return click.option("-q", "--quiet", is_flag=True, help="No progress.")(command)
 
 
 def data_options(command: Command) -> Command:
     """Add --map and --format, for a command that reads a file in any of the formats."""
-    return _stacked(command, map_option, format_option)
+    return map_option(format_option(command))
 
 
 def run_options(command: Command) -> Command:
     """Add --fail-over, --resume/--restart, --json and --quiet, for a command that makes a run."""
-    return _stacked(command, fail_over_option, resume_option, json_option, quiet_option)
-
-
-def _stacked(command: Command, *options: Callable[[Command], Command]) -> Command:
-    """Add options so that help lists them in the order given."""
-    return reduce(lambda decorated, option: option(decorated), reversed(options), command)
+    return fail_over_option(resume_option(json_option(quiet_option(command))))
 
 
 def unscored_code(lost: int, total: int, fail_over: float, what: str = "score") -> int:

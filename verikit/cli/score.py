@@ -16,7 +16,7 @@ import click
 from verikit.cli.options import data_options, run_options, unscored_code
 from verikit.errors import SchemaError, with_hint
 from verikit.scoring.chunk import ERRORS, SCORES
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import score_file
 from verikit.scoring.show import show
@@ -92,7 +92,7 @@ def score(
     verikit score candidates.jsonl -v "0.9*answer + 0.1*boxed" --k 1,4,16 --jobs 8
     verikit score samples.jsonl --by "column('rm')" --select best --map prompt=problem --map completions=candidates
     """  # noqa: D301 - click reads \b as "don't wrap"
-    plan = Plan(verifier=verifier, by=by, select=select, ks=ks, seed=seed, format=format_, mapping=mapping)
+    plan = ScoringPlan(verifier=verifier, by=by, select=select, ks=ks, seed=seed, format=format_, mapping=mapping)
     with TemporaryDirectory() as scratch, Watch(quiet=quiet) as watch:
         folder = Path(scratch if out == "-" else out or default_folder(file))
         try:

@@ -62,14 +62,14 @@ def serve(
     VERIKIT_TOKEN=… verikit serve "0.9*answer + 0.1*boxed" --host 0.0.0.0 --protocol openrlhf
     """  # noqa: D301 - click reads \b as "don't wrap"
     try:
-        from verikit.serve.run import Settings
+        from verikit.serve.run import ServerSettings
         from verikit.serve.run import serve as run
     except ImportError as error:
         raise MissingExtra(f"the server (no {error.name})", "serve") from None
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     if verbose:
         logging.getLogger("verikit.serve").setLevel(logging.DEBUG)
-    settings = Settings(
+    settings = ServerSettings(
         spec,
         host=host,
         port=port,

@@ -1,13 +1,13 @@
 """Generation engines: any OpenAI-compatible server, vLLM in process, transformers, and recordings of those."""
 
-from verikit.engines.cache import Cache, Cached
+from verikit.engines.cache import Cache, CachedEngine
 from verikit.engines.load import load_engine
 from verikit.engines.replay import Recorder, Replay
 from verikit.engines.types import Engine, Generation, Output, Request, Structured, TopLogprob
 
 __all__ = [
     "Cache",
-    "Cached",
+    "CachedEngine",
     "Engine",
     "Generation",
     "Output",

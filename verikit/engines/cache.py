@@ -21,9 +21,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from verikit.engines.records import generation_from_json, generation_to_json, request_key
-from verikit.engines.types import Engine, Generation, Request, StreamingEngine, StructuredKind
+from verikit.engines.types import Engine, Generation, Request, StreamingEngine, Wrapper
 from verikit.errors import ConfigError
 
 VERSION = 1
@@ -41,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 def default_path() -> Path:
-    """Return the cache's place: VERIKIT_CACHE, else verikit/generations.sqlite in the user's cache folder."""
+    """Return the cache's path: VERIKIT_CACHE, else verikit/generations.sqlite in the user's cache folder."""
     if own := os.environ.get("VERIKIT_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "verikit" / "generations.sqlite"
@@ -180,48 +181,35 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-class Cached(StreamingEngine):
+class CachedEngine(Wrapper, StreamingEngine):
     """An engine behind a cache."""
 
     def __init__(self, engine: Engine, cache: Cache) -> None:
-        self.name, self._engine, self._cache = engine.name, engine, cache
-        self.tokenizer = engine.tokenizer
-
-    @property
-    def identity(self) -> str:
-        """The engine's."""
-        return self._engine.identity
-
-    @property
-    def structured(self) -> frozenset[StructuredKind]:
-        """The engine's."""
-        return self._engine.structured
+        super().__init__(engine)
+        self._cache = cache
+        self.tokenizer: Any = engine.tokenizer
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Yield the hits, then the engine's results as they come, each stored before.
 
         Equal deterministic requests are asked once.
         """
-        places: dict[str, list[int]] = {}
+        askers: dict[str, list[int]] = {}
         asked: Counter[str] = Counter()
         for number, request in enumerate(requests):
             key = request_key(request, self.identity)
             if not request.deterministic:
                 asked[key] += 1
                 key = f"{key}-{asked[key]}"
-            places.setdefault(key, []).append(number)
+            askers.setdefault(key, []).append(number)
         with closing(self._cache.connect()) as connection:
-            hits = self._cache.get(connection, list(places))
+            hits = self._cache.get(connection, list(askers))
             for key, generation in hits.items():
-                yield from ((number, generation) for number in places[key])
-            missed = [key for key in places if key not in hits]
-            for number, generation in self._engine.stream([requests[places[key][0]] for key in missed]):
+                yield from ((number, generation) for number in askers[key])
+            missed = [key for key in askers if key not in hits]
+            for number, generation in self._engine.stream([requests[askers[key][0]] for key in missed]):
                 key = missed[number]
                 self._cache.put(connection, key, self.name, generation)
-                yield from ((place, generation) for place in places[key])
+                yield from ((number, generation) for number in askers[key])
             if missed:
                 self._cache.trim(connection)
-
-    def close(self) -> None:
-        """Close the engine."""
-        self._engine.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.engines.cache import Cache, Cached
+from verikit.engines.cache import Cache, CachedEngine
 from verikit.engines.types import Engine
 from verikit.errors import SpecError
 from verikit.folders import check_code
@@ -32,7 +32,7 @@ def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Eng
         engine = made if isinstance(made, Engine) else _make(spec, made, [], options)
     else:
         raise SpecError(f"{spec!r} is not an engine", hint=f"one of {engine_forms()}")
-    return engine if cache is None else Cached(engine, cache)
+    return engine if cache is None else CachedEngine(engine, cache)
 
 
 def is_engine(spec: str) -> bool:

@@ -114,7 +114,7 @@ def weights_identity(path: str) -> str:
     folder = Path(path)
     if not folder.is_dir():
         return path
-    files = sorted(one for one in folder.iterdir() if one.suffix in (".safetensors", ".bin", ".json", ".jinja"))
+    files = sorted(file for file in folder.iterdir() if file.suffix in (".safetensors", ".bin", ".json", ".jinja"))
     return f"{folder.resolve()} " + " ".join(
         f"{file.name}:{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in files
     )

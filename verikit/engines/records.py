@@ -69,7 +69,7 @@ def generation_from_json(record: Mapping[str, Any]) -> Generation:
     """
     values = _known(Generation, record)
     try:
-        values["outputs"] = tuple(_output_from_json(one) for one in values.get("outputs", ()))
+        values["outputs"] = tuple(_output_from_json(output) for output in values.get("outputs", ()))
         for name in ("prompt_ids", "prompt_logprobs"):
             values[name] = tuple(values.get(name, ()))
         values["prompt_top_logprobs"] = tuple(map(_top_from_json, values.get("prompt_top_logprobs", ())))
@@ -105,11 +105,11 @@ def _output_from_json(record: Mapping[str, Any]) -> Output:
 
 
 def _top_to_json(top: TopLogprobs) -> list[list[Any]]:
-    return [[one.token, one.logprob, one.id] for one in top]
+    return [[entry.token, entry.logprob, entry.id] for entry in top]
 
 
 def _top_from_json(record: list[list[Any]]) -> TopLogprobs:
-    return tuple(TopLogprob(*one) for one in record)
+    return tuple(TopLogprob(*entry) for entry in record)
 
 
 def _changed(value: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from verikit.engines.records import (
     request_key,
     request_to_json,
 )
-from verikit.engines.types import STRUCTURED_KINDS, Engine, Generation, Request, StructuredKind
+from verikit.engines.types import STRUCTURED_KINDS, Engine, Generation, Request, StructuredKind, Wrapper
 from verikit.errors import SchemaError, UsageError
 
 
@@ -39,7 +39,7 @@ class Replay(Engine):
             UsageError: it can't be read.
             SchemaError: a row is not a record.
         """
-        self.name = f"replay:{path}"
+        self.name: str = f"replay:{path}"
         self._records: dict[str, list[Generation]] = {}
         self._asked: dict[str, int] = {}
         self._by_prompt: dict[str, Request] = {}
@@ -90,23 +90,16 @@ class Replay(Engine):
         return "the prompt was recorded with other " + ", ".join(names)
 
 
-class Recorder(Engine):
-    """An engine that also appends every request with its result to a file."""
+class Recorder(Wrapper):
+    """An engine that also appends every request with its result to a file.
+
+    It has no tokenizer: what is recorded are prompts as texts, since a replay has none either.
+    """
 
     def __init__(self, engine: Engine, path: str | Path) -> None:
-        self.name = engine.name
-        self._engine, self._path = engine, Path(path)
+        super().__init__(engine)
+        self._path = Path(path)
         self._lock = threading.Lock()
-
-    @property
-    def identity(self) -> str:
-        """The recorded engine's."""
-        return self._engine.identity
-
-    @property
-    def structured(self) -> frozenset[StructuredKind]:
-        """The recorded engine's."""
-        return self._engine.structured
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Ask the engine and append the records; each call's rows are written at once."""
@@ -120,10 +113,6 @@ class Recorder(Engine):
         with self._lock, open(self._path, "a", encoding="utf-8") as file:
             file.write("".join(row + "\n" for row in rows))
         return generations
-
-    def close(self) -> None:
-        """Close the engine."""
-        self._engine.close()
 
 
 def _prompt_key(request: Request) -> str:

@@ -154,7 +154,7 @@ class Output:
     logprobs: tuple[float, ...] = ()
     """Natural log-probabilities of the sampled tokens under the model's own distribution (temperature 1, no top-p)."""
     top_logprobs: tuple[TopLogprobs, ...] = ()
-    """For each sampled token the likeliest ones at its place, best first; the sampled one may come on top of `k`."""
+    """For each sampled token the likeliest ones at its position, best first; the sampled one may come on top of `k`."""
     finish_reason: str = ""
     """`stop` (end token or stop text), `length` (`max_tokens` or the context is used up), or what the server says."""
     thoughts: str = ""
@@ -171,7 +171,7 @@ class Generation:
     prompt_logprobs: tuple[float | None, ...] = ()
     """Log-probability of each prompt token given those before it; None for the first."""
     prompt_top_logprobs: tuple[TopLogprobs, ...] = ()
-    """The likeliest tokens at each place of the prompt; empty for the first."""
+    """The likeliest tokens at each position of the prompt; empty for the first."""
     usage: Mapping[str, float] = field(default_factory=dict)
     """`prompt_tokens`, `completion_tokens`, `calls` (tries sent), `seconds`, `cost` where prices are known, and
     `cached` (1 for a hit of the cache, which costs nothing)."""
@@ -219,7 +219,7 @@ class Engine(ABC):
         """Return one result per request, in order; a request that fails has its `error` set."""
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield (place in `requests`, result) as results come; each place once, in any order."""
+        """Yield (index in `requests`, result) as results come; each index once, in any order."""
         yield from enumerate(self.generate(requests))
 
     def close(self) -> None:
@@ -235,14 +235,36 @@ class Engine(ABC):
         self.close()
 
 
+class Wrapper(Engine):
+    """An engine in front of another, which it passes for and closes; `generate` or `stream` is left to implement."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.name: str = engine.name
+        self._engine = engine
+
+    @property
+    def identity(self) -> str:
+        """The engine's: what stands in front of it changes no result."""
+        return self._engine.identity
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """The engine's."""
+        return self._engine.structured
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
 class StreamingEngine(Engine):
     """An engine whose results come one by one: `stream` is the method to implement."""
 
     @abstractmethod
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield (place in `requests`, result) as results come; each place once, in any order."""
+        """Yield (index in `requests`, result) as results come; each index once, in any order."""
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Wait for all results and put them in order."""
         results = dict(self.stream(requests))
-        return [results[place] for place in range(len(requests))]
+        return [results[index] for index in range(len(requests))]

@@ -49,13 +49,13 @@ class VLLM(Engine):
             library = import_module("vllm")
         except ImportError:
             raise MissingExtra(f"vllm:{path}", "vllm") from None
-        self.name = f"vllm:{path}"
+        self.name: str = f"vllm:{path}"
         self._identity = f"{self.name} {weights_identity(path)} {json.dumps(options, sort_keys=True, default=repr)}"
         try:
             self.llm: Any = library.LLM(model=path, **options)
         except (OSError, ValueError, TypeError) as error:
             raise SpecError(f"can't load vllm:{path}: {' '.join(str(error).split())[:300]}") from None
-        self.tokenizer = self.llm.get_tokenizer()
+        self.tokenizer: Any = self.llm.get_tokenizer()
         self._context: int = self.llm.llm_engine.model_config.max_model_len
         self._lock = threading.Lock()
 
@@ -135,9 +135,9 @@ def _params(request: Request, limit: int) -> Any:
 
 def _generation(output: Any, request: Request) -> Generation:
     ids = tuple(output.prompt_token_ids)
-    spoken = sum(len(one.token_ids) for one in output.outputs) if request.max_tokens else 0
+    spoken = sum(len(sampled.token_ids) for sampled in output.outputs) if request.max_tokens else 0
     usage = {"prompt_tokens": float(len(ids)), "completion_tokens": float(spoken), "calls": 1.0}
-    outputs = tuple(_output(one, request) for one in output.outputs) * (request.n // request.draws)
+    outputs = tuple(_output(sampled, request) for sampled in output.outputs) * (request.n // request.draws)
     if request.prompt_logprobs is None:
         return Generation(outputs, ids, usage=usage)
     steps = output.prompt_logprobs
@@ -146,19 +146,21 @@ def _generation(output: Any, request: Request) -> Generation:
     return Generation(outputs, ids, tuple(chosen), tops, usage)
 
 
-def _output(one: Any, request: Request) -> Output:
+def _output(sampled: Any, request: Request) -> Output:
     if not request.max_tokens:
         return Output("", finish_reason="length")
-    ids, reason = tuple(one.token_ids), str(one.finish_reason or "")
+    ids, reason = tuple(sampled.token_ids), str(sampled.finish_reason or "")
     if request.logprobs is None:
-        return Output(one.text, ids, finish_reason=reason)
-    steps = list(zip(ids, one.logprobs, strict=True))
+        return Output(sampled.text, ids, finish_reason=reason)
+    steps = list(zip(ids, sampled.logprobs, strict=True))
     tokens = tuple(step[token].decoded_token or "" for token, step in steps)
     logprobs = tuple(max(FLOOR, step[token].logprob) for token, step in steps)
     tops = tuple(_ranked(step) for _, step in steps) if request.logprobs else ()
-    return Output(one.text, ids, tokens, logprobs, tops, reason)
+    return Output(sampled.text, ids, tokens, logprobs, tops, reason)
 
 
 def _ranked(step: Mapping[int, Any]) -> TopLogprobs:
     best = sorted(step.items(), key=lambda pair: pair[1].rank)
-    return tuple(TopLogprob(one.decoded_token or "", max(FLOOR, one.logprob), token) for token, one in best)
+    return tuple(
+        TopLogprob(candidate.decoded_token or "", max(FLOOR, candidate.logprob), token) for token, candidate in best
+    )

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from verikit.errors import SchemaError
-from verikit.readers.parse import Row, parse
+from verikit.readers.parse import JsonRow, parse
 
-Prepare = Callable[[Row], Row | None]
+Prepare = Callable[[JsonRow], JsonRow | None]
 """Changes a row in place before its fields are read; None leaves the row out."""
 
 
@@ -24,7 +24,7 @@ class Format:
     """Where a format keeps the fields of a row."""
 
     name: str
-    matches: Callable[[Row], bool]
+    matches: Callable[[JsonRow], bool]
     prompt: tuple[str, ...] = ("prompt",)
     completions: tuple[str, ...] = ("completions",)
     """A list of candidates."""
@@ -41,7 +41,7 @@ def _lm_eval(notes: list[str]) -> Prepare:
     """Keep one row per document (of the first filter met); a chat prompt is JSON text in a list of one."""
     chosen: list[object] = []
 
-    def prepare(row: Row) -> Row | None:
+    def prepare(row: JsonRow) -> JsonRow | None:
         name = row.get("filter")
         if not chosen:
             chosen.append(name)
@@ -69,7 +69,7 @@ def _lm_eval(notes: list[str]) -> Prepare:
 def _openai(notes: list[str]) -> Prepare:
     """A failed line of a batch is an error; a conversation without `choices` ends in its completion."""
 
-    def prepare(row: Row) -> Row:
+    def prepare(row: JsonRow) -> JsonRow:
         error, response = row.get("error"), row.get("response")
         body = response.get("body") if isinstance(response, dict) else None
         error = error or (body.get("error") if isinstance(body, dict) else None)
@@ -89,15 +89,15 @@ def _openai(notes: list[str]) -> Prepare:
     return prepare
 
 
-def _has(row: Row, *keys: str) -> bool:
+def _has(row: JsonRow, *keys: str) -> bool:
     return all(key in row for key in keys)
 
 
-def _ours(row: Row) -> bool:
+def _ours(row: JsonRow) -> bool:
     return "prompt" in row and ("completions" in row or "completion" in row)
 
 
-def _is_openai(row: Row) -> bool:
+def _is_openai(row: JsonRow) -> bool:
     response = row.get("response")
     return bool({"choices", "custom_id", "messages"} & row.keys()) or (
         isinstance(response, dict) and bool({"body", "choices"} & response.keys())
@@ -162,6 +162,6 @@ FORMATS = {form.name: form for form in _ALL}
 """The formats by name, in the order in which they are looked for."""
 
 
-def detect(row: Row) -> Format | None:
+def detect(row: JsonRow) -> Format | None:
     """Tell a row's format by its keys; None if it is none of them."""
     return next((form for form in _ALL if form.matches(row)), None)

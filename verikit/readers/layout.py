@@ -7,17 +7,18 @@ that lists the keys seen and shows the `--map` that would help.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from verikit.errors import SchemaError, UsageError
 from verikit.readers import fields
 from verikit.readers.formats import Format
-from verikit.readers.parse import Row, kind
+from verikit.readers.parse import JsonRow, kind
 from verikit.types import Group
 
 FIELDS = ("prompt", "completions", "completion", "answer", "id")
-LIKELY = {
+LIKELY: dict[str, tuple[str, ...]] = {
     "prompt": ("problem", "question", "instruction", "input", "query", "prompts", "messages", "original_question"),
     "completions": (
         *("candidates", "responses", "outputs", "samples", "generations", "predictions", "solutions", "response"),
@@ -30,8 +31,19 @@ LIKELY = {
 
 Path = tuple[tuple[str, ...], str]
 """Keys of the parents, and the last key."""
-Place = tuple[Any, Any]
-"""The dict or list a value lies in, and its key there."""
+Located = tuple[tuple[str, ...], Any]
+"""The keys that lead to a value, and the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltGroup:
+    """A row's group, and what is known of the row that the group doesn't say."""
+
+    group: Group
+    single: bool
+    """Whether the row is a single candidate, which may belong to the same group as its neighbours."""
+    named: bool
+    """Whether the row has an id of its own."""
 
 
 def check_mapping(mapping: Mapping[str, str]) -> None:
@@ -47,7 +59,7 @@ class Layout:
     """Reads the rows of one file as a format, with `mapping` from our fields to the row's keys."""
 
     def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str]) -> None:
-        self.name = form.name
+        self.name: str = form.name
         self._prepare = form.prepare(notes) if form.prepare else None
         self._needs_prompt = form.needs_prompt and "prompt" not in mapping
         self._mapping = {field: path for field, path in mapping.items() if path}
@@ -60,64 +72,68 @@ class Layout:
         self._paths = tuple(paths[field] for field in FIELDS)
         self._flat = _flat(self._paths)
 
-    def group(self, row: Row, line: int) -> tuple[Group, bool, bool] | None:
-        """Return the row's group, whether it is a single candidate, and whether it has an id of its own.
+    def group(self, row: JsonRow, line: int) -> BuiltGroup | None:
+        """Build a row's group; None stands for a row the format leaves out.
 
-        None stands for a row the format leaves out.
+        Raises:
+            SchemaError: a field that must be there is not, or a value is not of its kind.
         """
         if self._prepare and self._prepare(row) is None:
             return None
-        values: list[Any]
-        places: list[Place | None] = []
-        if self._flat:
-            values = [row.get(key) for key in self._flat]
-        else:
-            places = [_place(row, paths) for paths in self._paths]
-            values = [place and place[0][place[1]] for place in places]
+        values, rest = self._split(row)
         prompt, several, lone, answer, id = values
-        if self._unsure or (several is None and lone is None) or prompt is None:
-            self._check(row, prompt is None, several is None and lone is None, answer is None)
-        single = type(several) is not list
-        own: list[fields.Own] = []
-        if single:
-            completion, keys = fields.candidate(lone if several is None else several, "completion")
-            completions = [completion]
-            if keys:
-                own = [keys]
-        else:
-            completions, own = fields.candidates(several, "completions")
+        if self._unsure or prompt is None or (several is None and lone is None):
+            self._check(row, values)
+        completions, own = _candidates(several, lone)
         text = "" if prompt is None else fields.prompt(prompt)
         gold, name = fields.answer(answer), fields.identity(id)
-        for key in self._flat:
-            row.pop(key, None)
-        for place in places:
-            if place and type(place[0]) is dict:
-                place[0].pop(place[1], None)
-        meta = _with_meta(row) if "meta" in row else row
-        return Group(text, completions, gold, name or f"line:{line}", meta, own or ()), single, bool(name)
+        meta = _with_meta(rest) if "meta" in rest else rest
+        group = Group(text, completions, gold, name or f"line:{line}", meta, own or ())
+        return BuiltGroup(group, single=type(several) is not list, named=bool(name))
 
-    def _check(self, row: Row, no_prompt: bool, no_text: bool, no_answer: bool) -> None:
+    def _split(self, row: JsonRow) -> tuple[list[Any], JsonRow]:
+        """The value of each of FIELDS (None where there is none), and the row without them."""
+        if self._flat:
+            taken = self._flat
+            return [row.get(key) for key in taken], {key: value for key, value in row.items() if key not in taken}
+        values, rest = [], row
+        for paths in self._paths:
+            keys, value = _locate(row, paths) or ((), None)
+            values.append(value)
+            rest = _without(rest, keys)
+        return values, rest
+
+    def _check(self, row: JsonRow, values: Sequence[Any]) -> None:
         """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
         for field, path in self._mapping.items():
-            if _place(row, self._paths[FIELDS.index(field)]) is None:
+            if _locate(row, self._paths[FIELDS.index(field)]) is None:
                 raise SchemaError(f"no {path!r}, which {field} is mapped to; {_keys(row)}", field=field)
-        if no_text or (no_prompt and self._needs_prompt):
-            field = "completions" if no_text else "prompt"
-            hint = self._hint(row, no_prompt, no_text, no_answer)
-            raise SchemaError(f"no {field}; {_keys(row)}", field=field, hint=hint)
-        if self._first and no_answer and "answer" not in self._mapping and (likely := _likely(row, "answer")):
+        prompt, several, lone, answer, id = (value is None for value in values)
+        missing = {"prompt": prompt and self._needs_prompt, "completions": several and lone, "answer": answer, "id": id}
+        for field in ("completions", "prompt"):
+            if missing[field]:
+                raise SchemaError(f"no {field}; {_keys(row)}", field=field, hint=_map_hint(row, missing))
+        if self._first and answer and "answer" not in self._mapping and (likely := _likely(row, "answer")):
             self._notes.append(f"no gold answers are read; {likely!r} looks like one: --map answer={likely}")
         self._first = False
         self._unsure = bool(self._mapping)
 
-    def _hint(self, row: Row, no_prompt: bool, no_text: bool, no_answer: bool) -> str:
-        wanted = {"prompt": no_prompt and self._needs_prompt, "completions": no_text, "answer": no_answer}
-        wanted["id"] = _place(row, self._paths[FIELDS.index("id")]) is None
-        guesses = {field: _likely(row, field) for field, missing in wanted.items() if missing}
-        needed = ("prompt", "completions")
-        flags = [f"--map {field}={key or 'KEY'}" for field, key in guesses.items() if key or field in needed]
-        none = " (or --map prompt= for none)" if guesses.get("prompt") == "" else ""
-        return f"{' '.join(flags)}{none}"
+
+def _candidates(several: Any, lone: Any) -> tuple[list[str], list[fields.Own]]:
+    """The texts of a list of completions or of a single one, and their own keys where any has some."""
+    if type(several) is list:
+        return fields.candidates(several, "completions")
+    text, keys = fields.candidate(lone if several is None else several, "completion")
+    return [text], [keys] if keys else []
+
+
+def _map_hint(row: JsonRow, missing: Mapping[str, bool]) -> str:
+    """The `--map` options that would find the missing fields."""
+    guesses = {field: _likely(row, field) for field, lacks in missing.items() if lacks}
+    needed = ("prompt", "completions")
+    flags = [f"--map {field}={key or 'KEY'}" for field, key in guesses.items() if key or field in needed]
+    none = " (or --map prompt= for none)" if guesses.get("prompt") == "" else ""
+    return f"{' '.join(flags)}{none}"
 
 
 def _flat(paths: tuple[tuple[Path, ...], ...]) -> tuple[Any, ...]:
@@ -139,44 +155,63 @@ def _either(dotted: str) -> tuple[Path, ...]:
     return (((), dotted), _path(dotted)) if "." in dotted else (((), dotted),)
 
 
-def _place(row: Row, paths: tuple[Path, ...]) -> Place | None:
+def _locate(row: JsonRow, paths: tuple[Path, ...]) -> Located | None:
     """Find the first path that leads to a value; one that leads to null counts if no other leads anywhere."""
-    null: Place | None = None
+    null: Located | None = None
     for parents, last in paths:
         node: Any = row
-        key: Any = last
         for parent in parents:
             node = _step(node, parent)
-        if type(node) is list and last.isdecimal() and int(last) < len(node):
-            key = int(last)
-        elif type(node) is not dict or last not in node:
+        if type(node) is dict:
+            if last not in node:
+                continue
+        elif _item(node, last) is None:
             continue
-        if node[key] is not None:
-            return node, key
-        null = node, key
+        value = _step(node, last)
+        if value is not None:
+            return (*parents, last), value
+        null = (*parents, last), None
     return null
+
+
+def _without(node: Any, keys: Sequence[str]) -> Any:
+    """A copy of an object without the value at a path; what lies in a list is left, so that the others keep theirs."""
+    if not keys:
+        return node
+    first, *rest = keys
+    if type(node) is dict and first in node:
+        if rest:
+            return node | {first: _without(node[first], rest)}
+        return {key: value for key, value in node.items() if key != first}
+    if rest and (index := _item(node, first)) is not None:
+        return [*node[:index], _without(node[index], rest), *node[index + 1 :]]
+    return node
 
 
 def _step(node: Any, key: str) -> Any:
     if type(node) is dict:
         return node.get(key)
-    if type(node) is list and key.isdecimal() and int(key) < len(node):
-        return node[int(key)]
-    return None
+    index = _item(node, key)
+    return None if index is None else node[index]
 
 
-def _with_meta(row: Row) -> Row:
+def _item(node: Any, key: str) -> int | None:
+    """The index that a key is in a list; None where it is none, or too large."""
+    return int(key) if type(node) is list and key.isdecimal() and int(key) < len(node) else None
+
+
+def _with_meta(row: JsonRow) -> JsonRow:
     meta = row.pop("meta")
     if meta is not None and type(meta) is not dict:
         raise SchemaError(f"meta is an object, this is {kind(meta)}", field="meta")
     return row | (meta or {})
 
 
-def _keys(row: Row) -> str:
+def _keys(row: JsonRow) -> str:
     shown = ", ".join(repr(key if len(key) <= 40 else key[:39] + "…") for key in list(row)[:20])
     more = f" and {len(row) - 20} more" if len(row) > 20 else ""
     return f"the row's keys are {shown}{more}" if row else "the row is empty"
 
 
-def _likely(row: Row, field: str) -> str:
+def _likely(row: JsonRow, field: str) -> str:
     return next((key for key in LIKELY[field] if row.get(key) is not None), "")

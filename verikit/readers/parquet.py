@@ -9,13 +9,13 @@ import io
 from collections.abc import Iterator
 
 from verikit.errors import MissingExtra, SchemaError
-from verikit.readers.parse import Row
+from verikit.readers.parse import JsonRow
 
 MAGIC = b"PAR1"
 BATCH = 256
 
 
-def rows(stream: io.BufferedReader, name: str) -> Iterator[tuple[int, Row | SchemaError]]:
+def rows(stream: io.BufferedReader, name: str) -> Iterator[tuple[int, JsonRow | SchemaError]]:
     """Number the rows of a parquet file from 1.
 
     Raises:

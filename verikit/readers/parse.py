@@ -15,7 +15,7 @@ from verikit.errors import SchemaError
 MAX_DEPTH = 100
 """Rows nested deeper than this are refused: they parse, but exhaust the stack of whoever writes them again."""
 
-Row = dict[str, Any]
+JsonRow = dict[str, Any]
 
 _decode = json.JSONDecoder().raw_decode
 _ESCAPE = re.compile(
@@ -29,7 +29,7 @@ def kind(value: object) -> str:
     return "null" if value is None else _KINDS.get(type(value), type(value).__name__)
 
 
-def parse(data: bytes) -> Row:
+def parse(data: bytes) -> JsonRow:
     """Parse one row; `data` has no white space at its ends."""
     try:
         text = data.decode()

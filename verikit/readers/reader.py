@@ -19,13 +19,12 @@ from verikit.errors import SchemaError, UsageError
 from verikit.readers import parquet, source
 from verikit.readers.formats import FORMATS, Format, detect
 from verikit.readers.ids import IdIndex
-from verikit.readers.layout import Layout, check_mapping
-from verikit.readers.parse import Row, parse
+from verikit.readers.layout import BuiltGroup, Layout, check_mapping
+from verikit.readers.parse import JsonRow, parse
 from verikit.types import Group
 
-RawRow = bytes | Row
+RawRow = bytes | JsonRow
 """A row as it lies in the file: bytes of JSON, or a row of a table."""
-Built = tuple[Group, bool, bool]
 MAX_HELD_ERRORS = 1000
 """This many bad rows amid one group end it: they wait in memory for its last row."""
 NO_MAPPING: Mapping[str, str] = MappingProxyType({})
@@ -67,10 +66,10 @@ class RowParser:
             built = self.build(line, row)
         except SchemaError as error:
             return error
-        return built and built[0]
+        return None if built is None else built.group
 
-    def build(self, line: int, row: RawRow) -> Built | None:
-        """Read one row; also tell whether it is a single candidate, and whether it has an id of its own.
+    def build(self, line: int, row: RawRow) -> BuiltGroup | None:
+        """Read one row; None if the format leaves it out.
 
         Raises:
             SchemaError: the row can't be used; names file and line.
@@ -93,7 +92,7 @@ class Reader(Iterator[Group | SchemaError]):
             raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join(FORMATS)}")
         check_mapping(mapping)
         self.path = path
-        self.name = "<stdin>" if path == "-" else path
+        self.name: str = "<stdin>" if path == "-" else path
         self.format = format
         """The format's name; None until a row has told it."""
         self.notes: list[str] = []
@@ -149,7 +148,7 @@ class Reader(Iterator[Group | SchemaError]):
         except SchemaError as error:
             return placed(error, self.name, line)
         self.format, self.parser = form.name, parser
-        self._gathers, self._stateless = built is not None and built[1], form.prepare is None
+        self._gathers, self._stateless = built is not None and built.single, form.prepare is None
         return row
 
     def items(
@@ -161,7 +160,7 @@ class Reader(Iterator[Group | SchemaError]):
         group; a bad row between them comes after the group, under the same number. With `raw`, rows that can be read
         one by one by `parser`, in any process, are passed on unread.
         """
-        held: list[tuple[Group, bool]] = []
+        held: list[BuiltGroup] = []
         bad: list[SchemaError] = []
         last = 0
         for line, row in rows:
@@ -177,20 +176,19 @@ class Reader(Iterator[Group | SchemaError]):
             elif isinstance(built, SchemaError):
                 yield line, built
             elif built is not None:
-                group, single, named = built
-                if held and single and _continues(*held[0], group, named):
-                    held.append((group, named))
+                if held and built.single and _continues(held[0], built):
+                    held.append(built)
                 else:
                     yield from _flushed(last, held, bad)
                     held, bad = [], []
-                    if single and self._gathers:
-                        held = [(group, named)]
+                    if built.single and self._gathers:
+                        held = [built]
                     else:
-                        yield line, group
+                        yield line, built.group
             last = line
         yield from _flushed(last, held, bad)
 
-    def _build(self, line: int, row: RawRow | SchemaError) -> Built | SchemaError | None:
+    def _build(self, line: int, row: RawRow | SchemaError) -> BuiltGroup | SchemaError | None:
         if isinstance(row, SchemaError):
             return row
         assert self.parser is not None, "a row before the format is known is an error"
@@ -200,18 +198,19 @@ class Reader(Iterator[Group | SchemaError]):
             return error
 
 
-def _continues(first: Group, first_named: bool, group: Group, named: bool) -> bool:
+def _continues(first: BuiltGroup, after: BuiltGroup) -> bool:
     """Whether a row is another candidate of the same prompt; rows with neither id nor prompt stand alone."""
-    if named != first_named or (named and group.id != first.id):
+    held, group = first.group, after.group
+    if after.named != first.named or (after.named and group.id != held.id):
         return False
-    return bool(named or group.prompt) and group.prompt == first.prompt and group.answer == first.answer
+    return bool(after.named or group.prompt) and group.prompt == held.prompt and group.answer == held.answer
 
 
 def _flushed(
-    line: int, held: Sequence[tuple[Group, bool]], bad: Sequence[SchemaError]
+    line: int, held: Sequence[BuiltGroup], bad: Sequence[SchemaError]
 ) -> Iterator[tuple[int, Group | SchemaError]]:
     if held:
-        yield line, _merged([group for group, _ in held])
+        yield line, _merged([built.group for built in held])
     for error in bad:
         yield line, error
 

@@ -11,7 +11,7 @@ from verikit.base import unique_names
 from verikit.errors import UsageError
 from verikit.report.items import fit, mark_differences
 from verikit.report.kinds import Unfinished, collect, runs_in
-from verikit.report.model import Cell, Chart, Figure, Options, Run, Series, Table
+from verikit.report.model import Cell, Chart, Metric, Options, Run, Series, Table
 from verikit.report.page import render
 from verikit.stats import mean_interval
 
@@ -49,23 +49,23 @@ def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
 
 
 def side_by_side(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """For each kind with several runs: shared figures, paired differences, curves laid over each other, settings."""
+    """For each kind with several runs: shared metrics, paired differences, curves laid over each other, settings."""
     found = []
     for kind in dict.fromkeys(run.kind for run in runs):
         same = [run for run in runs if run.kind == kind]
         if len(same) > 1:
-            tables = [table for table in (_figures(same), _differences(same), _settings(same)) if table.rows]
+            tables = [table for table in (_metrics(same), _differences(same), _settings(same)) if table.rows]
             found.append({"kind": kind, "tables": tables, "charts": _charts(same)})
     return found
 
 
-def _figures(runs: Sequence[Run]) -> Table:
-    labels = dict.fromkeys(figure.label for run in runs for figure in run.figures)
-    held = [{figure.label: figure for figure in run.figures} for run in runs]
-    rows = [(label, *(figures.get(label) for figures in held)) for label in labels]
-    rows = [row for row in rows if sum(one is not None for one in row[1:]) > 1]
+def _metrics(runs: Sequence[Run]) -> Table:
+    labels = dict.fromkeys(metric.label for run in runs for metric in run.metrics)
+    held = [{metric.label: metric for metric in run.metrics} for run in runs]
+    rows = [(label, *(values.get(label) for values in held)) for label in labels]
+    rows = [row for row in rows if sum(value is not None for value in row[1:]) > 1]
     note = "with 95 % intervals; whether two runs differ is told by their difference, not by intervals that overlap"
-    return Table("Figures", ("", *(run.name for run in runs)), rows, note)
+    return Table("Metrics", ("", *(run.name for run in runs)), rows, note)
 
 
 def _differences(runs: Sequence[Run]) -> Table:
@@ -77,7 +77,7 @@ def _differences(runs: Sequence[Run]) -> Table:
         if run.kind == PAIRED and len(shared) > 1:
             percent = all(-1 <= value <= 1 for value in shared)
             found = mean_interval(shared, bounds=(-1.0, 1.0)).as_row()
-            rows.append((run.name, Figure("", found["value"], found["low"], found["high"], percent), len(shared)))
+            rows.append((run.name, Metric("", found["value"], found["low"], found["high"], percent), len(shared)))
     note = "of a prompt's mean score, over the samples in this page; the interval is over prompts"
     return Table(f"Difference from {runs[0].name}, paired by prompt", ("", "mean difference", "prompts"), rows, note)
 

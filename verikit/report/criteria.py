@@ -9,32 +9,30 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 from verikit.report.curves import share
-from verikit.report.model import Figure, Table
+from verikit.report.model import Metric, Table
 from verikit.stats.intervals import Mean
-from verikit.types import ASKS, LABEL, PASS_MARK
+from verikit.types import ASKS, LABEL, PASS_MARK, JsonObject
 
-Row = Mapping[str, Any]
 MOST = 500
-"""Criteria that are told apart, the first of a run; the figures are of all."""
+"""Criteria that are told apart, the first of a run; the metrics are of all."""
 _ALL = "all criteria"
 
 
-def is_criterion(part: Row) -> bool:
+def is_criterion(part: JsonObject) -> bool:
     """Whether a part's own parts are what was said of it, not verifiers it is made of."""
     return bool(part.get("parts")) and part["parts"].keys() <= {LABEL, ASKS}
 
 
-class Judged:
+class CriteriaSeen:
     """Counts over all rows of a run."""
 
     def __init__(self) -> None:
         self._labels: dict[str, Counter[tuple[bool, bool]]] = {}
         self._asks: dict[str, tuple[Mean, Mean]] = {}
 
-    def add(self, row: Row) -> None:
+    def add(self, row: JsonObject) -> None:
         """Count the criteria of one score row."""
         for name, part in row.get("parts", {}).items():
             if is_criterion(part):
@@ -42,14 +40,14 @@ class Judged:
             else:
                 self.add(part)
 
-    def _criterion(self, name: str, part: Row) -> None:
+    def _criterion(self, name: str, part: JsonObject) -> None:
         label = part["parts"].get(LABEL)
         if label is not None and part["value"] is not None:
             pair = part["value"] >= PASS_MARK, label["value"] >= PASS_MARK
             for key in self._keys(name, self._labels):
                 self._labels.setdefault(key, Counter())[pair] += 1
         asks = part["parts"].get(ASKS, {}).get("parts", {}).values()
-        known = [one["value"] for one in asks if one["value"] is not None]
+        known = [ask["value"] for ask in asks if ask["value"] is not None]
         if len(known) > 1:
             apart = [float((a >= PASS_MARK) != (b >= PASS_MARK)) for a, b in combinations(known, 2)]
             for key in self._keys(name, self._asks):
@@ -61,7 +59,7 @@ class Judged:
     def _keys(name: str, counted: Mapping[str, object]) -> Sequence[str]:
         return (_ALL, name) if name in counted or len(counted) <= MOST else (_ALL,)
 
-    def figures(self) -> Iterator[Figure]:
+    def metrics(self) -> Iterator[Metric]:
         """Agreement with people and steadiness, over all criteria."""
         if counts := self._labels.get(_ALL):
             kappa = _kappa(counts)
@@ -85,9 +83,9 @@ class Judged:
             yield Table("Noise of criteria", heads, cells, "share of pairs of askings with different verdicts")
 
 
-def _differ(name: str, found: tuple[Mean, Mean]) -> Figure:
+def _differ(name: str, found: tuple[Mean, Mean]) -> Metric:
     row = found[0].estimate().as_row()
-    return Figure(name, row["value"], row["low"], row["high"], note=f"{found[0].n:,} criteria asked about again")
+    return Metric(name, row["value"], row["low"], row["high"], note=f"{found[0].n:,} criteria asked about again")
 
 
 def _agreed(counts: Counter[tuple[bool, bool]]) -> float:
@@ -103,7 +101,7 @@ def _kappa(counts: Counter[tuple[bool, bool]]) -> float:
     return (_agreed(counts) - chance) / (1 - chance) if chance < 1 else math.nan
 
 
-def _labelled(name: str, counts: Counter[tuple[bool, bool]]) -> tuple[str | int | float | Figure | None, ...]:
+def _labelled(name: str, counts: Counter[tuple[bool, bool]]) -> tuple[str | int | float | Metric | None, ...]:
     n, kappa = counts.total(), _kappa(counts)
     judge = sum(k for (said, _), k in counts.items() if said) / n
     people = sum(k for (_, said), k in counts.items() if said) / n

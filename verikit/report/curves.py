@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
 
-from verikit.report.model import Chart, Figure, Number, Series
+from verikit.report.model import Chart, Metric, Number, Series
 from verikit.stats import beta_interval
 from verikit.stats.intervals import Mean
-from verikit.types import PASS_MARK
+from verikit.types import PASS_MARK, JsonObject
 
 BINS = 24
-Row = Mapping[str, Any]
 OVER_K = {
     "pass": "any of k is right",
     "bon": "the best of k by the ranking is right",
@@ -29,25 +27,25 @@ GRADED_OVER_K = {
 """The same where scores lie between right and wrong."""
 
 
-def estimate(label: str, row: Row, note: str = "") -> Figure:
-    """A figure from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
+def estimate(label: str, row: JsonObject, note: str = "") -> Metric:
+    """A metric from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
     low, high = row["low"], row["high"]
-    return Figure(label, row["value"], low, high, percent=low is not None and low >= 0 and high <= 1, note=note)
+    return Metric(label, row["value"], low, high, percent=low is not None and low >= 0 and high <= 1, note=note)
 
 
-def share(label: str, value: float | None, n: int, note: str = "") -> Figure:
-    """A figure from a share of n things, with its beta interval."""
+def share(label: str, value: float | None, n: int, note: str = "") -> Metric:
+    """A metric from a share of n things, with its beta interval."""
     if value is None or not n:
-        return Figure(label, None, note=note)
-    return Figure(label, value, *beta_interval(value, value * (1 - value), n), note=note)
+        return Metric(label, None, note=note)
+    return Metric(label, value, *beta_interval(value, value * (1 - value), n), note=note)
 
 
 def over_k(
-    metrics: Mapping[str, Row], key: str = "over_k", title: str = "Over k candidates", *, graded: bool = False
+    metrics: Mapping[str, JsonObject], key: str = "over_k", title: str = "Over k candidates", *, graded: bool = False
 ) -> Chart | None:
     """pass@k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
     meanings = GRADED_OVER_K if graded else OVER_K
-    found: dict[str, list[tuple[int, Row]]] = {name: [] for name in OVER_K}
+    found: dict[str, list[tuple[int, JsonObject]]] = {name: [] for name in OVER_K}
     for metric, row in metrics.items():
         name, _, k = metric.partition("@")
         if name in found and k:
@@ -96,14 +94,14 @@ def histogram(
 
 
 def forest(
-    key: str, title: str, x: str, figures: Iterable[Figure], reference: Number = None, note: str = ""
+    key: str, title: str, x: str, metrics: Iterable[Metric], reference: Number = None, note: str = ""
 ) -> Iterator[Chart]:
-    """Figures with their intervals, a row each; nothing where none has a value."""
-    known = [figure for figure in figures if figure.value is not None]
+    """Metrics with their intervals, a row each; nothing where none has a value."""
+    known = [metric for metric in metrics if metric.value is not None]
     if not known:
         return
-    series = [Series(one.label, [(one.value, one.low, one.high)]) for one in known]
-    percent = all(one.percent for one in known)
+    series = [Series(metric.label, [(metric.value, metric.low, metric.high)]) for metric in known]
+    percent = all(metric.percent for metric in known)
     yield Chart(key, title, x, "", series, kind="forest", percent=percent, reference=reference, note=note)
 
 
@@ -115,14 +113,14 @@ class StepMeans:
     def __init__(self) -> None:
         self._means: dict[str, list[Mean]] = {"right": [], "wrong": []}
 
-    def add(self, steps: Sequence[Row], right: bool) -> None:
+    def add(self, steps: Sequence[JsonObject], right: bool) -> None:
         """Count one solution's steps; those without a value are left out."""
         means = self._means["right" if right else "wrong"]
-        for place, step in enumerate(steps[: self.MOST]):
-            if place == len(means):
+        for position, step in enumerate(steps[: self.MOST]):
+            if position == len(means):
                 means.append(Mean())
             if step["value"] is not None:
-                means[place].add(step["value"])
+                means[position].add(step["value"])
 
     def chart(self, name: str) -> Chart | None:
         """The means with their intervals; None where no solution had two steps."""

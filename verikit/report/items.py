@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from verikit.report.criteria import is_criterion
-from verikit.report.model import DIFFERS, RIGHT, UNSCORED, VERDICTS, WRONG, Item, Run, Text
-from verikit.types import PASS_MARK, Prompt
+from verikit.report.model import DIFFERS, RIGHT, UNSCORED, VERDICTS, WRONG, Run, SampleItem, Text
+from verikit.types import PASS_MARK, JsonObject, Prompt
 
 LONGEST = 20_000
 """Characters of one text that a page holds."""
@@ -19,7 +19,6 @@ BUDGET = 40_000_000
 """Characters of all texts of a page; with more of them, each is cut shorter."""
 TAIL = 4
 """One part in so many of what is kept is the end: final answers stand there."""
-Row = Mapping[str, Any]
 
 
 def verdict_of(value: float | None) -> str:
@@ -27,7 +26,7 @@ def verdict_of(value: float | None) -> str:
     return UNSCORED if value is None else RIGHT if value >= PASS_MARK else WRONG
 
 
-def leaves(row: Row, prefix: str = "") -> Iterator[tuple[str, Row]]:
+def leaves(row: JsonObject, prefix: str = "") -> Iterator[tuple[str, JsonObject]]:
     """The scores of a score row that have no parts themselves, by their path; none if the row has no parts.
 
     What was said of a criterion is no part of it.
@@ -40,20 +39,20 @@ def leaves(row: Row, prefix: str = "") -> Iterator[tuple[str, Row]]:
             yield path, part
 
 
-def scored(row: Row, name: str = "score") -> Iterator[tuple[str, Row]]:
+def scored(row: JsonObject, name: str = "score") -> Iterator[tuple[str, JsonObject]]:
     """A score row and all its parts, by their names."""
     yield name, row
     for inner, part in row.get("parts", {}).items():
         yield from scored(part, inner)
 
 
-def disagree(row: Row) -> bool:
+def disagree(row: JsonObject) -> bool:
     """Whether one part of a score row is right and another wrong."""
     found = {part["value"] >= PASS_MARK for _, part in leaves(row) if part["value"] is not None}
     return len(found) == 2
 
 
-def lengths(items: Iterable[Item]) -> dict[str, list[float]]:
+def lengths(items: Iterable[SampleItem]) -> dict[str, list[float]]:
     """Lengths of the right and of the wrong samples."""
     found: dict[str, list[float]] = {RIGHT: [], WRONG: []}
     for item in items:
@@ -82,7 +81,7 @@ def cut(text: Text, limit: int) -> Text:
     return replace(text, head=whole[: limit - tail], tail=whole[len(whole) - tail :], omitted=omitted)
 
 
-def shortened(row: Row, most: int = EXTRACTED) -> dict[str, Any]:
+def shortened(row: JsonObject, most: int = EXTRACTED) -> dict[str, Any]:
     """A score row whose extracted answers, which may be whole texts, are cut; also those of its parts and steps."""
     found = dict(row)
     if len(answer := row.get("answer") or "") > most:
@@ -118,7 +117,7 @@ def mark_differences(runs: Iterable[Run]) -> None:
                 item.tags.append(DIFFERS)
 
 
-def _verdict(item: Item) -> Iterator[str]:
+def _verdict(item: SampleItem) -> Iterator[str]:
     return (tag for tag in item.tags if tag in VERDICTS)
 
 

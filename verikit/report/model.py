@@ -1,4 +1,4 @@
-"""What a page is made of: runs, each with figures, charts, tables and samples. Plain data; only `page` knows HTML."""
+"""What a page is made of: runs, each with metrics, charts, tables and samples. Plain data; only `page` knows HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAMPLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Metric:
     """A headline number with its 95 % interval."""
 
     label: str
@@ -26,7 +26,7 @@ class Figure:
     note: str = ""
 
 
-Cell = str | float | int | Figure | None
+Cell = str | float | int | Metric | None
 RANKED_BY = "ranked by"
 """Name of a sample's score that orders candidates and says nothing of right and wrong."""
 
@@ -84,7 +84,7 @@ class Text:
 
 
 @dataclass(slots=True)
-class Item:
+class SampleItem:
     """One sample of the browser."""
 
     id: str
@@ -116,11 +116,11 @@ class Run:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The whole configuration; what differs between runs is shown."""
     notices: list[str] = field(default_factory=list)
-    """What a reader must know before believing the figures."""
-    figures: Sequence[Figure] = ()
+    """What a reader must know before believing the metrics."""
+    metrics: Sequence[Metric] = ()
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
-    items: list[Item] = field(default_factory=list)
+    items: list[SampleItem] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

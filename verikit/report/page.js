@@ -1,4 +1,4 @@
-// The page: what was run, the figures, charts and tables of each run, several runs side by side, and the samples.
+// The page: what was run, the metrics, charts and tables of each run, several runs side by side, and the samples.
 
 const FIGURES = 8; // a strip of more is no headline; the charts and tables have them all
 const NOTICES = 4;
@@ -34,8 +34,8 @@ function pairs(rows) {
   return el("dl", { class: "facts" }, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, plainly(value)))));
 }
 
-function headline(figures) {
-  const cards = figures.map((one) => {
+function headline(metrics) {
+  const cards = metrics.map((one) => {
     const range = interval(one.low, one.high, one.percent);
     return el("div", { class: "figure" },
       el("dt", {}, one.label), el("dd", {}, number(one.value, one.percent)),
@@ -74,7 +74,7 @@ function runSection(run, place) {
   const section = el("section", { class: "run", id: `run-${place}` },
     el("header", {}, el("h2", {}, run.name), el("span", { class: "kind" }, run.kind)), pairs(run.facts));
   if (run.notices.length) section.append(notices(run.notices));
-  if (run.figures.length && run.figures.length <= FIGURES) section.append(headline(run.figures));
+  if (run.metrics.length && run.metrics.length <= FIGURES) section.append(headline(run.metrics));
   const main = run.charts.filter((chart) => !chart.more);
   if (main.length) section.append(charts(main));
   section.append(...run.tables.filter((table) => !table.more).map(tableSection));
@@ -91,7 +91,7 @@ function runSection(run, place) {
 function together(same, place) {
   const section = el("section", { class: "run", id: `together-${place}` },
     el("header", {}, el("h2", {}, "Side by side"), el("span", { class: "kind" }, same.kind)));
-  if (!same.tables.length && !same.charts.length) section.append(el("p", { class: "empty" }, "These runs have no figure in common."));
+  if (!same.tables.length && !same.charts.length) section.append(el("p", { class: "empty" }, "These runs have no metric in common."));
   section.append(...same.tables.slice(0, -1).map(tableSection));
   if (same.charts.length) section.append(charts(same.charts));
   section.append(...same.tables.slice(-1).map(tableSection));

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from verikit.report.model import FILTERS, VERDICTS, Item, Run, Text
+from verikit.report.model import FILTERS, VERDICTS, Run, SampleItem, Text
 
 SCRIPTS = ("dom.js", "charts.js", "browser.js", "sample.js", "page.js")
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
@@ -62,26 +62,26 @@ class _Strings:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self._places: dict[str, int] = {}
+        self._index_of: dict[str, int] = {}
 
-    def place(self, text: str) -> int:
-        if text not in self._places:
-            self._places[text] = len(self.texts)
+    def index(self, text: str) -> int:
+        if text not in self._index_of:
+            self._index_of[text] = len(self.texts)
             self.texts.append(text)
-        return self._places[text]
+        return self._index_of[text]
 
 
 def _plain(run: Run, strings: _Strings) -> dict[str, Any]:
     return _slots(run) | {"items": [_item(item, strings) for item in run.items]}
 
 
-def _item(item: Item, strings: _Strings) -> dict[str, Any]:
+def _item(item: SampleItem, strings: _Strings) -> dict[str, Any]:
     return _slots(item) | {"texts": [_text(text, strings) for text in item.texts]}
 
 
 def _text(text: Text, strings: _Strings) -> list[Any]:
-    whole: list[Any] = [text.title, strings.place(text.head)]
-    return [*whole, strings.place(text.tail), text.omitted] if text.omitted else whole
+    whole: list[Any] = [text.title, strings.index(text.head)]
+    return [*whole, strings.index(text.tail), text.omitted] if text.omitted else whole
 
 
 def _slots(value: Any) -> dict[str, Any]:

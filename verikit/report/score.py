@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -10,24 +10,23 @@ from typing import Any
 
 from verikit.errors import UsageError
 from verikit.readers import Reader
-from verikit.report.criteria import Judged
+from verikit.report.criteria import CriteriaSeen
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
-from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Figure, Item, Options, Run, Table
+from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Metric, Options, Run, SampleItem, Table
 from verikit.report.seen import Seen
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
 from verikit.scoring.input import Input
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
 from verikit.scoring.show import tallied_alone
 from verikit.scoring.sums import PROGRESS, read_commits
 from verikit.text import accepted
-from verikit.types import Group
+from verikit.types import Group, JsonObject
 
-Row = Mapping[str, Any]
 BAD_ROWS = 20
 """Rows that could not be read and are shown."""
 
@@ -39,14 +38,14 @@ def collect(run: Path, options: Options) -> Run:
         UsageError: it is not finished or damaged, or a file of `options.data` is not the one that was scored.
     """
     summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
-    plan = Plan(**{name: config[name] for name in Plan.model_fields if name in config})
+    plan = ScoringPlan(**{name: config[name] for name in ScoringPlan.model_fields if name in config})
     page = Run(run.name, "score", plan.verifier, settings=_settings(run, config))
     page.facts = list(_facts(summary, plan))
     page.notices = [f"{count:,} unscored: {reason}" for reason, count in summary["unscored_reasons"].items()]
     if summary["bad_rows"]:
-        page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no figure")
+        page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no metric")
     source = _source(run, plan, config, options, page.notices)
-    seen, judged = Seen(), Judged()
+    seen, judged = Seen(), CriteriaSeen()
     every = spread(summary["candidates"], options.samples)
     selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
     asked = _groups(source, plan)
@@ -61,20 +60,20 @@ def collect(run: Path, options: Options) -> Run:
     if every > 1:
         page.notices.append(
             f"the samples below are those of every {every}th prompt, {len(page.items):,} of "
-            f"{summary['candidates']:,} candidates; all figures and charts are of all of them"
+            f"{summary['candidates']:,} candidates; all metrics and charts are of all of them"
         )
-    page.figures = [*_figures(summary, plan), *judged.figures()]
+    page.metrics = [*_headline(summary, plan), *judged.metrics()]
     page.charts = list(_charts(summary, plan, seen, page.items))
     page.tables = [*_metrics(summary["metrics"]), *judged.tables(), *seen.tables(), *_bad_rows(run)]
     return page
 
 
-def _settings(run: Path, config: Row) -> dict[str, Any]:
+def _settings(run: Path, config: JsonObject) -> dict[str, Any]:
     environment = read_json(run, ENVIRONMENT) if (run / ENVIRONMENT).exists() else {}
     return {**config, **({"environment": environment} if environment else {})}
 
 
-def _facts(summary: Row, plan: Plan) -> Iterator[tuple[str, str]]:
+def _facts(summary: JsonObject, plan: ScoringPlan) -> Iterator[tuple[str, str]]:
     yield "verifier", plan.verifier
     if plan.by:
         yield "ranked by", plan.by
@@ -89,7 +88,7 @@ def _facts(summary: Row, plan: Plan) -> Iterator[tuple[str, str]]:
         yield name.replace("_", " "), f"{count:,}"
 
 
-def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
+def _headline(summary: JsonObject, plan: ScoringPlan) -> Iterator[Metric]:
     metrics = summary["metrics"]
     if "mean" in metrics:
         yield estimate("Mean of one candidate", metrics["mean"])
@@ -101,7 +100,7 @@ def _figures(summary: Row, plan: Plan) -> Iterator[Figure]:
             yield estimate(f"{name}@{max(ks)}", row)
 
 
-def _charts(summary: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iterator[Chart]:
+def _charts(summary: JsonObject, plan: ScoringPlan, seen: Seen, items: Sequence[SampleItem]) -> Iterator[Chart]:
     charts = (
         over_k(summary["metrics"], graded=summary.get("graded", 0) > 0),
         *(steps.chart(name if name != "score" else plan.verifier) for name, steps in seen.steps.items()),
@@ -120,7 +119,7 @@ def _charts(summary: Row, plan: Plan, seen: Seen, items: Sequence[Item]) -> Iter
     yield from filter(None, charts)
 
 
-def _metrics(metrics: Row) -> Iterator[Table]:
+def _metrics(metrics: JsonObject) -> Iterator[Table]:
     rows = [
         (name, row["value"], row["low"], row["high"], row["n"], row["left_out"], row["method"])
         for name, row in metrics.items()
@@ -137,7 +136,7 @@ def _bad_rows(run: Path) -> Iterator[Table]:
         yield Table("Rows that could not be read", ("line", "field", "problem"), rows[:BAD_ROWS], note)
 
 
-def _items(rows: Sequence[Row], group: Group | None, selected: int | None) -> Iterator[Item]:
+def _items(rows: Sequence[JsonObject], group: Group | None, selected: int | None) -> Iterator[SampleItem]:
     for row in rows:
         score = shortened({key: value for key, value in row.items() if key not in ("id", "line", "index", "by")})
         tags = [verdict_of(row["value"])]
@@ -145,7 +144,7 @@ def _items(rows: Sequence[Row], group: Group | None, selected: int | None) -> It
         scores = {"score": score} | ({RANKED_BY: shortened(row["by"])} if "by" in row else {})
         verdict = row["status"] if row["value"] is None else tags[0]
         label = f"#{row['index']}" if len(rows) > 1 else ""
-        item = Item(row["id"], label, tags, row["value"], verdict, 0, scores=scores)
+        item = SampleItem(row["id"], label, tags, row["value"], verdict, 0, scores=scores)
         if group is not None:
             index: int = row["index"]
             completion = group.completions[index]
@@ -156,7 +155,7 @@ def _items(rows: Sequence[Row], group: Group | None, selected: int | None) -> It
         yield item
 
 
-def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[str]) -> str | None:
+def _source(run: Path, plan: ScoringPlan, config: JsonObject, options: Options, notices: list[str]) -> str | None:
     """The file with the texts: where it was, else one of the caller's; None if there is none, which is said.
 
     Raises:
@@ -182,7 +181,7 @@ def _source(run: Path, plan: Plan, config: Row, options: Options, notices: list[
     return None
 
 
-def _groups(path: str | None, plan: Plan) -> Iterator[tuple[int, Group]]:
+def _groups(path: str | None, plan: ScoringPlan) -> Iterator[tuple[int, Group]]:
     """The groups of the file with the number of their last row, as the run numbered them."""
     if path is not None:
         reader = Reader(path, plan.format, plan.mapping)

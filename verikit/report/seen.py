@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any
 
 from verikit.report.curves import StepMeans
 from verikit.report.items import leaves, scored
 from verikit.report.model import Table
 from verikit.stats.intervals import Mean
-from verikit.types import PASS_MARK
+from verikit.types import PASS_MARK, JsonObject
 
-Row = Mapping[str, Any]
 VERIFIERS = 8
 """Verifiers that are compared with each other, at most."""
 REASONS = 10
@@ -29,16 +27,16 @@ class Seen:
     """Counts over all rows of a run, a prompt at a time."""
 
     def __init__(self) -> None:
-        self.values = array("d")
-        self.by = {"right": array("d"), "wrong": array("d")}
-        self.prompts = {"prompts": array("d")}
+        self.values: array[float] = array("d")
+        self.by: dict[str, array[float]] = {"right": array("d"), "wrong": array("d")}
+        self.prompts: dict[str, array[float]] = {"prompts": array("d")}
         self.steps: dict[str, StepMeans] = {}
         """By verifier."""
         self._parts: dict[str, tuple[Mean, Mean, Counter[str]]] = {}
         self._pairs: dict[tuple[str, str], Counter[tuple[bool, bool]]] = {}
         self._reasons: Counter[str] = Counter()
 
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[JsonObject]) -> None:
         """Count the rows of one prompt."""
         known = [row for row in rows if row["value"] is not None]
         for row in known:
@@ -60,7 +58,7 @@ class Seen:
         """Whether a reason is; a run in which each has its own must not fill the memory with them."""
         return len(self._reasons) < DISTINCT or reason in self._reasons
 
-    def _compare(self, row: Row) -> None:
+    def _compare(self, row: JsonObject) -> None:
         found = {name: part for name, part in leaves(row) if name in self._parts or len(self._parts) < PARTS}
         for name, part in found.items():
             mean, right, unscored = self._parts.setdefault(name, (Mean(), Mean(), Counter()))
@@ -93,7 +91,7 @@ class Seen:
             yield Table("Why candidates are wrong", ("reason", "candidates", "share of the wrong"), rows)
 
 
-def _why(row: Row) -> Iterator[str]:
+def _why(row: JsonObject) -> Iterator[str]:
     """The reasons of a wrong candidate: of its wrong parts where it has some, else its own."""
     wrong = [(name, part) for name, part in leaves(row) if part["value"] is not None and part["value"] < PASS_MARK]
     for name, part in wrong or [("", row)]:

@@ -40,7 +40,7 @@ class BM25(Index):
         Raises:
             UsageError: there is none in the folder.
         """
-        self.passages = Passages(folder)
+        self.passages: Passages = Passages(folder)
         try:
             self._scores = bm25s.BM25.load(str(Path(folder) / FOLDER), mmap=True, show_progress=False)
         except (OSError, ValueError, KeyError) as error:

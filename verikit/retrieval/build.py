@@ -45,12 +45,12 @@ def build_index(
         UsageError: a corpus can't be read, or the folder is of another corpus or encoder.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
-    sources = [_identity(Path(one), words) for one in corpora]
+    sources = [_identity(Path(corpus), words) for corpus in corpora]
     with _locked(Path(folder)):
         try:
             from verikit.retrieval.store import write_passages
 
-            texts = chain.from_iterable(read_corpus(one, words) for one in corpora)
+            texts = chain.from_iterable(read_corpus(corpus, words) for corpus in corpora)
             passages = write_passages(texts, Path(folder), sources, tell)
             if bm25:
                 from verikit.retrieval.bm25 import build_bm25

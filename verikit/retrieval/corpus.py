@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from verikit.errors import SchemaError, UsageError
-from verikit.readers.parse import Row, kind, parse
+from verikit.readers.parse import JsonRow, kind, parse
 from verikit.readers.reader import placed
 from verikit.readers.source import cut, opened
 from verikit.retrieval.types import Passage
@@ -57,7 +57,7 @@ def read_corpus(path: str | Path, words: int | None = None) -> Iterator[Passage]
             yield from (Passage(passage.title, piece, f"{passage.id}#{n}") for n, piece in enumerate(pieces))
 
 
-def read_rows(name: str, make: Callable[[Row, int], Made]) -> Iterator[Made]:
+def read_rows(name: str, make: Callable[[JsonRow, int], Made]) -> Iterator[Made]:
     """Make something of each row and its line number; what is wrong with one is said with file and line.
 
     Raises:
@@ -74,7 +74,7 @@ def read_rows(name: str, make: Callable[[Row, int], Made]) -> Iterator[Made]:
                 raise placed(error, name, line) from None
 
 
-def _passage(row: Row, line: int) -> Passage:
+def _passage(row: JsonRow, line: int) -> Passage:
     id = str(row.get("id", row.get("_id", line)))
     if "text" not in row and "contents" in row:
         first, _, rest = _text(row, "contents").partition("\n")
@@ -85,7 +85,7 @@ def _passage(row: Row, line: int) -> Passage:
     return _filled(Passage(title, _text(row, "text"), id), "text")
 
 
-def _text(row: Row, field: str) -> str:
+def _text(row: JsonRow, field: str) -> str:
     if field not in row:
         raise SchemaError(
             "is missing", field=field, hint=f"a passage is {{title, text}}; this row has {', '.join(row)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import faiss
 import numpy as np
@@ -32,7 +32,7 @@ TRAINED_ON = 256 * 4096
 class DenseSettings(BaseModel):
     """What was built."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     encoder: EncoderSettings
     factory: str = "Flat"
@@ -52,13 +52,13 @@ class Dense(Index):
         Raises:
             UsageError: there is none in the folder, it is not complete, or its encoder is code that was not given.
         """
-        self.passages = Passages(folder)
-        self.settings = _read(self.passages.folder / FOLDER / SETTINGS)
+        self.passages: Passages = Passages(folder)
+        self.settings: DenseSettings = _read(self.passages.folder / FOLDER / SETTINGS)
         path = self.passages.folder / FOLDER / VECTORS
         rows, have = len(self.passages), path.stat().st_size if path.exists() else 0
         if self.settings.digest != self.passages.digest or have != rows * self.settings.dimension * 4:
             raise UsageError(f"the dense index in {folder} is not complete", hint="`verikit index build` goes on")
-        self.vectors = np.memmap(path, np.float32, "r", shape=(rows, self.settings.dimension))
+        self.vectors: Any = np.memmap(path, np.float32, "r", shape=(rows, self.settings.dimension))
         self._index: Any = None
         if self.settings.factory != "Flat":
             self._index = _open_faiss(path.with_name(FAISS), self.settings.parameters)

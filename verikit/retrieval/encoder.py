@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
@@ -30,7 +30,7 @@ class Encoder(Protocol):
 class EncoderSettings(BaseModel):
     """Everything that decides a vector; saved in the index, so that queries are encoded as its passages were."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     """A folder or hub name of transformers, or `package.module:name` of what makes an `Encoder`."""
@@ -87,7 +87,7 @@ class Transformer:
             )
         except (OSError, ValueError) as error:
             raise SpecError(f"can't load the encoder {settings.path}: {' '.join(str(error).split())[:300]}") from None
-        self._tokenizer.padding_side = "right"  # the first place is the text's own
+        self._tokenizer.padding_side = "right"  # the first position is the text's own
         if self._tokenizer.pad_token is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token  # any will do: the mask hides it
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -101,11 +101,11 @@ class Transformer:
         import numpy as np
 
         prefix = self._settings.query_prefix if role == "query" else self._settings.passage_prefix
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         vectors = np.empty((len(texts), self._model.config.hidden_size), dtype=np.float32)
         for start in range(0, len(order), self._batch):
-            places = order[start : start + self._batch]
-            vectors[places] = self._encode([prefix + texts[place] for place in places])
+            indices = order[start : start + self._batch]
+            vectors[indices] = self._encode([prefix + texts[index] for index in indices])
         return vectors
 
     def _encode(self, texts: list[str]) -> np.ndarray:

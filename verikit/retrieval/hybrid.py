@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from verikit.errors import ConfigError
 from verikit.retrieval.index import Hit, Index
+from verikit.retrieval.types import Passage
 
 CONSTANT = 60
 """Cormack, Clarke and Büttcher 2009."""
@@ -29,7 +30,7 @@ def interleave(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
         rows |= dict.fromkeys(ranking[rank].row for ranking in rankings if rank < len(ranking))
         if len(rows) >= k:
             break
-    return [Hit(row, 1 / place) for place, row in enumerate(list(rows)[:k], 1)]
+    return [Hit(row, 1 / rank) for rank, row in enumerate(list(rows)[:k], 1)]
 
 
 class Hybrid(Index):
@@ -44,7 +45,7 @@ class Hybrid(Index):
         if len({len(index.passages) for index in indexes}) != 1:
             raise ConfigError("a hybrid needs indexes over the same passages")
         self._indexes = indexes
-        self.passages = indexes[0].passages
+        self.passages: Sequence[Passage] = indexes[0].passages
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Fuse each query's rankings."""
@@ -59,7 +60,7 @@ class TwoStep(Index):
 
     def __init__(self, index: Index, feedback: int = 3) -> None:
         self._index, self._feedback = index, feedback
-        self.passages = index.passages
+        self.passages: Sequence[Passage] = index.passages
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Interleave both steps' rankings: fused ranks would bury what only one of the second steps finds."""

@@ -17,7 +17,7 @@ def all_gold(found: Sequence[str], golds: Collection[str], k: int) -> float:
 
 def reciprocal_rank(found: Sequence[str], golds: Collection[str]) -> float:
     """Return 1 / rank of the first gold; 0.0 where none was found."""
-    return next((1 / rank for rank, one in enumerate(found, 1) if one in set(golds)), 0.0)
+    return next((1 / rank for rank, title in enumerate(found, 1) if title in set(golds)), 0.0)
 
 
 def report(rankings: Sequence[Sequence[str]], golds: Sequence[Collection[str]], ks: Sequence[int]) -> dict[str, float]:
@@ -29,6 +29,6 @@ def report(rankings: Sequence[Sequence[str]], golds: Sequence[Collection[str]], 
     if not rankings or not all(golds):
         raise ValueError("every question needs golds, and there must be one")
     pairs = list(zip(rankings, golds, strict=True))
-    figures = {f"recall@{k}": sum(recall(*pair, k) for pair in pairs) / len(pairs) for k in ks}
-    figures |= {f"all-gold@{k}": sum(all_gold(*pair, k) for pair in pairs) / len(pairs) for k in ks}
-    return figures | {"mrr": sum(reciprocal_rank(*pair) for pair in pairs) / len(pairs)}
+    metrics = {f"recall@{k}": sum(recall(*pair, k) for pair in pairs) / len(pairs) for k in ks}
+    metrics |= {f"all-gold@{k}": sum(all_gold(*pair, k) for pair in pairs) / len(pairs) for k in ks}
+    return metrics | {"mrr": sum(reciprocal_rank(*pair) for pair in pairs) / len(pairs)}

@@ -30,7 +30,7 @@ class Passages(Sequence[Passage]):
         Raises:
             UsageError: it holds no passages, other than were written, or a link that leads out of it.
         """
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         refuse_links(self.folder)
         try:
             about = json.loads((self.folder / ABOUT).read_text("utf-8"))

@@ -3,24 +3,24 @@
 `LocalSandbox` is the default; `Sandbox` is what all backends offer.
 """
 
-from verikit.sandbox.foreign import Array, Opaque, Symbolic
+from verikit.sandbox.foreign import Array, OpaqueValue, Symbolic
 from verikit.sandbox.local import LocalSandbox, default_sandbox
 from verikit.sandbox.records import same
 from verikit.sandbox.report import ISOLATION, PROPERTIES, Report
 from verikit.sandbox.session import Session
-from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult, Sandbox, Status
+from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult, Sandbox, Status
 
 __all__ = [
     "ISOLATION",
     "PROPERTIES",
     "Array",
-    "Call",
     "Failure",
+    "FunctionCall",
     "Job",
-    "Limits",
     "LocalSandbox",
-    "Opaque",
+    "OpaqueValue",
     "Report",
+    "RunLimits",
     "RunResult",
     "Sandbox",
     "Session",

@@ -7,10 +7,10 @@ import os
 import sys
 import types
 
-here = os.path.dirname(os.path.abspath(__file__))
-for name, path in (("verikit", os.path.dirname(here)), ("verikit.sandbox", here)):
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [path]
+_here = os.path.dirname(os.path.abspath(__file__))
+for _name, _path in (("verikit", os.path.dirname(_here)), ("verikit.sandbox", _here)):
+    sys.modules[_name] = types.ModuleType(_name)
+    sys.modules[_name].__path__ = [_path]
 
 if sys.argv[1] == "server":
     from verikit.sandbox import server

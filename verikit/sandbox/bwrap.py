@@ -19,7 +19,7 @@ from verikit.sandbox import paths, probes, seccomp
 from verikit.sandbox.client import command, sealed
 from verikit.sandbox.oneshot import OneShot, command_line
 from verikit.sandbox.report import PROPERTIES, Property, Report
-from verikit.sandbox.types import Limits
+from verikit.sandbox.types import RunLimits
 
 _WORK = "/tmp"
 
@@ -36,11 +36,11 @@ class BwrapSandbox(OneShot):
         *,
         strict: bool = False,
         require: Iterable[Property] = (),
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
         workers: int | None = None,
     ) -> None:
-        self.limits = limits or Limits()
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.limits: RunLimits = limits or RunLimits()
+        self.workers: int = workers or len(os.sched_getaffinity(0))
         found = shutil.which("bwrap")
         if found is None:
             raise SandboxUnavailable(

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.errors import SandboxError
-from verikit.sandbox.types import Limits
+from verikit.sandbox.types import RunLimits
 from verikit.sandbox.values import MAX_BYTES
 
 START_S = 60.0
@@ -43,7 +43,7 @@ class Refused(Broken):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServerOptions:
     """What a fork server is started with."""
 
     preload: str
@@ -71,9 +71,9 @@ def command(mode: str) -> list[str]:
 class ForkServer:
     """One server process; used by one thread at a time."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ServerOptions) -> None:
         self.options = options
-        self.runs = 0
+        self.runs: int = 0
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._control = ours
@@ -89,7 +89,7 @@ class ForkServer:
         try:
             order = {"namespaces": options.namespaces, "preload": options.preload, "paranoid": options.paranoid}
             self._control.send(json.dumps(order).encode())
-            self.facts = self._receive(START_S)
+            self.facts: dict[str, Any] = self._receive(START_S)
         except (OSError, Broken) as error:
             self.close()
             raise Broken(f"the fork server did not start: {error}") from None
@@ -108,7 +108,7 @@ class ForkServer:
         facts: dict[str, Any] = json.loads(message)
         return facts
 
-    def start(self, limits: Limits, stdin: int, commands: int, *, wall_s: float, session: bool = False) -> Flight:
+    def start(self, limits: RunLimits, stdin: int, commands: int, *, wall_s: float, session: bool = False) -> Flight:
         """Start a child that reads `commands`; the flight reads its output."""
         self.runs += 1
         cpu = limits.cpu_s if limits.cpu_s is not None else (limits.wall_s + 1) * (_STEPS if session else 1)
@@ -160,8 +160,8 @@ class Flight:
         self._control = control
         self._open = dict(zip(reads, ("stdout", "stderr", "record"), strict=True))
         self._caps = {"stdout": cap, "stderr": cap, "record": RECORD_CAP}
-        self.data = {name: bytearray() for name in self._caps}
-        self.overflow = ""
+        self.data: dict[str, bytearray] = {name: bytearray() for name in self._caps}
+        self.overflow: str = ""
         """The stream that exceeded its cap."""
         self.ended: dict[str, Any] | None = None
         self._stopping = False

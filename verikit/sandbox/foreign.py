@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Opaque:
+class OpaqueValue:
     """A value of a type that does not travel; equal to nothing."""
 
     type: str
@@ -20,7 +20,8 @@ class Opaque:
     def __eq__(self, other: object) -> bool:
         return False
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Symbolic:
 
 
 def carried(value: Any, max_array: int) -> Any:
-    """What stands for a value that is not of a plain type: an array, a symbol, a plain container, or `Opaque`.
+    """What stands for a value that is not of a plain type: an array, a symbol, a plain container, or `OpaqueValue`.
 
     Runs beside the candidate.
 
@@ -65,7 +66,7 @@ def carried(value: Any, max_array: int) -> Any:
         shown = repr(value)[:2000]
     except Exception:  # noqa: BLE001 - the candidate's own code may run here
         shown = ""
-    return Opaque(f"{kind.__module__}.{kind.__qualname__}"[:200], shown if well_formed(shown) else ascii(shown))
+    return OpaqueValue(f"{kind.__module__}.{kind.__qualname__}"[:200], shown if well_formed(shown) else ascii(shown))
 
 
 def _container(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from verikit.errors import UsageError
 from verikit.sandbox.report import PROPERTIES, Property, Report
-from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult, Status
+from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult, Status
 
 _PAUSES = (0.2, 1.0, 3.0)
 _RETRYABLE = {429, 500, 502, 503, 504}
@@ -36,13 +36,15 @@ class HttpSandbox:
         url: str,
         *,
         require: Iterable[Property] = (),
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
         workers: int = 8,
         retries: int = 3,
     ) -> None:
         import httpx
 
-        self.limits, self.workers, self._url = limits or Limits(), workers, url.rstrip("/")
+        self.limits: RunLimits = limits or RunLimits()
+        self.workers: int = workers
+        self._url = url.rstrip("/")
         self._pauses = _PAUSES[:retries]
         self.report.require(frozenset(require))
         self._client = httpx.Client(limits=httpx.Limits(max_connections=workers))
@@ -56,8 +58,8 @@ class HttpSandbox:
         self,
         code: str,
         stdin: str | bytes = "",
-        call: Call | None = None,
-        limits: Limits | None = None,
+        call: FunctionCall | None = None,
+        limits: RunLimits | None = None,
         files: Mapping[str, str | bytes] | None = None,
     ) -> RunResult:
         """Run one program.
@@ -85,7 +87,7 @@ class HttpSandbox:
                 time.sleep(pause)
         return RunResult("infra_error", error=Failure("infra", problem), seconds=time.monotonic() - start)
 
-    def _post(self, body: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    def _post(self, body: dict[str, Any], limits: RunLimits) -> dict[str, Any]:
         import httpx
 
         try:

@@ -26,7 +26,7 @@ from verikit.sandbox.guest import source
 from verikit.sandbox.pool import Pool
 from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.session import Session
-from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
+from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult
 
 SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
 DATABASES = ("sqlite3", "duckdb")
@@ -55,7 +55,7 @@ class LocalSandbox:
         *,
         strict: bool = False,
         require: Iterable[Property] = (),
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
         workers: int | None = None,
         paranoid: bool = False,
         namespaces: bool = True,
@@ -68,8 +68,8 @@ class LocalSandbox:
                 f"the local sandbox needs Linux on x86-64, not {sys.platform} on {platform.machine()}",
                 hint="verikit.sandbox.process.ProcessSandbox runs trusted programs anywhere, without isolation",
             )
-        self.limits = limits or Limits()
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.limits: RunLimits = limits or RunLimits()
+        self.workers: int = workers or len(os.sched_getaffinity(0))
         self._pool = Pool(self.workers, paranoid=paranoid, namespaces=namespaces)
         self._finalizer = weakref.finalize(self, self._pool.close)
         try:
@@ -88,8 +88,8 @@ class LocalSandbox:
         self,
         code: str,
         stdin: str | bytes = "",
-        call: Call | None = None,
-        limits: Limits | None = None,
+        call: FunctionCall | None = None,
+        limits: RunLimits | None = None,
         files: Mapping[str, str | bytes] | None = None,
     ) -> RunResult:
         """Run one program; with `call`, call a function of it and return the value.
@@ -101,7 +101,7 @@ class LocalSandbox:
         """
         return self._job(Job(code, stdin, call, limits, files or {}))
 
-    def run_calls(self, code: str, calls: Sequence[Call], limits: Limits | None = None) -> RunResult:
+    def run_calls(self, code: str, calls: Sequence[FunctionCall], limits: RunLimits | None = None) -> RunResult:
         """Run one program and call it several times in the one child; the value is the list of results.
 
         The first call that fails ends the run. Calls of one child can know of each other.
@@ -120,7 +120,7 @@ class LocalSandbox:
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
             return list(threads.map(self._job, jobs))
 
-    def session(self, limits: Limits | None = None, *, science: bool = True) -> Session:
+    def session(self, limits: RunLimits | None = None, *, science: bool = True) -> Session:
         """A namespace that persists over the steps of one solution; a context manager.
 
         Args:
@@ -130,7 +130,7 @@ class LocalSandbox:
         return Session(self._pool, source("science" if science else "bare"), limits or self.limits)
 
     def deterministic(
-        self, code: str, stdin: str | bytes = "", call: Call | None = None, limits: Limits | None = None
+        self, code: str, stdin: str | bytes = "", call: FunctionCall | None = None, limits: RunLimits | None = None
     ) -> bool:
         """Whether a program gives the same value (or output) always: 2 hash seeds x 2 children x 2 calls.
 
@@ -153,7 +153,7 @@ class LocalSandbox:
                 return False
         return True
 
-    def equivalent(self, a: Any, b: Any, limits: Limits | None = None) -> bool:
+    def equivalent(self, a: Any, b: Any, limits: RunLimits | None = None) -> bool:
         """Whether two `Symbolic` values are equal as expressions, asked of a child without candidate code.
 
         Raises:
@@ -168,7 +168,7 @@ class LocalSandbox:
         result = self._run(job, [job.call] if job.call else [])
         return replace(result, value=result.value[0]) if job.call and result.status == "ok" else result
 
-    def _run(self, job: Job, calls: Sequence[Call], *, seed: int = 0) -> RunResult:
+    def _run(self, job: Job, calls: Sequence[FunctionCall], *, seed: int = 0) -> RunResult:
         payload = records.payload(job.code, calls, job.files)
         stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
         preload, limits = tier(job.code), job.limits or self.limits
@@ -212,7 +212,7 @@ def tier(code: str) -> str:
     return source("database" if any(name in code for name in DATABASES) else "bare")
 
 
-def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: Limits, calls: int) -> RunResult:
+def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, calls: int) -> RunResult:
     """One run on one server."""
     commands, given = sealed(payload), sealed(stdin)
     try:

@@ -21,7 +21,7 @@ from typing import IO, Any, Self
 from verikit.sandbox import records
 from verikit.sandbox.client import RECORD_CAP, clean_environment
 from verikit.sandbox.report import Report
-from verikit.sandbox.types import Call, Failure, Job, Limits, RunResult
+from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult
 
 _TICK_MS = 20
 
@@ -29,7 +29,7 @@ _TICK_MS = 20
 class OneShot:
     """Base of the backends that start a process per program."""
 
-    limits: Limits
+    limits: RunLimits
     workers: int
 
     def _command(self, order: dict[str, Any], record: int, commands: int, work: str) -> tuple[list[str], Sequence[int]]:
@@ -45,8 +45,8 @@ class OneShot:
         self,
         code: str,
         stdin: str | bytes = "",
-        call: Call | None = None,
-        limits: Limits | None = None,
+        call: FunctionCall | None = None,
+        limits: RunLimits | None = None,
         files: Mapping[str, str | bytes] | None = None,
     ) -> RunResult:
         """Run one program; with `call`, call a function of it and return the value.
@@ -75,7 +75,7 @@ class OneShot:
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
             return list(threads.map(lambda j: self.run(j.code, j.stdin, j.call, j.limits, j.files), jobs))
 
-    def _fly(self, payload: IO[bytes], given: IO[bytes], limits: Limits, work: str, calls: int) -> RunResult:
+    def _fly(self, payload: IO[bytes], given: IO[bytes], limits: RunLimits, work: str, calls: int) -> RunResult:
         pipes = {name: os.pipe() for name in ("stdout", "stderr", "record")}
         order = {
             "cpu": limits.cpu_s if limits.cpu_s is not None else limits.wall_s + 1, "memory": limits.memory_mb << 20,

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from verikit.sandbox.client import Broken, ForkServer, Options, Refused
+from verikit.sandbox.client import Broken, ForkServer, Refused, ServerOptions
 
 MAX_RUNS = 10_000
 """After so many runs a server is replaced."""
@@ -89,16 +89,16 @@ class Pool:
         global _refusal, _allowed
         if self.namespaces and _refusal is None:
             try:
-                server = ForkServer(Options(preload, seed, True, self._paranoid))
+                server = ForkServer(ServerOptions(preload, seed, True, self._paranoid))
                 _allowed = True
                 return server
             except Refused as refused:
                 if _allowed:
                     raise
-                server = ForkServer(Options(preload, seed, False, self._paranoid))
+                server = ForkServer(ServerOptions(preload, seed, False, self._paranoid))
                 _refusal = str(refused)
                 return server
-        return ForkServer(Options(preload, seed, False, self._paranoid))
+        return ForkServer(ServerOptions(preload, seed, False, self._paranoid))
 
     def close(self) -> None:
         """End all servers; one that is lent ends when it comes back."""

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from verikit.errors import SandboxError
 from verikit.sandbox.guest import source
 from verikit.sandbox.report import Proof, Property, Report
-from verikit.sandbox.types import Limits, RunResult, Sandbox
+from verikit.sandbox.types import RunLimits, RunResult, Sandbox
 
 if TYPE_CHECKING:
     from verikit.sandbox.local import LocalSandbox
     from verikit.sandbox.pool import Pool
 
 _LOG = logging.getLogger("verikit.sandbox")
-_SMALL = Limits(wall_s=5, memory_mb=64, disk_mb=1, output_kb=4, files=64)
+_SMALL = RunLimits(wall_s=5, memory_mb=64, disk_mb=1, output_kb=4, files=64)
 _known: dict[tuple[bool, bool], Report] = {}
 _lock = threading.Lock()
 os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -67,7 +67,7 @@ def examine(box: Sandbox, *, spin_s: float = 0.05) -> tuple[dict[Property, Proof
             raise SandboxError(f"the sandbox does not run its own probes: {facts.status}, {facts.error}")
         with open(canary.name, "rb") as file:
             untouched = file.read() == b"canary"
-    spin = box.run("while True: pass", limits=Limits(wall_s=spin_s))
+    spin = box.run("while True: pass", limits=RunLimits(wall_s=spin_s))
     flood = box.run("while True: print('x' * 1000)", limits=_SMALL)
     fill = box.run(source("attempts"), call=("fill", [], {}), limits=_SMALL)
     again = box.run(source("attempts"), call=("left_over", [], {}), limits=_SMALL)

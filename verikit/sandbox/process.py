@@ -15,7 +15,7 @@ from typing import Any
 from verikit.sandbox.client import command
 from verikit.sandbox.oneshot import OneShot, command_line
 from verikit.sandbox.report import PROPERTIES, Property, Report
-from verikit.sandbox.types import Limits
+from verikit.sandbox.types import RunLimits
 
 _LIMITED: set[Property] = {"cpu", "output", "memory", "state_reset"}
 
@@ -28,10 +28,10 @@ class ProcessSandbox(OneShot):
     """
 
     def __init__(
-        self, *, require: Iterable[Property] = (), limits: Limits | None = None, workers: int | None = None
+        self, *, require: Iterable[Property] = (), limits: RunLimits | None = None, workers: int | None = None
     ) -> None:
-        self.limits = limits or Limits()
-        self.workers = workers or os.cpu_count() or 1
+        self.limits: RunLimits = limits or RunLimits()
+        self.workers: int = workers or os.cpu_count() or 1
         self.report.require(frozenset(require))
 
     @property

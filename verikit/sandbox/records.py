@@ -12,15 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from verikit.sandbox import values
-from verikit.sandbox.foreign import Array, Opaque
-from verikit.sandbox.types import Call, Failure, RunResult, Status
+from verikit.sandbox.foreign import Array, OpaqueValue
+from verikit.sandbox.types import Failure, FunctionCall, RunResult, Status
 
 _CLAIMS = {"ok", "error", "memory", "disk"}
 _STATUSES = frozenset(get_args(Status))
 
 
 def payload(
-    code: str, calls: Sequence[Call] = (), files: Mapping[str, str | bytes] | None = None, ask: Sequence[str] = ()
+    code: str,
+    calls: Sequence[FunctionCall] = (),
+    files: Mapping[str, str | bytes] | None = None,
+    ask: Sequence[str] = (),
 ) -> bytes:
     """One line for the child: the program and the calls, and nothing it must not know.
 
@@ -112,7 +115,7 @@ def _clean(text: str) -> str:
 
 def same(a: Any, b: Any) -> bool:
     """Equal, and of exactly the same types all the way down; NaN equals NaN, what is opaque equals nothing."""
-    if type(a) is not type(b) or isinstance(a, Opaque):
+    if type(a) is not type(b) or isinstance(a, OpaqueValue):
         return False
     if isinstance(a, float):
         return a == b or (a != a and b != b)
@@ -140,6 +143,6 @@ def _key(item: Any) -> str:
         return "{" + ",".join(sorted(map(_key, item))) + "}"
     if isinstance(item, tuple):
         return "(" + ",".join(map(_key, item)) + ")"
-    if isinstance(item, Opaque):
+    if isinstance(item, OpaqueValue):
         return f"opaque {id(item)}"
     return json.dumps(values.encode(item + 0 if isinstance(item, float) else item))

@@ -12,9 +12,9 @@ from typing import Any, Self
 from verikit.sandbox import records, values
 from verikit.sandbox.client import Broken, Flight, ForkServer, sealed
 from verikit.sandbox.pool import Pool
-from verikit.sandbox.types import Call, Failure, Limits, RunResult
+from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult
 
-Answer = Callable[[str, Sequence[Any], Mapping[str, Any]], RunResult]
+FunctionCallback = Callable[[str, Sequence[Any], Mapping[str, Any]], RunResult]
 """Answers a question of a step: what a call of a function returns."""
 _MAX_CALLS = 10_000
 
@@ -26,7 +26,7 @@ class Session:
     has the same status.
     """
 
-    def __init__(self, pool: Pool, preload: str, limits: Limits) -> None:
+    def __init__(self, pool: Pool, preload: str, limits: RunLimits) -> None:
         self._pool, self._preload, self._limits = pool, preload, limits
         self._server: ForkServer | None = None
         self._flight: Flight | None = None
@@ -45,7 +45,7 @@ class Session:
             os.close(read)
         return self._flight
 
-    def run(self, code: str, *, ask: Sequence[str] = (), answer: Answer | None = None) -> RunResult:
+    def run(self, code: str, *, ask: Sequence[str] = (), answer: FunctionCallback | None = None) -> RunResult:
         """Run one step; names defined by earlier steps are there.
 
         Args:
@@ -66,7 +66,7 @@ class Session:
             result.status, result.value, result.stdout, result.stderr, result.error, time.monotonic() - start
         )
 
-    def _step(self, flight: Flight, send: bytes, answer: Answer | None) -> RunResult:
+    def _step(self, flight: Flight, send: bytes, answer: FunctionCallback | None) -> RunResult:
         deadline = time.monotonic() + self._limits.wall_s
         for _ in range(_MAX_CALLS):
             flight.pump(deadline, commands=self._commands, send=send, lines=1)
@@ -133,7 +133,7 @@ class Session:
         self.close()
 
 
-def _question(line: bytes) -> Call | None:
+def _question(line: bytes) -> FunctionCall | None:
     """The call a step asks for; None if the line is no call, or not a well-formed one."""
     try:
         node = values.parse(line)

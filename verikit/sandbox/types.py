@@ -18,12 +18,12 @@ Status = Literal[
 gate. `no_result`: it ended without a record (`os._exit`), or with one that is not well-formed.
 """
 
-Call = tuple[str, Sequence[Any], Mapping[str, Any]]
+FunctionCall = tuple[str, Sequence[Any], Mapping[str, Any]]
 """A function of the program (`f`, `Solution().f`), its positional and keyword arguments."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """What one run may use."""
 
     wall_s: float = 5.0
@@ -76,8 +76,8 @@ class Job:
 
     code: str
     stdin: str | bytes = ""
-    call: Call | None = None
-    limits: Limits | None = None
+    call: FunctionCall | None = None
+    limits: RunLimits | None = None
     """None: the sandbox's own."""
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     """Relative names and contents, put into the program's directory."""
@@ -95,8 +95,8 @@ class Sandbox(Protocol):
         self,
         code: str,
         stdin: str | bytes = "",
-        call: Call | None = None,
-        limits: Limits | None = None,
+        call: FunctionCall | None = None,
+        limits: RunLimits | None = None,
         files: Mapping[str, str | bytes] | None = None,
     ) -> RunResult:
         """Run one program; with `call`, call a function of it and return the value."""

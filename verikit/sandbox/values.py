@@ -1,7 +1,7 @@
 """Typed JSON: how values cross the sandbox's wall, exactly and without code.
 
 None, booleans and strings are themselves; every other value is a list `[tag, …]`, its numbers in hexadecimal, so no
-type and no bit is lost. What has no tag becomes `Opaque`, which equals nothing, not even itself: no `__eq__` travels.
+type and no bit is lost. What has no tag becomes `OpaqueValue`, equal to nothing, not even itself: no `__eq__` travels.
 `dumps` runs beside the candidate and may be tampered with; `loads` takes its input for hostile: bounded bytes, depth
 and numbers, one exact grammar, `ValueError` for all else. numpy arrays and sympy expressions arrive as plain data
 (`Array`, `Symbolic`); neither library is needed to read them.
@@ -18,7 +18,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from verikit.sandbox.foreign import Array, Opaque, Symbolic, carried, well_formed
+from verikit.sandbox.foreign import Array, OpaqueValue, Symbolic, carried, well_formed
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 60
@@ -78,7 +78,7 @@ _SCALARS: dict[type, Callable[[Any], list[Any]]] = {
     bytes: lambda v: ["bytes", v.hex()],
     Fraction: lambda v: ["fraction", hex(v.numerator), hex(v.denominator)],
     Decimal: lambda v: ["decimal", str(v)],
-    Opaque: lambda v: ["opaque", v.type, v.repr],
+    OpaqueValue: lambda v: ["opaque", v.type, v.repr],
     Symbolic: lambda v: ["sympy", v.srepr],
     Array: lambda v: ["array", v.dtype, v.shape and [hex(n) for n in v.shape], [encode(item, 1) for item in v.items]],
 }
@@ -125,7 +125,7 @@ def decode(node: Any, depth: int = MAX_DEPTH) -> Any:
     return reader(fields, depth - 1)
 
 
-def _one(fields: list[Any], kind: type) -> Any:
+def _single(fields: list[Any], kind: type) -> Any:
     if len(fields) != 1 or not isinstance(fields[0], kind):
         raise ValueError("wrong fields")
     return fields[0]
@@ -159,14 +159,14 @@ def _fraction(fields: list[Any], depth: int) -> Fraction:
 
 
 def _decimal(fields: list[Any], depth: int) -> Decimal:
-    text = _one(fields, str)
+    text = _single(fields, str)
     if len(text) > 10_010 or not _DECIMAL.fullmatch(text):
         raise ValueError("not a decimal")
     return Decimal(text)
 
 
 def _items(fields: list[Any], depth: int) -> list[Any]:
-    return [decode(item, depth) for item in _one(fields, list)]
+    return [decode(item, depth) for item in _single(fields, list)]
 
 
 def hashable(items: list[Any]) -> list[Any]:
@@ -185,7 +185,7 @@ def hashable(items: list[Any]) -> list[Any]:
 
 
 def _dict(fields: list[Any], depth: int) -> dict[Any, Any]:
-    pairs = _one(fields, list)
+    pairs = _single(fields, list)
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise ValueError("not key-value pairs")
     keys = hashable([decode(key, depth) for key, _ in pairs])
@@ -214,19 +214,19 @@ def _array(fields: list[Any], depth: int) -> Array:
     return Array(dtype, sizes, values)
 
 
-def _opaque(fields: list[Any], depth: int) -> Opaque:
+def _opaque(fields: list[Any], depth: int) -> OpaqueValue:
     kind, shown = fields
     if not isinstance(kind, str) or not isinstance(shown, str) or len(kind) > 200 or len(shown) > 25_000:
         raise ValueError("not an opaque value")
-    return Opaque(kind, shown)
+    return OpaqueValue(kind, shown)
 
 
 _READERS: dict[str, Callable[[list[Any], int], Any]] = {
-    "int": lambda fields, depth: _integer(_one(fields, str)),
-    "float": lambda fields, depth: _float(_one(fields, str)),
+    "int": lambda fields, depth: _integer(_single(fields, str)),
+    "float": lambda fields, depth: _float(_single(fields, str)),
     "complex": _complex,
-    "str": lambda fields, depth: bytes.fromhex(_one(fields, str)).decode("utf-8", "surrogatepass"),
-    "bytes": lambda fields, depth: bytes.fromhex(_one(fields, str)),
+    "str": lambda fields, depth: bytes.fromhex(_single(fields, str)).decode("utf-8", "surrogatepass"),
+    "bytes": lambda fields, depth: bytes.fromhex(_single(fields, str)),
     "fraction": _fraction,
     "decimal": _decimal,
     "list": _items,
@@ -235,6 +235,6 @@ _READERS: dict[str, Callable[[list[Any], int], Any]] = {
     "frozenset": lambda fields, depth: frozenset(hashable(_items(fields, depth))),
     "dict": _dict,
     "array": _array,
-    "sympy": lambda fields, depth: Symbolic(_one(fields, str)),
+    "sympy": lambda fields, depth: Symbolic(_single(fields, str)),
     "opaque": _opaque,
 }

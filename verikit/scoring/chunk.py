@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import SchemaError, VerikitError
 from verikit.readers import RawRow, RowParser
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import to_line, to_row
 from verikit.scoring.tally import LOST, Tally
+from verikit.select import Selector
 from verikit.stats.intervals import LARGEST
 from verikit.types import Group, Sample, Score
 
@@ -42,7 +43,7 @@ class Chunk:
 
 
 @dataclass(slots=True)
-class Result:
+class ChunkResult:
     """What scoring a chunk gives."""
 
     tally: Tally
@@ -56,9 +57,12 @@ class Result:
 class Scorer:
     """Scores chunks under a plan; one per process."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ScoringPlan) -> None:
         self.plan = plan
-        self.verifier, self.by, self.selector = plan.load()
+        verifier, by, selector = plan.load()
+        self.verifier: Verifier = verifier
+        self.by: Verifier | None = by
+        self.selector: Selector | None = selector
 
     def parts(self) -> Iterator[Verifier]:
         """Every verifier in use, and all they are made of."""
@@ -69,9 +73,9 @@ class Scorer:
         """An empty tally of a run."""
         return Tally(self.plan, self.verifier)
 
-    def __call__(self, chunk: Chunk, dead: str = "") -> Result:
+    def __call__(self, chunk: Chunk, dead: str = "") -> ChunkResult:
         """Score a chunk; `dead` is why that can't be done (it killed a worker): every candidate's error."""
-        result = Result(self.tally().part())
+        result = ChunkResult(self.tally().part())
         groups: list[tuple[int, Group]] = []
         errors: list[SchemaError] = []
         for line, row in chunk.rows:
@@ -87,7 +91,7 @@ class Scorer:
             result.tally.bad_row()
         return result
 
-    def _score(self, groups: Sequence[tuple[int, Group]], dead: str, result: Result) -> None:
+    def _score(self, groups: Sequence[tuple[int, Group]], dead: str, result: ChunkResult) -> None:
         truth, ranking = self._scores([sample for _, group in groups for sample in group.samples()], dead)
         scores, selections, start = [], [], 0
         for line, group in groups:

@@ -34,7 +34,8 @@ class Folder:
     """
 
     def __init__(self, path: Path, files: tuple[str, ...]) -> None:
-        self.path, self.files = path, files
+        self.path: Path = path
+        self.files: tuple[str, ...] = files
         self.damage: dict[str, set[int]] = {}
         """Blocks of finished files that `recover` found damaged and left for its caller to mend."""
         self._open: dict[str, BinaryIO] = {}
@@ -174,7 +175,7 @@ class Folder:
         commits, torn = read_commits(self.path)
         held = [commit for commit in commits if commit.blocks or self._holds(commit)]
         found = {
-            name: sums_at(self.path / name, [one.sizes.get(name, 0) for one in held])
+            name: sums_at(self.path / name, [commit.sizes.get(name, 0) for commit in held])
             for name in self.files
             if (self.path / name).exists()
         }
@@ -193,9 +194,9 @@ class Folder:
             )
         if held and held[-1].blocks and bad(held[-1]):
             blocks = {name: damaged_blocks(self.path / name, held[-1]) for name in self.files}
-            self.damage = {name: one for name, one in blocks.items() if one}
+            self.damage = {name: damaged for name, damaged in blocks.items() if damaged}
             return held[-1]
-        return next((one for one in reversed(held) if not bad(one)), Commit())
+        return next((commit for commit in reversed(held) if not bad(commit)), Commit())
 
     def _holds(self, commit: Commit) -> bool:
         return all(self.size(name) >= commit.sizes.get(name, 0) for name in self.files)
@@ -244,7 +245,7 @@ class _Writing:
     """Turns a failed write into an error that names the file and says what to do."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path: Path = path
 
     def __enter__(self) -> None:
         pass

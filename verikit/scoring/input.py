@@ -13,7 +13,7 @@ from zlib import crc32
 from verikit.errors import SchemaError, UsageError
 from verikit.readers import RawRow, Reader
 from verikit.scoring.chunk import Chunk
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.sums import Commit
 from verikit.types import Group
 
@@ -33,7 +33,7 @@ class Input:
         UsageError: the file can't be read, or has no rows.
     """
 
-    def __init__(self, path: str, plan: Plan, limit: int | None = None, batch: int = 1) -> None:
+    def __init__(self, path: str, plan: ScoringPlan, limit: int | None = None, batch: int = 1) -> None:
         self._reader = Reader(path, plan.format, plan.mapping)
         self._limit = limit
         self._size = self._batch = min(batch, MAX_ROWS)

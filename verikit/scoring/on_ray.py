@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import Any
 
 from verikit.errors import HelperError, MissingExtra, UsageError
-from verikit.scoring.chunk import Chunk, Result, Scorer
+from verikit.scoring.chunk import Chunk, ChunkResult, Scorer
 from verikit.scoring.order import Order, Task
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.pool import InFlight, timed
 
 START_S = 120.0
@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r"ray://.+|(?!ray:).+:.+")
 class Scoring:
     """What runs as an actor."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ScoringPlan) -> None:
         os.dup2(2, 1)
         self._scorer = Scorer(plan)
 
@@ -40,7 +40,7 @@ class Scoring:
         """Say that the plan is loaded."""
         return True
 
-    def score(self, chunk: Chunk) -> Result | UsageError:
+    def score(self, chunk: Chunk) -> ChunkResult | UsageError:
         """Score a chunk; a verifier that is set up wrong is returned, since Ray would wrap what is raised."""
         try:
             return timed(self._scorer, chunk)
@@ -86,7 +86,7 @@ def share(ray: Any, actors: int) -> float:
 
 def score_on_ray(
     chunks: Iterator[Chunk], scorer: Scorer, jobs: str, in_flight: InFlight
-) -> Iterator[tuple[Chunk, Result]]:
+) -> Iterator[tuple[Chunk, ChunkResult]]:
     """Score chunks in actors and yield them in order.
 
     Raises:
@@ -115,7 +115,7 @@ def score_on_ray(
 class _Actors:
     """The actors of one run, and what each is doing."""
 
-    def __init__(self, ray: Any, plan: Plan, count: int) -> None:
+    def __init__(self, ray: Any, plan: ScoringPlan, count: int) -> None:
         self.ray, self.plan, self.count = ray, plan, count
         self.free: list[Any] = []
         self._busy: dict[Any, tuple[Any, Task]] = {}

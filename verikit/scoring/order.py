@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from verikit.scoring.chunk import Chunk, Result, Scorer
+from verikit.scoring.chunk import Chunk, ChunkResult, Scorer
 
 
 class Task:
@@ -17,7 +17,7 @@ class Task:
 
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
-        self.result: Result | None = None
+        self.result: ChunkResult | None = None
 
 
 class Order:
@@ -47,7 +47,7 @@ class Order:
         """A task for a free worker; None if there is none now."""
         return self._todo.popleft() if self._todo else None
 
-    def done(self) -> Iterator[tuple[Chunk, Result]]:
+    def done(self) -> Iterator[tuple[Chunk, ChunkResult]]:
         """The results that are next in order."""
         while self._order and (result := self._order[0].result) is not None:
             yield self._order.popleft().chunk, result
@@ -70,8 +70,8 @@ class Order:
             task.result = self._scorer(task.chunk, f"scoring this row killed its worker process ({cause})")
             return
         tasks = [Task(half) for half in halves]
-        place = self._order.index(task)
-        del self._order[place]
+        index = self._order.index(task)
+        del self._order[index]
         for half in reversed(tasks):
-            self._order.insert(place, half)
+            self._order.insert(index, half)
         self._todo.extendleft(reversed(tasks))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,10 +15,10 @@ from verikit.spec import load, load_selector
 DEFAULT_KS = (1, 2, 4, 8)
 
 
-class Plan(BaseModel):
+class ScoringPlan(BaseModel):
     """The settings of a score run; specs are text, so that a worker process can load them for itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     verifier: str = "answer"
     """Says which candidates are right."""

@@ -6,7 +6,6 @@ worker died is told in order.py.
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -18,11 +17,11 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
 from verikit.errors import HelperError, UsageError, VerikitError
-from verikit.scoring.chunk import Chunk, Result, Scorer
+from verikit.helper import die_with_parent
+from verikit.scoring.chunk import Chunk, ChunkResult, Scorer
 from verikit.scoring.order import Order, Task
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 
-PR_SET_PDEATHSIG = 1
 STOP_S = 5.0
 """How long a worker may take to end."""
 InFlight = dict[object, tuple[Chunk, float]]
@@ -31,7 +30,7 @@ InFlight = dict[object, tuple[Chunk, float]]
 
 def score_chunks(
     chunks: Iterable[Chunk], scorer: Scorer, jobs: int | str, in_flight: InFlight
-) -> Generator[tuple[Chunk, Result]]:
+) -> Generator[tuple[Chunk, ChunkResult]]:
     """Score chunks in `jobs` processes (1: in this one; text: on Ray) and yield them in order.
 
     Close it to stop the processes.
@@ -59,7 +58,7 @@ def score_chunks(
 class _Worker:
     """A process that scores one chunk at a time."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ScoringPlan) -> None:
         self.task: Task | None = None
         self.ready = False
         context = multiprocessing.get_context("spawn")
@@ -89,7 +88,7 @@ class _Pool:
         self.workers: list[_Worker] = []
         self.order = Order(chunks, scorer, jobs)
 
-    def score(self) -> Iterator[tuple[Chunk, Result]]:
+    def score(self) -> Iterator[tuple[Chunk, ChunkResult]]:
         """Yield each chunk with its result, in order."""
         try:
             self.order.cut()
@@ -170,9 +169,9 @@ def _uninterrupted() -> Iterator[None]:
         handler(came[0], None)
 
 
-def _work(plan: Plan, connection: Connection, parent: int) -> None:
+def _work(plan: ScoringPlan, connection: Connection, parent: int) -> None:
     """Main of a worker: say that it is ready, then answer each chunk."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     if os.getppid() != parent:
         return
     os.dup2(2, 1)  # results are for stdout: what a verifier prints is not
@@ -187,7 +186,7 @@ def _work(plan: Plan, connection: Connection, parent: int) -> None:
         return
 
 
-def timed(scorer: Scorer, chunk: Chunk) -> Result:
+def timed(scorer: Scorer, chunk: Chunk) -> ChunkResult:
     """Score a chunk and note how long it took."""
     start = time.monotonic()
     result = scorer(chunk)

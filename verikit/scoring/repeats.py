@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from verikit.readers import IdIndex, placed, repeated
-from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Result, Scorer, error_row
+from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, ChunkResult, Scorer, error_row
 from verikit.scoring.rows import to_line
 
 
-def without_repeats(result: Result, scorer: Scorer, ids: IdIndex) -> Result:
+def without_repeats(result: ChunkResult, scorer: Scorer, ids: IdIndex) -> ChunkResult:
     """Take the groups out whose id `ids` has seen; the others are added to it."""
     repeats = {line: repeated(id, seen) for id, line in result.ids if (seen := ids.add(id, line))}
     if not repeats:
@@ -22,7 +22,7 @@ def without_repeats(result: Result, scorer: Scorer, ids: IdIndex) -> Result:
     tally = scorer.tally().part()
     for _ in tally.read(kept[SCORES], kept[SELECTED], kept[ERRORS]):
         pass
-    return Result(tally, {name: b"".join(map(to_line, kept[name])) for name in kept}, seconds=result.seconds)
+    return ChunkResult(tally, {name: b"".join(map(to_line, kept[name])) for name in kept}, seconds=result.seconds)
 
 
 def _line(row: dict[str, Any]) -> int:

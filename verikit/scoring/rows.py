@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ def _plain(value: Any) -> Any:
         return str(value)
 
 
-encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
+encode: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
 
 
 def to_row(score: Score) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from heapq import merge
@@ -18,12 +18,13 @@ from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Scorer
 from verikit.scoring.folder import Folder
 from verikit.scoring.input import Input
 from verikit.scoring.mend import lost_lines, mend
-from verikit.scoring.plan import Plan, check_same
+from verikit.scoring.plan import ScoringPlan, check_same
 from verikit.scoring.pool import InFlight, score_chunks
 from verikit.scoring.repeats import without_repeats
 from verikit.scoring.rows import read_rows, to_line
 from verikit.scoring.sums import Commit, changed, read_commits
 from verikit.scoring.tally import LOST, Tally
+from verikit.types import JsonObject
 
 FILES = (ERRORS, SELECTED, SCORES)
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
@@ -31,7 +32,6 @@ RETRY = ".retry"
 """Folder of the rows that are scored again, until they take the place of the old ones."""
 CHUNK_SECONDS = 0.5
 """Work a chunk grows or shrinks towards: often enough to commit, seldom enough to cost nothing."""
-Row = Mapping[str, Any]
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Progress:
 
 def score_file(
     path: str,
-    plan: Plan,
+    plan: ScoringPlan,
     out: Path,
     *,
     jobs: int | str = 1,
@@ -208,7 +208,7 @@ def _failed(out: Path) -> Iterator[int]:
     return merge(scores, (row["line"] for row in read_rows(out / SELECTED) if row["selected"] is None))
 
 
-def _is_lost(row: Row) -> bool:
+def _is_lost(row: JsonObject) -> bool:
     return row.get("status") in LOST
 
 
@@ -222,5 +222,5 @@ def _spliced(old: Path, fresh: Path) -> Iterator[bytes]:
             line, rows = next(anew, (0, iter(())))
 
 
-def _line(row: Row) -> int:
+def _line(row: JsonObject) -> int:
     return int(row["line"])

@@ -53,7 +53,7 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     columns = [metric for metric in _COLUMNS if any(f"{metric}@{k}" in metrics for k in ks)]
     rows = [[str(k), *(_percent(metrics.get(f"{metric}@{k}")) for metric in columns)] for k in ks]
     for k in sorted(set(config["ks"]) - set(ks) - set(DEFAULT_KS)):
-        yield f"  no figures for k={k}: no prompt has {k} scored candidates"
+        yield f"  no metrics for k={k}: no prompt has {k} scored candidates"
     if rows:
         yield from ("  " + line for line in table(["k", *(f"{metric}@k" for metric in columns)], rows))
     meanings = _GRADED if summary.get("graded") else _COLUMNS

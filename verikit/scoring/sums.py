@@ -39,7 +39,7 @@ class Commit:
 
     def encode(self) -> bytes:
         """The commit as a line of `.progress`; what is empty is left out, but for the first three."""
-        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
         held = {name: value for i, (name, value) in enumerate(held.items()) if i < 3 or value}
         return json.dumps(held | {"check": crc32(json.dumps(held).encode())}).encode() + b"\n"
 
@@ -61,8 +61,8 @@ def read_commits(run: Path) -> tuple[list[Commit], bool]:
     except OSError:
         return [], False
     found = [Commit.decode(line) for line in lines]
-    kept = [one for one in found if one is not None]
-    torn = any(one is None and line.endswith(b"\n") for one, line in zip(found, lines, strict=True))
+    kept = [commit for commit in found if commit is not None]
+    torn = any(commit is None and line.endswith(b"\n") for commit, line in zip(found, lines, strict=True))
     return kept, torn or bool(lines and not kept)
 
 

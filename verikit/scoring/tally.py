@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from verikit.base import Verifier, walk
 from verikit.errors import UsageError
-from verikit.scoring.plan import Plan
+from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import from_row
 from verikit.select import clusters
 from verikit.stats import Mean, Summary
-from verikit.types import STATUSES, Score
+from verikit.types import STATUSES, JsonObject, Score
 
 MAX_REASONS = 1000
 """Different reasons a whole run counts: the first that occur."""
 REASON_CHARS = 300
 LOST = ("error", "timeout")
 """What leaves a candidate without a score by our fault or the data's."""
-Row = Mapping[str, Any]
 
 
 class Tally:
     """What a summary is made of."""
 
-    def __init__(self, plan: Plan, verifier: Verifier, max_reasons: float = MAX_REASONS) -> None:
+    def __init__(self, plan: ScoringPlan, verifier: Verifier, max_reasons: float = MAX_REASONS) -> None:
         self._verifier = verifier
         self._plan = plan
         self._max_reasons = max_reasons
@@ -65,7 +64,9 @@ class Tally:
             self._selected.add(value)
 
     def _unscored(self, score: Score, rank: Score) -> None:
-        told = {"" if one is score else "--by: ": one.reason[:REASON_CHARS] for one in (score, rank) if not one.scored}
+        told = {
+            "" if part is score else "--by: ": part.reason[:REASON_CHARS] for part in (score, rank) if not part.scored
+        }
         for reason in (f"{whose}{reason}".encode(errors="replace").decode() for whose, reason in told.items()):
             self._count(reason, 1)
         self.counts["unscored"] += score.status in LOST or rank.status in LOST
@@ -75,7 +76,7 @@ class Tally:
             self.reasons[reason] += count
 
     def read(
-        self, scores: Iterable[Row], selections: Iterable[Row], errors: Iterable[Row]
+        self, scores: Iterable[JsonObject], selections: Iterable[JsonObject], errors: Iterable[JsonObject]
     ) -> Iterator[tuple[str, int]]:
         """Count what the files of a run hold; yields the id and line of each group once it is counted.
 

@@ -16,7 +16,7 @@ def describe(progress: Progress, seconds: float) -> str:
     text = f"{counts['prompts'] + counts['bad_rows']:,} rows, {counts['candidates']:,} candidates"
     text += f", {progress.rows / max(seconds, 0.1):,.0f} rows/s, {progress.tally.unscored:,} unscored"
     if scoring := list(progress.in_flight.values()):
-        chunk, begun = min(scoring, key=lambda one: one[1])
+        chunk, begun = min(scoring, key=lambda entry: entry[1])
         if (waiting := time.monotonic() - begun) > SLOW_S:
             last = f"-{chunk.last_line}" if len(chunk.rows) > 1 else ""
             text += f"; slowest: line {chunk.rows[0][0]}{last} for {waiting:.0f} s"

@@ -9,25 +9,25 @@ from verikit.engines.types import Engine, EnginePrompt
 from verikit.errors import RetrievalError
 from verikit.retrieval.types import Retriever
 from verikit.search.format import evidence
-from verikit.search.leg import EVALUATION, Legs, Limits, Seeds
+from verikit.search.leg import EVALUATION, Legs, SearchLimits, Seeds
 from verikit.search.loop import retrieve
 from verikit.search.prompts import rag_prompt
-from verikit.search.rollout import Rollout, Search
+from verikit.search.trace import Search, SearchTrace
 
 
 def closed_book(
     engine: Engine,
     prompts: Sequence[EnginePrompt],
-    limits: Limits = EVALUATION,
+    limits: SearchLimits = EVALUATION,
     *,
     tokenizer: Any = None,
     seeds: Seeds | None = None,
-) -> list[Rollout]:
+) -> list[SearchTrace]:
     """Answer each prompt in one leg, without a retriever."""
     legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds)
-    rollouts = legs.begin(prompts)
-    legs.run(list(enumerate(rollouts)), 0, queries=False)
-    return rollouts
+    traces = legs.begin(prompts)
+    legs.run(list(enumerate(traces)), 0, queries=False)
+    return traces
 
 
 def single_shot(
@@ -35,11 +35,11 @@ def single_shot(
     retriever: Retriever,
     questions: Sequence[str],
     ask: Callable[[str, str], EnginePrompt] = rag_prompt,
-    limits: Limits = EVALUATION,
+    limits: SearchLimits = EVALUATION,
     *,
     tokenizer: Any = None,
     seeds: Seeds | None = None,
-) -> list[Rollout]:
+) -> list[SearchTrace]:
     """Retrieve once by the question, and answer in one leg.
 
     Args:
@@ -59,11 +59,11 @@ def single_shot(
         searches.append(passages)
         shown = [] if isinstance(passages, RetrievalError) else passages
         prompts.append(ask(question, evidence(shown, legs.escape).strip()))
-    rollouts = legs.begin(prompts)
-    for rollout, question, passages in zip(rollouts, questions, searches, strict=True):
+    traces = legs.begin(prompts)
+    for trace, question, passages in zip(traces, questions, searches, strict=True):
         if isinstance(passages, RetrievalError):
-            rollout.error = passages
+            trace.error = passages
         else:
-            rollout.searches.append(Search(question, tuple(passages)))
-    legs.run(list(enumerate(rollouts)), 0, queries=False)
-    return rollouts
+            trace.searches.append(Search(question, tuple(passages)))
+    legs.run(list(enumerate(traces)), 0, queries=False)
+    return traces

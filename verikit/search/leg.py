@@ -1,4 +1,4 @@
-"""One leg of a batch of rollouts: one call of the engine, and what was sampled written down.
+"""One leg of a batch of traces: one call of the engine, and what was sampled written down.
 
 With a tokenizer it is token in, token out: sampled ids are kept as they were sampled, and evidence is encoded once,
 when it is appended. Without one a text prompt is continued as text, and a conversation within the assistant's message.
@@ -15,17 +15,17 @@ from verikit.engines.prompts import prompt_ids
 from verikit.engines.types import Engine, EnginePrompt, Generation, Request
 from verikit.errors import ContextOverflow, EngineError
 from verikit.search.format import BEGIN_ANSWER, BEGIN_QUERY, END_ANSWER, END_QUERY, ESCAPE, Escape
-from verikit.search.rollout import Piece, Rollout
+from verikit.search.trace import SearchTrace, TracePiece
 from verikit.types import Message
 
 Seeds = Callable[[int, int], int]
-"""(Place of the prompt, leg) -> seed."""
+"""(Index of the prompt, leg) -> seed."""
 _OPENED_BY = {END_QUERY: BEGIN_QUERY, END_ANSWER: BEGIN_ANSWER}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How rollouts are sampled and bounded; the defaults are the paper's training."""
+class SearchLimits:
+    """How traces are sampled and bounded; the defaults are the paper's training."""
 
     k: int = 3
     """Passages a search."""
@@ -45,7 +45,7 @@ class Limits:
             raise ValueError(f"k={self.k}, searches={self.searches}, leg_tokens={self.leg_tokens}: too small")
 
 
-EVALUATION = Limits(k=5, searches=9, temperature=0.0, stop_at_answer=True)
+EVALUATION = SearchLimits(k=5, searches=9, temperature=0.0, stop_at_answer=True)
 """The repository's evaluation."""
 
 
@@ -55,7 +55,7 @@ class Legs:
     def __init__(
         self,
         engine: Engine,
-        limits: Limits,
+        limits: SearchLimits,
         *,
         tokenizer: Any = None,
         seeds: Seeds | None = None,
@@ -66,54 +66,52 @@ class Legs:
         self._logprobs, self._turns = logprobs, turns
         self._tokenizer = engine.tokenizer if tokenizer is None else tokenizer
         added = getattr(self._tokenizer, "added_tokens_decoder", {}).values()
-        self.escape: Escape = Escape(one.content for one in added if one.special) if added else ESCAPE
+        self.escape: Escape = Escape(token.content for token in added if token.special) if added else ESCAPE
 
-    def begin(self, prompts: Sequence[EnginePrompt]) -> list[Rollout]:
-        """Write the prompts down; one that can't be read or leaves no room is its rollout's error.
+    def begin(self, prompts: Sequence[EnginePrompt]) -> list[SearchTrace]:
+        """Write the prompts down; one that can't be read or leaves no room is its trace's error.
 
         Raises:
             ValueError: a prompt of token ids, and no tokenizer.
         """
-        rollouts = [Rollout(prompt) for prompt in prompts]
-        for rollout in rollouts:
+        traces = [SearchTrace(prompt) for prompt in prompts]
+        for trace in traces:
             ids: list[int] = []
             try:
-                ids = self._encode(rollout.prompt)
+                ids = self._encode(trace.prompt)
             except EngineError as error:
-                rollout.error = error.with_traceback(None)
-            rollout.pieces.append(
-                Piece("prompt", rollout.prompt if isinstance(rollout.prompt, str) else "", tuple(ids))
-            )
-        return rollouts
+                trace.error = error.with_traceback(None)
+            trace.pieces.append(TracePiece("prompt", trace.prompt if isinstance(trace.prompt, str) else "", tuple(ids)))
+        return traces
 
-    def run(self, live: Sequence[tuple[int, Rollout]], leg: int, *, queries: bool = True) -> None:
-        """Continue each (place, rollout) up to a closed query, an answer where that ends it, its end, or a limit."""
+    def run(self, live: Sequence[tuple[int, SearchTrace]], leg: int, *, queries: bool = True) -> None:
+        """Continue each (index, trace) up to a closed query, an answer where that ends it, its end, or a limit."""
         stop = (END_QUERY,) * queries + (END_ANSWER,) * self._limits.stop_at_answer
-        live = [(place, one) for place, one in live if one.error is None and self._room(one) > 0]
+        live = [(index, trace) for index, trace in live if trace.error is None and self._room(trace) > 0]
         requests = [
             Request(
-                self._prompt(one),
-                max_tokens=min(self._limits.leg_tokens, self._room(one)),
+                self._prompt(trace),
+                max_tokens=min(self._limits.leg_tokens, self._room(trace)),
                 temperature=self._limits.temperature,
                 top_p=self._limits.top_p,
                 top_k=self._limits.top_k,
                 stop=stop,
-                seed=self._seeds(place, leg) if self._seeds else None,
+                seed=self._seeds(index, leg) if self._seeds else None,
                 logprobs=0 if self._logprobs else None,
             )
-            for place, one in live
+            for index, trace in live
         ]
-        for (_, one), generation in zip(live, self._engine.generate(requests) if requests else [], strict=True):
-            self._hear(one, generation, stop)
+        for (_, trace), generation in zip(live, self._engine.generate(requests) if requests else [], strict=True):
+            self._hear(trace, generation, stop)
 
-    def append(self, rollout: Rollout, evidence: str) -> None:
+    def append(self, trace: SearchTrace, evidence: str) -> None:
         """Append evidence; line breaks that the last sampled token brought along are not written again."""
-        overshoot = rollout.pieces[-1].text.rpartition(END_QUERY)[2]
+        overshoot = trace.pieces[-1].text.rpartition(END_QUERY)[2]
         text = evidence.removeprefix(overshoot) if overshoot in ("\n", "\n\n") else evidence
         ids: Sequence[int] = ()
         if self._tokenizer is not None:
             ids = self._tokenizer(text, add_special_tokens=False).input_ids
-        rollout.pieces.append(Piece("evidence", text, tuple(ids)))
+        trace.pieces.append(TracePiece("evidence", text, tuple(ids)))
 
     def _encode(self, prompt: EnginePrompt) -> list[int]:
         request = Request(prompt)
@@ -126,40 +124,40 @@ class Legs:
             raise ContextOverflow(f"the prompt's {len(ids)} tokens leave no room: raise total_tokens")
         return ids
 
-    def _hear(self, rollout: Rollout, generation: Generation, stop: Sequence[str]) -> None:
-        if isinstance(generation.error, ContextOverflow) and rollout.own:
+    def _hear(self, trace: SearchTrace, generation: Generation, stop: Sequence[str]) -> None:
+        if isinstance(generation.error, ContextOverflow) and trace.own:
             return  # what was asked for filled the context: cut off, as by any other limit
         if generation.error is not None:
-            rollout.error = generation.error
+            trace.error = generation.error
             return
         output = generation.outputs[0]
-        rollout.finished = output.finish_reason == "stop"
+        trace.finished = output.finish_reason == "stop"
         if self._tokenizer is None:
-            text = output.text + (_cut_off(output.text, stop) if rollout.finished else "")
-            rollout.pieces.append(Piece("model", text))
+            text = output.text + (_cut_off(output.text, stop) if trace.finished else "")
+            trace.pieces.append(TracePiece("model", text))
         elif output.ids:
             text = self._tokenizer.decode(list(output.ids), skip_special_tokens=True)
-            rollout.pieces.append(Piece("model", text, output.ids, output.logprobs))
+            trace.pieces.append(TracePiece("model", text, output.ids, output.logprobs))
         else:
-            rollout.error = EngineError("the engine gave no token ids", hint="take one that does, or search by text")
+            trace.error = EngineError("the engine gave no token ids", hint="take one that does, or search by text")
 
-    def _prompt(self, rollout: Rollout) -> EnginePrompt:
+    def _prompt(self, trace: SearchTrace) -> EnginePrompt:
         """Return what the next leg continues."""
         if self._tokenizer is not None:
-            return rollout.ids
-        if isinstance(rollout.prompt, str):
-            return rollout.prompt + rollout.text
-        messages = list(cast(Sequence[Message], rollout.prompt))
+            return trace.ids
+        if isinstance(trace.prompt, str):
+            return trace.prompt + trace.text
+        messages = list(cast(Sequence[Message], trace.prompt))
         if self._turns:
             roles = {"model": "assistant", "evidence": "user"}
             return messages + [
-                Message(role=roles[piece.author], content=piece.text.strip()) for piece in rollout.pieces[1:]
+                Message(role=roles[piece.author], content=piece.text.strip()) for piece in trace.pieces[1:]
             ]
-        return [*messages, Message(role="assistant", content=rollout.text)] if rollout.text else messages
+        return [*messages, Message(role="assistant", content=trace.text)] if trace.text else messages
 
-    def _room(self, rollout: Rollout) -> int:
-        """Return how many tokens the rollout may still have; without a tokenizer none is counted."""
-        return self._limits.total_tokens - sum(len(piece.ids) for piece in rollout.pieces)
+    def _room(self, trace: SearchTrace) -> int:
+        """Return how many tokens the trace may still have; without a tokenizer none is counted."""
+        return self._limits.total_tokens - sum(len(piece.ids) for piece in trace.pieces)
 
 
 def _cut_off(text: str, stop: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """The search loop: generate to a closed query, retrieve, append the evidence, go on.
 
-All live rollouts of a batch move leg by leg: one call of the engine for all, and their queries go to the retriever
-together. A retriever that fails leaves the rollouts that asked it unscored: they carry the reason, and never an empty
+All live traces of a batch move leg by leg: one call of the engine for all, and their queries go to the retriever
+together. A retriever that fails leaves the traces that asked it unscored: they carry the reason, and never an empty
 result.
 """
 
@@ -14,13 +14,13 @@ from verikit.engines.types import Engine, EnginePrompt
 from verikit.errors import RetrievalError
 from verikit.retrieval.types import Passage, Retriever
 from verikit.search.format import END_QUERY, evidence, query_of
-from verikit.search.leg import EVALUATION, Legs, Limits, Seeds
-from verikit.search.rollout import Rollout, Search
+from verikit.search.leg import EVALUATION, Legs, SearchLimits, Seeds
+from verikit.search.trace import Search, SearchTrace
 
 AT_ONCE = 64
 """Queries of one call of the retriever; its failure concerns these."""
-Found = list[list[Passage]] | RetrievalError
-Spread = Callable[[Callable[[Sequence[str]], Found], Sequence[Sequence[str]]], list[Found]]
+Retrieved = list[list[Passage]] | RetrievalError
+Spread = Callable[[Callable[[Sequence[str]], Retrieved], Sequence[Sequence[str]]], list[Retrieved]]
 """Applies a function to each of some batches of queries, in order."""
 
 
@@ -28,15 +28,15 @@ def search(
     engine: Engine,
     retriever: Retriever,
     prompts: Sequence[EnginePrompt],
-    limits: Limits = EVALUATION,
+    limits: SearchLimits = EVALUATION,
     *,
     tokenizer: Any = None,
     seeds: Seeds | None = None,
     logprobs: bool = False,
     turns: bool = False,
     spread: Spread | None = None,
-) -> list[Rollout]:
-    """Roll each prompt out to its answer, its end or a limit; failures are data on the rollouts they concern.
+) -> list[SearchTrace]:
+    """Roll each prompt out to its answer, its end or a limit; failures are data on the traces they concern.
 
     Args:
         engine: Generates.
@@ -50,24 +50,24 @@ def search(
         spread: How calls of the retriever are made, such as a trainer's `Sampler.map`; by default in turn.
     """
     legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds, logprobs=logprobs, turns=turns)
-    rollouts = legs.begin(prompts)
-    live = list(enumerate(rollouts))
+    traces = legs.begin(prompts)
+    live = list(enumerate(traces))
     for leg in range(limits.searches + 1):
         legs.run(live, leg)
-        asking = [(place, one, query) for place, one in live if (query := _asked(one))]
+        asking = [(index, trace, query) for index, trace in live if (query := _asked(trace))]
         if leg < limits.searches:
             found = retrieve(retriever, [query for _, _, query in asking], limits.k, spread)
-            for _, one, query in asking:
+            for _, trace, query in asking:
                 passages = found[query]
                 if isinstance(passages, RetrievalError):
-                    one.error = passages
+                    trace.error = passages
                 else:
-                    legs.append(one, evidence(passages, legs.escape))
-                    one.searches.append(Search(query, tuple(passages)))
-        for _, one, _ in asking:
-            one.finished = False
-        live = [(place, one) for place, one, _ in asking if one.error is None]
-    return rollouts
+                    legs.append(trace, evidence(passages, legs.escape))
+                    trace.searches.append(Search(query, tuple(passages)))
+        for _, trace, _ in asking:
+            trace.finished = False
+        live = [(index, trace) for index, trace, _ in asking if trace.error is None]
+    return traces
 
 
 def retrieve(
@@ -75,7 +75,7 @@ def retrieve(
 ) -> dict[str, list[Passage] | RetrievalError]:
     """Return each query's passages, or the failure of the call it was in; equal queries are asked once."""
 
-    def ask(batch: Sequence[str]) -> Found:
+    def ask(batch: Sequence[str]) -> Retrieved:
         try:
             found = retriever.retrieve(batch, k)
         except RetrievalError as error:
@@ -93,12 +93,12 @@ def retrieve(
     return answers
 
 
-def _asked(rollout: Rollout) -> str:
-    """Return the query that the rollout's last piece closed; "" where it is over."""
-    last = rollout.pieces[-1]
-    stopped = rollout.error is None and rollout.finished and last.author == "model"
+def _asked(trace: SearchTrace) -> str:
+    """Return the query that the trace's last piece closed; "" where it is over."""
+    last = trace.pieces[-1]
+    stopped = trace.error is None and trace.finished and last.author == "model"
     return query_of(last.text) if stopped and END_QUERY in last.text else ""
 
 
-def _in_turn(function: Callable[[Sequence[str]], Found], batches: Sequence[Sequence[str]]) -> list[Found]:
+def _in_turn(function: Callable[[Sequence[str]], Retrieved], batches: Sequence[Sequence[str]]) -> list[Retrieved]:
     return [function(batch) for batch in batches]

@@ -1,4 +1,4 @@
-"""What a rollout's format must be, rule by rule: R1-Searcher's paper and the two forms of its repository (631167c).
+"""What a trace's format must be, rule by rule: R1-Searcher's paper and the two forms of its repository (631167c).
 
 The repository counts tags in the whole text, so a policy may invent a block of documents; `paper` looks at who wrote
 what, and does not have that hole.
@@ -19,25 +19,25 @@ from verikit.search.format import (
     END_THINK,
     answer_of,
 )
-from verikit.search.rollout import Rollout
+from verikit.search.trace import SearchTrace
 
 Preset = Literal["paper", "repo-llama", "repo-qwen"]
 MOST_ANSWER_WORDS = 10
 
 
 def faults(
-    rollout: Rollout, preset: Preset = "paper", *, must_search: bool = False, thinks: bool = True
+    trace: SearchTrace, preset: Preset = "paper", *, must_search: bool = False, thinks: bool = True
 ) -> tuple[str, ...]:
-    """Name everything that is wrong with a rollout's format; () is right.
+    """Name everything that is wrong with a trace's format; () is right.
 
     Args:
-        rollout: The rollout.
+        trace: The trace.
         preset: Whose rules. `paper` adds to the repository's that the model writes no documents tag, that the answer
             follows the thinking and ends the text, and that all of the Qwen server's rules on the answer hold.
         must_search: Whether at least one query is asked for.
         thinks: Whether the prompt opened the thinking (base prompt); False: the completion must open it, once.
     """
-    text, own = rollout.text, rollout.own
+    text, own = trace.text, trace.own
     found = [] if balanced(text, must_search) else ["query and documents tags don't match"]
     if text.count(END_THINK) != 1 or text.count(BEGIN_THINK) != (0 if thinks else 1):
         found.append("thinking is not closed once")
@@ -50,11 +50,11 @@ def faults(
     if preset == "repo-qwen" and "assistant" in text.replace("Assistant", "assistant"):
         found.append("another turn")
     if preset == "paper":
-        if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != len(rollout.evidence_spans):
+        if BEGIN_DOCUMENTS in own or END_DOCUMENTS in own or own.count(END_QUERY) != len(trace.evidence_spans):
             found.append("invented documents")
         if not 0 <= text.find(END_THINK) < text.find(BEGIN_ANSWER) or own.partition(END_ANSWER)[2].strip():
             found.append("the answer does not follow the thinking and end the text")
-        if not rollout.finished:
+        if not trace.finished:
             found.append("cut off")
     return tuple(found)
 

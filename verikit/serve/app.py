@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from verikit.errors import UsageError
-from verikit.serve.protocols import NATIVE, PROTOCOLS, Protocol
+from verikit.serve.protocols import NATIVE, PROTOCOLS, RewardProtocol
 from verikit.serve.queue import Full, Queue, Ticket
 
 OPEN_PATHS = ("/health", "/ready")
@@ -32,7 +32,7 @@ _log = logging.getLogger("verikit.serve")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """What one request may cost."""
 
     body_bytes: int = 8 * 2**20
@@ -40,12 +40,13 @@ class Limits:
     """Seconds a body may take to arrive."""
 
 
-class Refused(UsageError):
+class RefusedRequest(UsageError):
     """A request that is not served, with its HTTP status."""
 
     def __init__(self, status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> None:
         super().__init__(problem, hint=hint)
-        self.status, self.retry_s = status, retry_s
+        self.status: int = status
+        self.retry_s: int = retry_s
 
     def response(self) -> Response:
         """The refusal as a reply; a body that was not read ends the connection."""
@@ -59,7 +60,8 @@ class Guard:
     """Lets only requests with the token through, but for `OPEN_PATHS`; takes it as bearer or as basic password."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
-        self.app, self.token = app, token.encode()
+        self.app: ASGIApp = app
+        self.token: bytes = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or answer 401."""
@@ -83,7 +85,7 @@ class Guard:
 
 
 def make_app(
-    queue: Queue, *, protocol: str | None = None, token: str | None = None, unscored: float = 0.0, limits: Limits
+    queue: Queue, *, protocol: str | None = None, token: str | None = None, unscored: float = 0.0, limits: RequestLimits
 ) -> ASGIApp:
     """Make the ASGI application over a queue that was started."""
     metrics = queue.metrics
@@ -96,15 +98,15 @@ def make_app(
     async def ready(request: Request) -> Response:
         return PlainTextResponse("ready\n") if queue.ready else PlainTextResponse("no scoring process\n", 503)
 
-    async def figures(request: Request) -> Response:
+    async def metrics_page(request: Request) -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     served = [NATIVE, *([PROTOCOLS[protocol]] if protocol else [])]
     routes = [
-        *(Route(one.path, _endpoint(one, queue, unscored, limits), methods=["POST"]) for one in served),
+        *(Route(protocol.path, _endpoint(protocol, queue, unscored, limits), methods=["POST"]) for protocol in served),
         Route("/health", health),
         Route("/ready", ready),
-        Route("/metrics", figures),
+        Route("/metrics", metrics_page),
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
@@ -112,7 +114,7 @@ def make_app(
 
 
 def _endpoint(
-    protocol: Protocol, queue: Queue, unscored: float, limits: Limits
+    protocol: RewardProtocol, queue: Queue, unscored: float, limits: RequestLimits
 ) -> Callable[[Request], Awaitable[Response]]:
     metrics = queue.metrics
 
@@ -126,7 +128,7 @@ def _endpoint(
             response = Response(protocol.reply(body, rows, unscored), media_type="application/json")
             for row in rows:
                 metrics.samples.labels(_status(row)).inc()
-        except Refused as refused:
+        except RefusedRequest as refused:
             response = refused.response()
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody reads it
@@ -142,13 +144,13 @@ def _status(row: bytes) -> str:
     return "ok" if b'"status":"ok"' in row[:64] else str(json.loads(row)["status"])
 
 
-async def _read(request: Request, limits: Limits) -> dict[str, Any]:
+async def _read(request: Request, limits: RequestLimits) -> dict[str, Any]:
     """The request's JSON object.
 
     Raises:
-        Refused: it is too long, too slow, or no JSON object.
+        RefusedRequest: it is too long, too slow, or no JSON object.
     """
-    too_long = Refused(413, f"a body has at most {limits.body_bytes} bytes", hint="send fewer samples at a time")
+    too_long = RefusedRequest(413, f"a body has at most {limits.body_bytes} bytes", hint="send fewer samples at a time")
     length = request.headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and int(length) > limits.body_bytes:
         raise too_long
@@ -160,29 +162,29 @@ async def _read(request: Request, limits: Limits) -> dict[str, Any]:
                 if len(data) > limits.body_bytes:
                     raise too_long
     except TimeoutError:
-        raise Refused(408, f"the body took more than {limits.body_s:g} s") from None
+        raise RefusedRequest(408, f"the body took more than {limits.body_s:g} s") from None
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Refused(400, f"the body is no JSON: {error}") from None
+        raise RefusedRequest(400, f"the body is no JSON: {error}") from None
     if not isinstance(body, dict):
-        raise Refused(400, "the body is no JSON object")
+        raise RefusedRequest(400, "the body is no JSON object")
     return body
 
 
-def _submit(queue: Queue, protocol: Protocol, body: dict[str, Any]) -> Ticket:
+def _submit(queue: Queue, protocol: RewardProtocol, body: dict[str, Any]) -> Ticket:
     try:
         samples = protocol.read(body)
     except UsageError as error:
-        raise Refused(422, str(error), hint=error.hint) from None
+        raise RefusedRequest(422, str(error), hint=error.hint) from None
     if len(samples) > queue.max_waiting:
-        raise Refused(413, f"a request has at most {queue.max_waiting} samples", hint="send fewer at a time")
+        raise RefusedRequest(413, f"a request has at most {queue.max_waiting} samples", hint="send fewer at a time")
     try:
         return queue.submit(samples)
     except RecursionError:
-        raise Refused(422, "a sample is nested too deeply") from None
+        raise RefusedRequest(422, "a sample is nested too deeply") from None
     except Full as full:
-        raise Refused(429, str(full), hint=full.hint, retry_s=full.seconds) from None
+        raise RefusedRequest(429, str(full), hint=full.hint, retry_s=full.seconds) from None
 
 
 async def _complete(ticket: Ticket, request: Request) -> None:

@@ -14,19 +14,25 @@ class Metrics:
     """The counters of one server."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter("verikit_requests", "Requests, by status code.", ["code"], registry=self.registry)
-        self.samples = Counter(
+        self.registry: CollectorRegistry = CollectorRegistry()
+        self.requests: Counter = Counter(
+            "verikit_requests", "Requests, by status code.", ["code"], registry=self.registry
+        )
+        self.samples: Counter = Counter(
             "verikit_samples", "Samples answered, by score status.", ["status"], registry=self.registry
         )
-        self.seconds = Histogram(
+        self.seconds: Histogram = Histogram(
             "verikit_request_seconds",
             "Seconds from a request's body to its reply.",
             buckets=SECONDS,
             registry=self.registry,
         )
-        self.batch = Histogram("verikit_batch_samples", "Samples to a batch.", buckets=SIZES, registry=self.registry)
-        self.restarts = Counter("verikit_worker_restarts", "Scoring processes started anew.", registry=self.registry)
+        self.batch: Histogram = Histogram(
+            "verikit_batch_samples", "Samples to a batch.", buckets=SIZES, registry=self.registry
+        )
+        self.restarts: Counter = Counter(
+            "verikit_worker_restarts", "Scoring processes started anew.", registry=self.registry
+        )
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
         """Add a value that is asked for when it is read."""

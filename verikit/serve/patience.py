@@ -22,7 +22,7 @@ PIECE = 16 * 2**10
 """Bytes read between two looks at the limits."""
 
 
-class Clock:
+class ServiceClock:
     """Cuts a connection off unless it is stopped in time."""
 
     def __init__(self, transport: asyncio.Transport, seconds: float) -> None:
@@ -50,7 +50,7 @@ class Patience(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for headers."""
         super().connection_made(transport)
-        self._headers, self._reading = Clock(transport, HEADERS_S), Clock(transport, READING_S)
+        self._headers, self._reading = ServiceClock(transport, HEADERS_S), ServiceClock(transport, READING_S)
         self._headers.start()
         self._in_headers, self._mine, self._sent = True, 0, 0
         self._count(CONNECTION_BYTES)

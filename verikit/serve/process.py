@@ -6,7 +6,6 @@ parent.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import pickle
@@ -16,13 +15,13 @@ import sys
 
 from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import UsageError, VerikitError
+from verikit.helper import die_with_parent
 from verikit.scoring.rows import encode, to_row
 from verikit.spec import load
 from verikit.types import Score
 from verikit.verifiers import budget
 
 HEAD = struct.Struct("!I")
-PR_SET_PDEATHSIG = 1
 ROWS_PER_DEADLINE = 5
 """How many rows that use up their budget fit into a request's deadline, one after the other."""
 
@@ -44,7 +43,7 @@ def fit(verifier: Verifier, deadline_s: float) -> int:
 
 def main(spec: str, deadline_s: float) -> None:
     """Load the verifier, say that it is ready (or what is wrong), then answer each batch."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's ^C goes to the server, which lets work finish
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -63,7 +62,7 @@ def main(spec: str, deadline_s: float) -> None:
     reply(json.dumps(ready | {"fingerprint": verifier.fingerprint}).encode())
     while len(head := requests.read(HEAD.size)) == HEAD.size:
         batch = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server
-        samples = [pickle.loads(one) for one in batch]  # noqa: S301
+        samples = [pickle.loads(pickled) for pickled in batch]  # noqa: S301
         try:
             scores = score_all(verifier, samples)
         except UsageError as error:

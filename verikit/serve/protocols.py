@@ -21,7 +21,7 @@ Samples = Sequence[Sample | Score]
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class RewardProtocol:
     """How one kind of client asks and is answered."""
 
     path: str
@@ -77,7 +77,8 @@ def _native(body: Mapping[str, Any]) -> Samples:
         return _samples(_need(body, "samples", list), "samples", {})
     if "completions" in body:
         shared = {key: value for key, value in body.items() if key != "completions"}
-        return _samples([_candidate(one) for one in _need(body, "completions", list)], "completions", shared)
+        candidates = [_candidate(completion) for completion in _need(body, "completions", list)]
+        return _samples(candidates, "completions", shared)
     return [_sample(body, {})]
 
 
@@ -151,10 +152,10 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-NATIVE = Protocol("/score", _native, _native_reply)
+NATIVE = RewardProtocol("/score", _native, _native_reply)
 PROTOCOLS = {
-    "openrlhf": Protocol("/get_reward", _openrlhf, _openrlhf_reply),
-    "slime": Protocol("/reward", _slime, _slime_reply),
-    "nemo-gym": Protocol("/verify", _nemo_gym, _nemo_gym_reply),
+    "openrlhf": RewardProtocol("/get_reward", _openrlhf, _openrlhf_reply),
+    "slime": RewardProtocol("/reward", _slime, _slime_reply),
+    "nemo-gym": RewardProtocol("/verify", _nemo_gym, _nemo_gym_reply),
 }
 """What is served beside ours, by name."""

@@ -48,7 +48,7 @@ class Ticket:
         loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = loop.create_future()
         """Set when every row is there."""
-        self.deadline = monotonic() + deadline_s
+        self.deadline: float = monotonic() + deadline_s
         self.rows: list[bytes | None] = [row_of(sample) if isinstance(sample, Score) else None for sample in samples]
         self._missing = self.rows.count(None)
         self._seconds = deadline_s
@@ -103,9 +103,12 @@ class Queue:
     def __init__(
         self, spec: str, *, workers: int, max_batch: int, max_waiting: int, deadline_s: float, metrics: Metrics
     ) -> None:
-        self.spec, self.size = spec, workers
-        self.max_batch, self.max_waiting, self.deadline_s = max_batch, max_waiting, deadline_s
-        self.metrics = metrics
+        self.spec: str = spec
+        self.size: int = workers
+        self.max_batch: int = max_batch
+        self.max_waiting: int = max_waiting
+        self.deadline_s: float = deadline_s
+        self.metrics: Metrics = metrics
         self.workers: list[Worker] = []
         """Those that are ready."""
         self._items: deque[_Item] = deque()

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import uvicorn
 
 from verikit.errors import UsageError, VerikitError
-from verikit.serve.app import Limits, make_app
+from verikit.serve.app import RequestLimits, make_app
 from verikit.serve.metrics import Metrics
 from verikit.serve.patience import Patience
 from verikit.serve.queue import Queue
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """What `verikit serve` can be told; the defaults are its own."""
 
     spec: str
@@ -39,7 +39,7 @@ class Settings:
     token: str | None = None
 
 
-def serve(settings: Settings, started: Callable[[str], None]) -> None:
+def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
     """Serve until a signal says to stop, then finish what is under way; `started` is told the address.
 
     Raises:
@@ -72,7 +72,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def _serve(settings: Settings, listener: socket.socket, started: Callable[[str], None]) -> None:
+async def _serve(settings: ServerSettings, listener: socket.socket, started: Callable[[str], None]) -> None:
     queue = Queue(
         settings.spec,
         workers=settings.workers,
@@ -87,7 +87,7 @@ async def _serve(settings: Settings, listener: socket.socket, started: Callable[
         protocol=settings.protocol,
         token=settings.token,
         unscored=settings.unscored,
-        limits=Limits(int(settings.max_body_mb * 2**20)),
+        limits=RequestLimits(int(settings.max_body_mb * 2**20)),
     )
     config = uvicorn.Config(
         app,

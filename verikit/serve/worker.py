@@ -41,7 +41,7 @@ class Worker:
             UsageError: the spec can't be loaded.
             HelperError: the process died before it was ready, or took too long.
         """
-        path = os.pathsep.join(one or os.getcwd() for one in sys.path)
+        path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "verikit.serve.process", spec, str(deadline_s)),
             stdin=asyncio.subprocess.PIPE,

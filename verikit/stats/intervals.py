@@ -81,7 +81,7 @@ class Mean:
     __slots__ = ("_highest", "_lowest", "_squares", "_sum", "_values", "n")
 
     def __init__(self) -> None:
-        self.n = 0
+        self.n: int = 0
         self._sum = self._squares = 0
         self._lowest, self._highest = math.inf, -math.inf
         self._values = array("d")

@@ -42,15 +42,16 @@ class Summary:
         Raises:
             UsageError: a k below 1, an unknown weighting or interval, or a level outside (0, 1).
         """
-        self.ks = sorted(set(ks))
+        self.ks: list[int] = sorted(set(ks))
         if self.ks and self.ks[0] < 1:
             raise UsageError(f"k must be at least 1, not {self.ks[0]}")
         check_interval(level, interval)
         vote_weights([], weighting)
         self.weighting: Weighting = weighting
         self.interval: Interval = interval
-        self.level, self.seed = level, seed
-        self.groups = 0
+        self.level: float = level
+        self.seed: int = seed
+        self.groups: int = 0
         self._means = {"mean": Mean()} | {f"{metric}@{k}": Mean() for metric in METRICS for k in self.ks}
         self._monte_carlo = dict.fromkeys(self._means, 0)
 

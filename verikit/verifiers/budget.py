@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from verikit.errors import UsageError
-from verikit.sandbox import Failure, Limits, RunResult
+from verikit.sandbox import Failure, RunLimits, RunResult
 
 FULL_RUNS = 6
 """How many runs that use up their own limit a row may hold, unless its budget is given."""
@@ -41,7 +41,7 @@ class Budget:
         seconds: for all of them together.
     """
 
-    def __init__(self, limits: Limits, seconds: float) -> None:
+    def __init__(self, limits: RunLimits, seconds: float) -> None:
         self._limits, self._seconds, self._left = limits, seconds, seconds
 
     @property
@@ -49,7 +49,7 @@ class Budget:
         """Whether no other run is started."""
         return self._left < _LEAST_S
 
-    def run(self, start: Callable[[Limits], RunResult]) -> RunResult:
+    def run(self, start: Callable[[RunLimits], RunResult]) -> RunResult:
         """Do a run under the limits that are left to it."""
         if self.is_spent:
             return self.late()

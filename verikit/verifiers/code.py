@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
-from verikit.sandbox import ISOLATION, Call, Failure, Limits, LocalSandbox, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.types import Sample, Score
 from verikit.verifiers import code_tests
 from verikit.verifiers.budget import Budget, row_seconds
@@ -92,7 +92,7 @@ class Code(TextVerifier):
         if self.children == "row":
             called = tuple(case for case in cases if isinstance(case, Called))
             cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
-        limits = Limits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
         budget = Budget(limits, row_seconds(self.wall_s, self.row_s))
         passed, first = 0, ""
         for case in cases:
@@ -169,7 +169,7 @@ class Code(TextVerifier):
             finally:
                 idle_s += time.monotonic() - begun
 
-        def drive(limits: Limits) -> RunResult:
+        def drive(limits: RunLimits) -> RunResult:
             with box.session(limits, science=science) as session:
                 result = session.run(case.code, ask=case.functions, answer=answer)
             return replace(result, seconds=result.seconds - idle_s)
@@ -192,7 +192,7 @@ def _called(cases: Sequence[Case], sample: Sample) -> set[str]:
     return names | {"Solution"} if names else names
 
 
-def _located(call: Call, program: str) -> Call:
+def _located(call: FunctionCall, program: str) -> FunctionCall:
     """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
     name, args, kwargs = call
     inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from verikit.sandbox import Array, Opaque, Symbolic, same
+from verikit.sandbox import Array, OpaqueValue, Symbolic, same
 from verikit.sandbox.plain import plain
 from verikit.verifiers.code_tests import Called, Equality
 
@@ -40,7 +40,7 @@ def holds(case: Called, value: Any, equality: Equality | None, tolerance: float)
 
 def _truth(value: Any) -> bool | None:
     """Whether a value counts as true; None where that is not known or Python would raise."""
-    if isinstance(value, Opaque | Symbolic):
+    if isinstance(value, OpaqueValue | Symbolic):
         return None
     if isinstance(value, Array):
         return bool(value.items[0]) if len(value.items) == 1 else None

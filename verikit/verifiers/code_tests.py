@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from verikit.sandbox import Call
+from verikit.sandbox import FunctionCall
 from verikit.types import Gold
 
 Equality = Literal["python", "exact", "json"]
@@ -26,7 +26,7 @@ Equality = Literal["python", "exact", "json"]
 class Called:
     """A call and what must come out."""
 
-    call: Call
+    call: FunctionCall
     expected: Any
     equality: Equality = "python"
     relation: Literal["equal", "true", "false", "close"] = "equal"
@@ -267,7 +267,7 @@ def _is_distance(node: ast.expr) -> bool:
     )  # fmt: skip
 
 
-def _call(node: ast.expr, names: Mapping[str, str] | None = None) -> Call | None:
+def _call(node: ast.expr, names: Mapping[str, str] | None = None) -> FunctionCall | None:
     """A call of a plain function with literal arguments; None for anything else."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or hasattr(builtins, node.func.id):
         return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from verikit.base import TextVerifier, describe
-from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_sandbox, same
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox, same
 from verikit.sandbox.guest import source
 from verikit.text import tagged
 from verikit.types import Sample, Score
@@ -162,10 +162,10 @@ class _Row:
     def __init__(self, options: Program, box: LocalSandbox) -> None:
         self.box = box
         self._seconds = row_seconds(options.wall_s, options.row_s)
-        self._limits = Limits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
         self._budget = Budget(self._limits, self._seconds)
 
-    def share(self, runs: int) -> Limits:
+    def share(self, runs: int) -> RunLimits:
         """The limits of each of so many runs."""
         return replace(self._limits, wall_s=min(self._limits.wall_s, self._seconds / runs))
 

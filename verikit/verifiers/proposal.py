@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from verikit.errors import SandboxError
-from verikit.sandbox import Limits, LocalSandbox, Opaque, Symbolic
+from verikit.sandbox import LocalSandbox, OpaqueValue, RunLimits, Symbolic
 from verikit.sandbox.foreign import Array
 from verikit.sandbox.guest import source
 
@@ -42,7 +42,7 @@ class Valid:
     """The value as a literal."""
 
 
-def validate(box: LocalSandbox, program: str, given: str, *, preset: Preset = "paper", limits: Limits) -> Valid:
+def validate(box: LocalSandbox, program: str, given: str, *, preset: Preset = "paper", limits: RunLimits) -> Valid:
     """Check one proposal, a program and an argument list of literals.
 
     Raises:
@@ -69,7 +69,7 @@ def validate(box: LocalSandbox, program: str, given: str, *, preset: Preset = "p
     return Valid(args, kwargs, result.value, output)
 
 
-def _guest(box: LocalSandbox, how: str, text: str, limits: Limits) -> Any:
+def _guest(box: LocalSandbox, how: str, text: str, limits: RunLimits) -> Any:
     result = box.run(source("reading"), call=(how, [text], {}), limits=limits)
     if result.status == "infra_error":
         raise OurFault(f"the sandbox failed: {result.error}")
@@ -122,5 +122,5 @@ def _foreign(value: Any) -> bool:
     if isinstance(value, float):
         return value != value or value in (float("inf"), float("-inf"))
     return not (value is None or isinstance(value, bool | int | complex | str | bytes)) or isinstance(
-        value, Opaque | Symbolic | Array
+        value, OpaqueValue | Symbolic | Array
     )

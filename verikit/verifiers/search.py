@@ -1,7 +1,7 @@
 """R1-Searcher's rewards of searching: is the format kept, and did it search?
 
 A row's `meta` says who wrote what: `evidence` holds [start, end) of each evidence block in the completion, in
-characters (`Rollout.evidence_spans`), and `finished` is false where a limit cut the text off. Without `evidence` a
+characters (`SearchTrace.evidence_spans`), and `finished` is false where a limit cut the text off. Without `evidence` a
 block counts as evidence where it directly follows a closed query, which a model can imitate.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from verikit.base import Verifier
-from verikit.search.rollout import Rollout, read_rollout
 from verikit.search.rules import Preset, faults
+from verikit.search.trace import SearchTrace, read_trace
 from verikit.types import Sample, Score
 from verikit.verifiers.gold import check_choice
 
@@ -31,10 +31,10 @@ class _RolloutVerifier(Verifier):
         spans = sample.meta.get("evidence")
         if spans is not None and not _are_spans(spans, len(sample.completion)):
             return Score.error("meta.evidence is no list of [start, end) in the completion, one after the other")
-        return self.judge(read_rollout(sample.completion, spans, finished=sample.meta.get("finished") is not False))
+        return self.judge(read_trace(sample.completion, spans, finished=sample.meta.get("finished") is not False))
 
     @abstractmethod
-    def judge(self, rollout: Rollout) -> Score:
+    def judge(self, rollout: SearchTrace) -> Score:
         """Score one rollout."""
 
 
@@ -53,7 +53,7 @@ class SearchFormat(_RolloutVerifier):
     def __post_init__(self) -> None:
         check_choice("preset", self.preset, get_args(Preset))
 
-    def judge(self, rollout: Rollout) -> Score:
+    def judge(self, rollout: SearchTrace) -> Score:
         """Apply the rules."""
         wrong = faults(rollout, self.preset, must_search=self.must_search, thinks=self.thinks)
         return Score(float(not wrong), answer=rollout.answer, reason="; ".join(wrong) or "the format is kept")
@@ -67,7 +67,7 @@ class Searched(_RolloutVerifier):
     """Answered searches that are asked for."""
     name = "searched"
 
-    def judge(self, rollout: Rollout) -> Score:
+    def judge(self, rollout: SearchTrace) -> Score:
         """Count the evidence."""
         count = len(rollout.evidence_spans)
         return Score(float(count >= self.least), reason=f"{count} searches were answered")

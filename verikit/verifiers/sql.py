@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from verikit.base import TextVerifier
 from verikit.errors import MissingExtra, SchemaError, UsageError
-from verikit.sandbox import ISOLATION, Limits, LocalSandbox, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.text import accepted
 from verikit.types import Sample, Score
@@ -155,8 +155,8 @@ class SQL(TextVerifier):
         except Unmatched as problem:
             return Score.error(str(problem))
 
-    def _limits(self) -> Limits:
-        return Limits(wall_s=self.wall_s, memory_mb=self.memory_mb, output_kb=self.result_mb << 10)
+    def _limits(self) -> RunLimits:
+        return RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb, output_kb=self.result_mb << 10)
 
     def _given(self, meta: Mapping[str, Any]) -> list[tuple[Path | None, str]]:
         """The row's databases, each a file or a script.
@@ -248,7 +248,7 @@ def _blocks(rows: Sequence[Any], keyed: Sequence[Any] | None, keys: SortKeys) ->
     return in_blocks(rows, keyed if keys.sql else rows, keys.columns)
 
 
-def _run(box: LocalSandbox, database: _Database, sql: str, keyed: str, options: SQL, limits: Limits) -> RunResult:
+def _run(box: LocalSandbox, database: _Database, sql: str, keyed: str, options: SQL, limits: RunLimits) -> RunResult:
     """Run one query on a copy of a database."""
     if database.dialect == "duckdb" and find_spec("duckdb") is None:
         raise MissingExtra("sql on duckdb", "sql")
@@ -259,7 +259,7 @@ def _run(box: LocalSandbox, database: _Database, sql: str, keyed: str, options: 
         "max_rows": options.max_rows, "memory_mb": options.memory_mb,
     }  # fmt: skip
     reserved = _DUCKDB_RESERVES if database.dialect == "duckdb" else 0
-    roomy = Limits(
+    roomy = RunLimits(
         wall_s=limits.wall_s,
         memory_mb=limits.memory_mb + _COPIES * copies + reserved,
         output_kb=limits.output_kb,

@@ -151,26 +151,6 @@ def test_several_opponents_share_a_group():
     assert len(recipe.collect(writer(recipe, 0), 1)) == 64
 
 
-def test_dno_contrasts_the_best_of_a_group_with_its_worst():
-    recipe = world(objective="dno", players={"p60": 0.6}, strangers={"p50": 0.5}, prompts=16)
-    made = recipe.collect(writer(recipe, 3, 0, 1, 2), 1)
-    pairs = {}
-    for trajectory in made:
-        pairs.setdefault(trajectory.group, []).append(trajectory)
-    assert made
-    for winner, loser in pairs.values():
-        assert (winner.reward, loser.reward) == (1.0, -1.0)
-        assert sum(right(winner.prompt, winner.completion)) > sum(right(loser.prompt, loser.completion))
-
-
-def test_point_wise_rewards_the_output_alone():
-    recipe = world(objective="point-wise")
-    made = recipe.collect(writer(recipe, 0, 1, 3), 1)
-    assert {round(trajectory.reward, 2) for trajectory in made} == {1.0, 0.67, 0.0}
-    assert recipe.pool.rating == 950.0
-    assert recipe.metrics()["epoch"] > 0
-
-
 CHEATS = {
     "an answer without working": lambda prompt: f"\\boxed{{{sum(terms(prompt))}}}",
     "the prompt copied": lambda prompt: prompt,

@@ -1,4 +1,4 @@
-"""Rows E1-E10: ratings, draws, games and baselines of Elo-Evolve."""
+"""Ratings, draws and games of Elo-Evolve."""
 
 import math
 import random
@@ -14,7 +14,6 @@ from verikit.judges.opponents import Opponents
 from verikit.judges.rates.elo import draw_opponent, expected_score, opponent_weights, performance, updated
 from verikit.judges.rates.noise import noise_report, ranking_noise, thurstone_sigma
 from verikit.trainers.recipes.elo_evolve.games import (
-    best_and_worst,
     bouts,
     results,
     same_lesson,
@@ -161,12 +160,6 @@ def test_an_all_win_group_has_no_advantage():
     from verikit.trainers.advantages import grpo
 
     assert not grpo(torch.ones(8, dtype=torch.float64), torch.zeros(8, dtype=torch.int64)).any()
-
-
-def test_a_dno_pair_is_the_best_and_the_worst_of_what_was_scored():
-    assert best_and_worst([0.5, None, 1.0, 0.0, 1.0, 0.0]) == (2, 3)
-    assert best_and_worst([0.5, 0.5]) is None
-    assert best_and_worst([None]) is best_and_worst([]) is None
 
 
 def test_noise_of_absolute_scores_and_of_comparisons():

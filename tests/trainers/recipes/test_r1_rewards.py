@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.judges.scripted import Scripted
 from verikit.errors import ConfigError, EngineError
 from verikit.retrieval import Passage
-from verikit.search import TAGS, Piece, Rollout, Search, evidence
+from verikit.search import TAGS, Search, SearchTrace, TracePiece, evidence
 from verikit.search.rules import faults
 from verikit.trainers.recipes.r1_searcher.accuracy import PredictedAnswer, judged, report, verdict
 from verikit.trainers.recipes.r1_searcher.difficulty import difficulty, graded, mixed
@@ -19,12 +19,12 @@ ANSWER = "</think>\n<answer>Kauffman Stadium</answer>"
 
 def rollout(*pieces, finished=True):
     """A rollout: texts are the policy's, lists of passages are answered searches."""
-    trace = Rollout("Q", [Piece("prompt", "Q")], finished=finished)
+    trace = SearchTrace("Q", [TracePiece("prompt", "Q")], finished=finished)
     for piece in pieces:
         if isinstance(piece, str):
-            trace.pieces.append(Piece("model", piece))
+            trace.pieces.append(TracePiece("model", piece))
         else:
-            trace.pieces.append(Piece("evidence", evidence(piece)))
+            trace.pieces.append(TracePiece("evidence", evidence(piece)))
             trace.searches.append(Search("stadium", tuple(piece)))
     return trace
 

@@ -14,8 +14,8 @@ from verikit.trainers.recipe import Setting
 from verikit.trainers.recipes.spice.checks import Equality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import (
+    CorpusQuestion,
     InvalidQuestion,
-    Question,
     QuestionKind,
     parse_free_form,
     parse_kind,
@@ -266,7 +266,7 @@ def test_no_document_reaches_the_reasoner(tmp_path):
 
 
 def test_a_group_keeps_the_share_of_valid_attempts():
-    question = Question("q", "1", "Integer")
+    question = CorpusQuestion("q", "1", "Integer")
 
     def share(valid, invalid, size=8):
         attempts = [Attempt(None, n, question if n < valid else None) for n in range(valid + invalid)]
@@ -350,7 +350,7 @@ def test_advantages_are_centred_in_each_role_alone(tmp_path):
 )
 def test_answers_are_compared_by_their_type(gold, said, right, letter_only):
     options = ("Anna Berg", "Maria Vant", "Karl Ruhm", "Otto Lind") if gold[1] == "Choice" else ()
-    score = Equality(letter_only).score(Question("Who?", *gold, options), said)
+    score = Equality(letter_only).score(CorpusQuestion("Who?", *gold, options), said)
     assert score.value == right
 
 
@@ -413,7 +413,7 @@ def test_a_challenger_that_cheats_earns_the_penalty(tmp_path, text):
     ],
 )
 def test_a_reasoner_that_cheats_earns_nothing(text):
-    for question in (Question("How many?", "12", "Integer"), Question("Who?", "Maria Vant", "String")):
+    for question in (CorpusQuestion("How many?", "12", "Integer"), CorpusQuestion("Who?", "Maria Vant", "String")):
         score = Equality().score(question, text)
         assert score.value == 0.0
 

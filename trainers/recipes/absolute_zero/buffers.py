@@ -12,6 +12,8 @@ from verikit.trainers.recipes.absolute_zero.problem import Problem
 class Buffer:
     """The problems of one task, in the order they came."""
 
+    size: int
+
     def __init__(self, size: int, keep: Keep) -> None:
         self.size, self.keep = size, keep
         self.problems: list[Problem] = []

@@ -15,7 +15,7 @@ from typing import Any
 from verikit.base import score_all
 from verikit.errors import SandboxError
 from verikit.guards import cached
-from verikit.sandbox import ISOLATION, Call, Limits, LocalSandbox, default_sandbox
+from verikit.sandbox import ISOLATION, FunctionCall, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
@@ -56,12 +56,15 @@ class ProgramVerdict:
 class Environment:
     """Judges completions; may be asked from many threads."""
 
+    options: AbsoluteZeroOptions
+    opening: str
+
     def __init__(self, options: AbsoluteZeroOptions, opening: str) -> None:
         """Take the options, and the tag that the prompts have already written (`""`: none)."""
         self.options, self.opening = options, opening
         self._format = Tags("think", "answer")
         self._program = cached(Program(preset=options.preset, wall_s=options.wall_s, memory_mb=options.memory_mb))
-        self._limits = Limits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
 
     @property
     def box(self) -> LocalSandbox:
@@ -86,8 +89,8 @@ class Environment:
             return ProgramVerdict("format", "not <think>…</think> <answer>…</answer>")
         try:
             if task == "induction":
-                return ProgramVerdict("", problem=self._inputs(answer, program))
-            return ProgramVerdict("", problem=self._task(task, answer, functions))
+                return ProgramVerdict("", problem=self.read_inputs(answer, program))
+            return ProgramVerdict("", problem=self.read_program(task, answer, functions))
         except Malformed as problem:
             return ProgramVerdict("format", str(problem)[:500])
         except InvalidProposal as problem:
@@ -112,11 +115,9 @@ class Environment:
             verdicts.append(ProgramVerdict(fault, score.reason))
         return verdicts
 
-    def _task(self, task: Task, answer: str, functions: Sequence[Problem]) -> Problem:
+    def read_program(self, task: Task, answer: str, functions: Sequence[Problem]) -> Problem:
         """Read and check a proposal of a program and an input."""
         program, given = blocks(answer)
-        if self.options.validation == "none":
-            return Problem(task, program, given)
         if task == "error":
             valid = validate(self.box, program + _NAME_OF_ERROR, given, limits=self._limits)
             return Problem(task, program, given, str(valid.value))
@@ -143,24 +144,16 @@ class Environment:
             "".join(wrapped(name, function.program) for name, function in zip(names, functions, strict=True)) + program
         )
 
-    def _inputs(self, answer: str, program: str) -> Problem:
+    def read_inputs(self, answer: str, program: str) -> Problem:
         """Read and check the inputs and the message of an induction proposal.
 
         Raises:
             Malformed: there are too few inputs, or no message.
             Invalid: an input is no literal, or the program fails or wavers on one.
         """
-        found = fenced(answer)
-        texts = [text.strip() for label, text in found if label == "input"][-self.options.inputs :]
-        message = next((text.strip() for label, text in reversed(found) if label == "message"), "")
-        if len(texts) < self.options.inputs:
-            raise Malformed(f"{len(texts)} inputs, not {self.options.inputs}")
-        if not message or len(message) > LONGEST_MESSAGE:
-            raise Malformed(f"no message, or one of more than {LONGEST_MESSAGE} characters")
-        if self.options.validation == "none":
-            return Problem("induction", program, message=message, pairs=tuple((text, "") for text in texts))
+        texts, message = inputs_and_message(answer, self.options.inputs)
         read = self._child(source("reading"), ("pairs", [[[text, "None"] for text in texts]], {}))
-        calls: Call = ("every_input", [[call for call, _ in read]], {})
+        calls: FunctionCall = ("every_input", [[call for call, _ in read]], {})
         values = self._child(program + _EVERY, calls)
         try:
             if not self.box.deterministic(program + _EVERY, call=calls, limits=self._limits):
@@ -181,7 +174,7 @@ class Environment:
         """
         return self._child(_MEASURES, (name, arguments, {}))
 
-    def _child(self, program: str, call: Call) -> Any:
+    def _child(self, program: str, call: FunctionCall) -> Any:
         result = self.box.run(program, call=call, limits=self._limits)
         if result.status == "infra_error":
             raise OurFault(f"the sandbox failed: {result.error}")
@@ -204,6 +197,22 @@ def blocks(answer: str) -> tuple[str, str]:
     if program is None or given is None:
         raise Malformed("a proposal is a python block and an input block")
     return program, given.strip()
+
+
+def inputs_and_message(answer: str, count: int) -> tuple[list[str], str]:
+    """Return the last `count` input blocks and the last message block.
+
+    Raises:
+        Malformed: there are too few inputs, or no message.
+    """
+    found = fenced(answer)
+    texts = [text.strip() for label, text in found if label == "input"][-count:]
+    message = next((text.strip() for label, text in reversed(found) if label == "message"), "")
+    if len(texts) < count:
+        raise Malformed(f"{len(texts)} inputs, not {count}")
+    if not message or len(message) > LONGEST_MESSAGE:
+        raise Malformed(f"no message, or a message of more than {LONGEST_MESSAGE} characters")
+    return texts, message
 
 
 def wrapped(name: str, program: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
 
@@ -17,7 +17,7 @@ Weights = Literal["uniform", "step"]
 class ExtraReward(BaseModel):
     """One more term of the proposer's reward: min(coefficient * measure, maximum)."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     kind: Literal["complexity", "edit_distance", "halstead", "diversity"]
     coefficient: float = 1.0
@@ -27,7 +27,7 @@ class ExtraReward(BaseModel):
 class AbsoluteZeroOptions(BaseModel):
     """[options] of `absolute-zero`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     tasks: list[Task] = Field(default=["deduction", "abduction", "induction"], min_length=1)
     """What is proposed and solved; `error` (name the exception) is the repository's extra."""
@@ -71,8 +71,6 @@ class AbsoluteZeroOptions(BaseModel):
     """First step with such proposals; the share grows to `composite` over as many steps again."""
     train_proposer: bool = True
     """False trains the solver alone."""
-    validation: Literal["sandbox", "none"] = "sandbox"
-    """`none` (an ablation): what a proposal gives is what the model says, and nothing is checked before it is kept."""
     held_out: str = ""
     """Problems to evaluate on: JSON lines as `verikit synth absolute-zero` writes them."""
     evaluate_samples: PositiveInt = 1

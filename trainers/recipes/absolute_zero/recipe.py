@@ -27,7 +27,6 @@ from verikit.trainers.recipes.absolute_zero.rounds import (
     round_metrics,
 )
 from verikit.trainers.recipes.base import SelfPlay, stratified
-from verikit.verifiers.fences import last
 
 BASES: tuple[Task, ...] = ("deduction", "abduction")
 """Tasks whose programs induction draws from; they are always seeded."""
@@ -39,17 +38,25 @@ class AbsoluteZero(SelfPlay):
     name: ClassVar[str] = "absolute-zero"
     Options: ClassVar[type[AbsoluteZeroOptions]] = AbsoluteZeroOptions
     options: AbsoluteZeroOptions
+    prompts: AbsoluteZeroPrompts
+    environment: Environment
+    held_out: list[Problem]
+    seeded: bool
 
     def __init__(self, options: AbsoluteZeroOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.prompts = AbsoluteZeroPrompts.load(options.prompts, setting.folder)
-        self.environment = Environment(options, "" if options.chat else self.prompts.opening)
+        self.environment = self.make_environment("" if options.chat else self.prompts.opening)
         kinds = dict.fromkeys([*BASES, *options.tasks])
         self.buffers: dict[Task, Buffer] = {task: Buffer(options.buffer_size, options.keep) for task in kinds}
         for task, buffer in self.buffers.items():
             buffer.problems = [self.seed_problem(task)]
         self.seeded = False
         self.held_out = self.load_held_out()
+
+    def make_environment(self, opening: str) -> Environment:
+        """Return what judges, given the tag that the prompts have already written (`""`: none)."""
+        return Environment(self.options, opening)
 
     def seed_problem(self, task: Task) -> Problem:
         """Return what a task's buffer starts from."""
@@ -92,7 +99,16 @@ class AbsoluteZero(SelfPlay):
     def propose(
         self, sampler: Sampler, asked: Sequence[ProposalPrompt], step: int, draw: random.Random, key: str = ""
     ) -> list[Proposed]:
-        """Sample a proposal for each, judge it while others are sampled, and leave out what is not admitted."""
+        """Sample and judge a proposal for each, and leave out what is not admitted."""
+        return [
+            Proposed(prompt, generation, self._admitted(sampler, verdict, step, draw))
+            for prompt, (generation, verdict) in zip(asked, self.judge_proposals(sampler, asked, key), strict=True)
+        ]
+
+    def judge_proposals(
+        self, sampler: Sampler, asked: Sequence[ProposalPrompt], key: str
+    ) -> list[tuple[Generation, ProgramVerdict]]:
+        """Sample a proposal for each, judged while others are sampled."""
         requests = [self.request(sampler, prompt.ids, "propose", key, number) for number, prompt in enumerate(asked)]
 
         def judge(index: int, generation: Generation) -> ProgramVerdict:
@@ -102,14 +118,7 @@ class AbsoluteZero(SelfPlay):
             with self.judging.running():
                 return self.environment.proposal(prompt.task, text, prompt.program, prompt.functions)
 
-        done = sampler.generate_then(requests, judge)
-        verdicts = [verdict for _, verdict in done]
-        if self.options.validation == "none":
-            verdicts = self._believed(sampler, verdicts)
-        return [
-            Proposed(prompt, generation, self._admitted(sampler, verdict, step, draw))
-            for prompt, (generation, _), verdict in zip(asked, done, verdicts, strict=True)
-        ]
+        return sampler.generate_then(requests, judge)
 
     def solve(
         self, sampler: Sampler, wanted: Sequence[tuple[Problem, int]], key: str, temperature: float
@@ -208,33 +217,6 @@ class AbsoluteZero(SelfPlay):
             return ProgramVerdict("wrong", "the problem is longer than max_prompt_tokens")
         return replace(verdict, problem=kept)
 
-    def _believed(self, sampler: Sampler, verdicts: Sequence[ProgramVerdict]) -> list[ProgramVerdict]:
-        """Take for a proposal's outputs what the model says they are, in one sample each (the ablation `none`)."""
-        asked = [
-            self.prompts.solution(Problem("deduction", problem.program, given))
-            for verdict in verdicts
-            if (problem := verdict.problem) is not None
-            for given in ([text for text, _ in problem.pairs] or [problem.input])
-        ]
-        replies = sampler.generate(
-            [
-                self.request(sampler, self.encode(sampler, question), "believed", number)
-                for number, question in enumerate(asked)
-            ]
-        )
-        said = (
-            said_output(self.environment.answer(reply.outputs[0].text) if reply.outputs else None) for reply in replies
-        )
-        result = []
-        for verdict in verdicts:
-            problem = verdict.problem
-            if problem is not None and problem.task == "induction":
-                problem = replace(problem, pairs=tuple((given, next(said)) for given, _ in problem.pairs))
-            elif problem is not None:
-                problem = replace(problem, output=next(said))
-            result.append(replace(verdict, problem=problem))
-        return result
-
     def _solve_all(
         self, sampler: Sampler, new: Sequence[Problem], chosen: Sequence[Problem]
     ) -> tuple[list[Solved], list[Solved]]:
@@ -297,8 +279,3 @@ class AbsoluteZero(SelfPlay):
                     )
                 )
         return result
-
-
-def said_output(answer: str | None) -> str:
-    """Return the output that an answer gives; `None` where it gives none."""
-    return (last(answer, "output") or "None").strip() if answer is not None else "None"

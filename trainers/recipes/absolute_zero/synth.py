@@ -42,6 +42,10 @@ def absolute_zero(engine: str, out: Path, count: int, changes: tuple[str, ...], 
 class Maker:
     """Proposes in rounds; references come from what was found before."""
 
+    recipe: AbsoluteZero
+    sampler: Offline
+    seed: int
+
     def __init__(self, recipe: AbsoluteZero, sampler: Offline, seed: int) -> None:
         self.recipe, self.sampler, self.seed = recipe, sampler, seed
 

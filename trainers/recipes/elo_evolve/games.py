@@ -17,7 +17,7 @@ from verikit.judges.pairwise import within_words
 from verikit.reply import split
 from verikit.types import Group, Sample, Score
 
-Objective = Literal["binary", "graded", "point-wise", "dno"]
+Objective = Literal["binary", "graded"]
 OUTCOMES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 CLOSE = 1e-6
 """Standardised rewards closer than this are equal."""
@@ -81,14 +81,6 @@ def results(played: Sequence[OpponentBout]) -> list[tuple[str, float]]:
         if bout.outcome is not None:
             scored.setdefault(bout.opponent, []).append(bout.outcome)
     return [(name, fmean(outcomes)) for name, outcomes in scored.items()]
-
-
-def best_and_worst(values: Sequence[float | None]) -> tuple[int, int] | None:
-    """Return the indices of a group's winner and loser, what DNO contrasts; None where none is better than another."""
-    scored = {index: value for index, value in enumerate(values) if value is not None}
-    if len(set(scored.values())) < 2:
-        return None
-    return max(scored, key=lambda index: scored[index]), min(scored, key=lambda index: scored[index])
 
 
 def same_lesson(values: Sequence[float | None], others: Sequence[float | None]) -> bool | None:

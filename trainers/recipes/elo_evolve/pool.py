@@ -17,6 +17,10 @@ from verikit.types import Prompt
 class OpponentPool:
     """Who can be drawn, how strong each is, and what each answered."""
 
+    fixed: dict[str, float]
+    answers: Opponents
+    rating: float
+
     def __init__(self, ratings: Mapping[str, float], answers: Opponents, rating: float) -> None:
         self.fixed, self.answers, self.rating = dict(ratings), answers, rating
         self.joined: dict[str, float] = {}

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import Field, PositiveFloat, PositiveInt
 
 import verikit
+from verikit.base import Verifier
 from verikit.engines.load import load_engine
 from verikit.engines.types import Generation, Request
 from verikit.errors import ConfigError, VerikitError
@@ -32,14 +33,13 @@ from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.elo_evolve.games import (
     Objective,
     OpponentBout,
-    best_and_worst,
     bouts,
     results,
     same_lesson,
 )
 from verikit.trainers.recipes.elo_evolve.pool import OpponentPool
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions, guarded
-from verikit.types import Group, Score
+from verikit.types import Group
 
 PROBES = 32
 """Groups that met a second opponent before the recipe says whether the opponent matters."""
@@ -51,8 +51,7 @@ class EloEvolveOptions(SingleTurnOptions):
     judge: str = ""
     """What compares an output with an opponent's answer: "pairwise('openai:http://host:8000/v1#judge')"."""
     objective: Objective = "binary"
-    """What is rewarded: `binary` a win; `graded` the judge's value. Baselines: `point-wise` the verifier `reward` on
-    the output alone; `dno` the best output of a group against its worst."""
+    """What is rewarded: `binary` a win; `graded` the judge's value."""
     pool: dict[str, float] = Field(default_factory=dict)
     """Opponents by name with their ratings, which stay."""
     answers: str = ""
@@ -95,6 +94,9 @@ class EloEvolve(SingleTurn):
     name: ClassVar[str] = "elo-evolve"
     Options: ClassVar[type[EloEvolveOptions]] = EloEvolveOptions
     options: EloEvolveOptions
+    judge: Verifier
+    pool: OpponentPool
+    probed: Counter[str]
 
     def __init__(self, options: EloEvolveOptions, setting: Setting) -> None:
         super().__init__(options, setting)
@@ -122,8 +124,6 @@ class EloEvolve(SingleTurn):
         """Sample the next prompts' outputs and let each meet an opponent; the games move the rating."""
         self._snapshot(sampler, step)
         chosen = list(self._next(sampler))
-        if self.options.objective == "point-wise":
-            return self._by_itself(sampler, chosen)
         drawn = [self._draw(number, problem) for number, problem, _ in chosen]
         self._fill(
             sampler, [(name, problem) for (_, problem, _), names in zip(chosen, drawn, strict=True) for name in names]
@@ -140,7 +140,7 @@ class EloEvolve(SingleTurn):
         return [
             trajectory
             for (number, problem, _), (generation, found) in zip(chosen, done, strict=True)
-            for trajectory in self._trajectories(number, problem, generation, found.played)
+            for trajectory in self.compared(number, problem, generation, found.played)
         ]
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
@@ -212,35 +212,16 @@ class EloEvolve(SingleTurn):
         texts = [output.text for output in generation.outputs]
         return bouts(self.judge, problem, texts, opponents, self.options.max_longer)
 
-    def _trajectories(
+    def compared(
         self, number: int, problem: Group, generation: Generation, played: Sequence[OpponentBout]
     ) -> list[Trajectory]:
+        """Return the trajectories of a prompt's outputs, rewarded for their games."""
         made = []
         for output, bout in zip(generation.outputs, played, strict=True):
             reward = bout.reward(self.options.objective)
             trajectory = self._trajectory(number, problem, generation, output, bout.score)
             made.append(replace(trajectory, reward=reward, answer=f"{bout.opponent}: {trajectory.answer}"))
-        if self.options.objective != "dno":
-            return made
-        extremes = best_and_worst([bout.score.value for bout in played])
-        return (
-            [replace(made[index], reward=sign) for index, sign in zip(extremes, (1.0, -1.0), strict=True)]
-            if extremes
-            else []
-        )
-
-    def _by_itself(self, sampler: Sampler, chosen: Sequence[tuple[int, Group, list[int]]]) -> list[Trajectory]:
-        """The point-wise baseline: each output rewarded by what `reward` says of it alone."""
-
-        def score(index: int, generation: Generation) -> list[Score]:
-            return self.score(chosen[index][1], generation)
-
-        done = sampler.generate_then(self.requests(sampler, chosen), score)
-        return [
-            self._trajectory(number, problem, generation, output, given)
-            for (number, problem, _), (generation, scores) in zip(chosen, done, strict=True)
-            for output, given in zip(generation.outputs, scores, strict=True)
-        ]
+        return made
 
     def _fill(self, sampler: Sampler, wanted: Sequence[tuple[str, Group]]) -> None:
         """Let engines make answers that are missing, each on one process.

@@ -117,7 +117,9 @@ class ResultsRight(Verifier):
         return [Score(sum(results) / len(results)) for results in found]
 
 
-all_results, last_result, results_right = MoreRight("all"), MoreRight("last"), ResultsRight()
+all_results: MoreRight = MoreRight("all")
+last_result: MoreRight = MoreRight("last")
+results_right: ResultsRight = ResultsRight()
 
 
 def terms(prompt: str) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import Literal
 from verikit.engines.types import Engine, EnginePrompt
 from verikit.errors import ConfigError
 from verikit.retrieval.types import Retriever
-from verikit.search import EVALUATION, Limits, search, search_messages
+from verikit.search import EVALUATION, SearchLimits, search, search_messages
 from verikit.text import accepted
 from verikit.trainers.recipes.r1_searcher.rewards import measure
 from verikit.types import Group
@@ -60,7 +60,7 @@ def by_searching(
     engine: Engine,
     retriever: Retriever,
     ask: Callable[[str], EnginePrompt] = search_messages,
-    limits: Limits = EVALUATION,
+    limits: SearchLimits = EVALUATION,
     seed: int = 0,
 ) -> Attempt:
     """Return an attempt for `graded`: one sampled rollout that searches a question; right by cover-EM.

@@ -8,21 +8,19 @@ other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from verikit.engines.load import load_engine
-from verikit.engines.types import EnginePrompt, Request
+from verikit.engines.types import EnginePrompt
 from verikit.errors import ConfigError
 from verikit.readers.problems import read_problems
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Retriever
-from verikit.search import Limits, Rollout, search, search_messages, search_prompt
-from verikit.search import figures as search_metrics
-from verikit.search.loop import Found
+from verikit.search import SearchLimits, SearchTrace, search, search_messages, search_metrics, search_prompt
+from verikit.search.loop import Retrieved
 from verikit.search.rules import Preset
 from verikit.text import accepted
 from verikit.trainers.probes import engine_probe
@@ -40,7 +38,7 @@ UNKNOWN = "I don't know."
 class SearchOptions(BaseModel):
     """[options] of `r1-searcher`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     data: str = ""
     """Questions: JSON lines with prompt, answer, and for `mix` source and difficulty."""
@@ -72,8 +70,6 @@ class SearchOptions(BaseModel):
     evaluate_retrievals: PositiveInt = 9
     judge: str = ""
     """An engine that judges held-out answers too; "": none."""
-    mask_evidence: bool = True
-    """False learns retrieved tokens as if the policy had written them: an ablation, and a bad one."""
 
 
 class R1Searcher(Recipe):
@@ -81,6 +77,10 @@ class R1Searcher(Recipe):
 
     name: ClassVar[str] = "r1-searcher"
     Options: ClassVar[type[BaseModel]] = SearchOptions
+    retriever: Retriever
+    stages: tuple[list[Group], list[Group]]
+    held_out: list[Group]
+    positions: list[int]
 
     def __init__(self, options: SearchOptions, setting: Setting) -> None:
         super().__init__(options, setting)
@@ -156,13 +156,12 @@ class R1Searcher(Recipe):
             "retrieval_seconds": self._retrieving.seconds,
             "format_right": sum(not reward.faults for reward in scored) / (len(scored) or 1),
         }
-        made = [
+        return [
             self._trajectory(number, question, rollout, reward)
             for (number, question), rollout, reward in zip(chosen, rollouts, rewards, strict=True)
         ]
-        return made if self.options.mask_evidence else unmasked(sampler, made)
 
-    def reward(self, rollout: Rollout, golds: Sequence[str], first: bool) -> StageReward | None:
+    def reward(self, rollout: SearchTrace, golds: Sequence[str], first: bool) -> StageReward | None:
         """Reward a rollout; None where a failure of ours left it unfinished."""
         if rollout.error is not None:
             return None
@@ -176,7 +175,7 @@ class R1Searcher(Recipe):
         if not self.held_out:
             return {}
         options = self.options
-        limits = Limits(
+        limits = SearchLimits(
             options.evaluate_k,
             options.evaluate_retrievals,
             options.leg_tokens,
@@ -193,10 +192,10 @@ class R1Searcher(Recipe):
         (found,) = sampler.map(lambda some: report(some, self._judge), [asked])
         return found | search_metrics(rollouts)
 
-    def limits(self) -> Limits:
+    def limits(self) -> SearchLimits:
         """Return the limits of a training rollout."""
         options = self.options
-        return Limits(
+        return SearchLimits(
             options.k,
             options.retrievals,
             options.leg_tokens,
@@ -222,10 +221,10 @@ class R1Searcher(Recipe):
         if self._judge is not None:
             self._judge.close()
 
-    def _search(self, sampler: Sampler, questions: Sequence[Group], limits: Limits) -> list[Rollout]:
+    def _search(self, sampler: Sampler, questions: Sequence[Group], limits: SearchLimits) -> list[SearchTrace]:
         """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
 
-        def spread(ask: Callable[[Sequence[str]], Found], batches: Sequence[Sequence[str]]) -> list[Found]:
+        def spread(ask: Callable[[Sequence[str]], Retrieved], batches: Sequence[Sequence[str]]) -> list[Retrieved]:
             with self._retrieving.running():
                 return sampler.map(ask, batches)
 
@@ -248,7 +247,7 @@ class R1Searcher(Recipe):
             drawn.append((self.positions[stage], question))
         return drawn
 
-    def _trajectory(self, number: int, question: Group, rollout: Rollout, reward: StageReward | None) -> Trajectory:
+    def _trajectory(self, number: int, question: Group, rollout: SearchTrace, reward: StageReward | None) -> Trajectory:
         value, parts, answer = (
             (None, {}, str(rollout.error)) if reward is None else (reward.value, reward.parts, reward.answer)
         )
@@ -271,24 +270,3 @@ class R1Searcher(Recipe):
         if bad := next((question.id for question in questions if not accepted(question.answer)), None):
             raise ConfigError(f"question {bad} of {name} has no answer")
         return questions
-
-
-def unmasked(sampler: Sampler, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-    """Learn evidence as if the policy had written it, with the probabilities it gives it (the paper's ablation)."""
-    scored = [trajectory for trajectory in trajectories if trajectory.reward is not None]
-    asked = [
-        Request(trajectory.ids, max_tokens=0, temperature=trajectory.temperature, prompt_logprobs=0)
-        for trajectory in scored
-    ]
-    made = []
-    for trajectory, known in zip(scored, sampler.generate(asked) if asked else [], strict=True):
-        start = trajectory.mask.index(True)
-        mask = [index >= start for index in range(len(trajectory.ids))]
-        logprobs = [
-            given if own else (found or 0.0) * (index >= start)
-            for index, (own, given, found) in enumerate(
-                zip(trajectory.mask, trajectory.logprobs, known.prompt_logprobs, strict=True)
-            )
-        ]
-        made.append(replace(trajectory, mask=mask, logprobs=logprobs))
-    return [*made, *(trajectory for trajectory in trajectories if trajectory.reward is None)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from verikit.search import Rollout, answer_of
+from verikit.search import SearchTrace, answer_of
 from verikit.search.format import BEGIN_THINK, END_THINK
 from verikit.search.rules import Preset, balanced, faults
 from verikit.text import token_f1
@@ -33,7 +33,7 @@ class StageReward:
 
 
 def stage1_reward(
-    rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True
+    rollout: SearchTrace, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True
 ) -> StageReward:
     """Reward searching and the format (paper), the answer too (repository, Llama).
 
@@ -57,7 +57,7 @@ def stage1_reward(
 
 
 def stage2_reward(
-    rollout: Rollout, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
+    rollout: SearchTrace, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
 ) -> StageReward:
     """Reward the answer (0 without one), and take 2 (repository's Llama: 1) off for a wrong format."""
     wrong = faults(rollout, preset, thinks=thinks)

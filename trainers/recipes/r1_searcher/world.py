@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, PositiveInt
 
 from verikit.engines.types import EnginePrompt
 from verikit.retrieval import Passage
-from verikit.search import TAGS, Limits, evidence, search
+from verikit.search import TAGS, SearchLimits, evidence, search
 from verikit.trainers.recipe import Sampler, Trajectory, Transcript
 from verikit.trainers.recipes.r1_searcher.recipe import R1Searcher, SearchOptions
 from verikit.trainers.recipes.tiny_model import make_llama
@@ -56,6 +56,7 @@ class R1SearcherWorld(R1Searcher):
     name: ClassVar[str] = "r1-searcher-world"
     Options: ClassVar[type[BaseModel]] = R1WorldOptions
     options: R1WorldOptions
+    facts: dict[tuple[str, str], str]
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
@@ -111,7 +112,7 @@ class R1SearcherWorld(R1Searcher):
                 passage = Passage(f"{subject} {relation}", self.facts[subject, relation])
                 text += f" <|begin_of_query|> {subject} {relation} <|end_of_query|>{evidence([passage])}"
             prompts.append(text + " </think>")
-        limits = Limits(self.options.k, 1, self.options.leg_tokens, temperature=0.0, stop_at_answer=True)
+        limits = SearchLimits(self.options.k, 1, self.options.leg_tokens, temperature=0.0, stop_at_answer=True)
         rollouts = search(sampler, self.retriever, prompts, limits)
         pairs = zip(self.held_out, rollouts, strict=True)
         return sum(rollout.answer == question.answer for question, rollout in pairs) / len(self.held_out)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from verikit.answers.choices import settled
 from verikit.reply import split
 from verikit.text import boxes
-from verikit.trainers.recipes.spice.formats import LETTERS, InvalidQuestion, Question
+from verikit.trainers.recipes.spice.formats import LETTERS, CorpusQuestion, InvalidQuestion
 from verikit.trainers.recipes.spice.options import Check, SpiceOptions
 from verikit.types import Score
 from verikit.verifiers.answer import Math
@@ -22,7 +22,7 @@ _REFERENCE = re.compile(
 _WORD = re.compile(r"\w+")
 
 
-def check(question: Question, document: str, options: SpiceOptions) -> None:
+def check(question: CorpusQuestion, document: str, options: SpiceOptions) -> None:
     """Hold a question to the rules that are switched on.
 
     Raises:
@@ -39,12 +39,12 @@ def check(question: Question, document: str, options: SpiceOptions) -> None:
             raise InvalidQuestion(f"{name}: {problem}")
 
 
-def _self_reference(question: Question) -> str | None:
+def _self_reference(question: CorpusQuestion) -> str | None:
     found = _REFERENCE.search(question.text)
     return f"speaks of {found[0]!r}, which is not seen by who answers" if found else None
 
 
-def _quotes(question: Question, document: str) -> str | None:
+def _quotes(question: CorpusQuestion, document: str) -> str | None:
     if not question.quotes:
         return "nothing is quoted"
     held = " ".join(document.split())
@@ -52,7 +52,7 @@ def _quotes(question: Question, document: str) -> str | None:
     return f"{missing[0][:80]!r} does not stand in the document" if missing else None
 
 
-def _copied(question: Question, document: str, words: int) -> str | None:
+def _copied(question: CorpusQuestion, document: str, words: int) -> str | None:
     """Whether more words in a row than allowed are the document's; whole documents are no question."""
     length = words + 1
     own, others = _WORD.findall(question.text.casefold()), _WORD.findall(document.casefold())
@@ -62,7 +62,7 @@ def _copied(question: Question, document: str, words: int) -> str | None:
     return None
 
 
-def _balance(question: Question, share: float) -> str | None:
+def _balance(question: CorpusQuestion, share: float) -> str | None:
     lengths = [len(option) for option in question.options]
     if lengths and max(lengths) > min(lengths) * (1 + share) / (1 - share):
         return f"the options' lengths differ by more than {share:.0%}"
@@ -76,7 +76,7 @@ class Equality:
     letter_only: bool = False
     _math: Math = field(default_factory=Math)
 
-    def score(self, question: Question, reply: str) -> Score:
+    def score(self, question: CorpusQuestion, reply: str) -> Score:
         """Compare a Reasoner's reply with the gold: the last box counts, and of a choice a letter that is stated."""
         reply = split(reply).reply
         if question.answer_type == "Choice":
@@ -89,7 +89,7 @@ class Equality:
             return Score(float(said == _plain(question.answer)), answer=said, reason="exact text")
         return self._math(reply, question.answer, prompt=question.text)
 
-    def _choice(self, question: Question, reply: str) -> Score:
+    def _choice(self, question: CorpusQuestion, reply: str) -> Score:
         chosen = settled(reply, LETTERS)
         letter: str | None = chosen.letter
         said = _plain(boxes(reply)[-1]) if boxes(reply) else ""

@@ -24,6 +24,9 @@ CHARACTERS = 16
 class Source(ABC):
     """The documents of one file."""
 
+    path: Path
+    key: str
+
     def __init__(self, path: Path, key: str) -> None:
         self.path, self.key = path, key
 

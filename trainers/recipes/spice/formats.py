@@ -32,7 +32,7 @@ class InvalidQuestion(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CorpusQuestion:
     """A question that stands by itself, with its gold answer."""
 
     text: str
@@ -84,7 +84,7 @@ def parse_kind(reply: str) -> QuestionKind:
     return QuestionKind("free_form", answer_type)
 
 
-def parse_mcq(reply: str) -> Question:
+def parse_mcq(reply: str) -> CorpusQuestion:
     """Read a multiple-choice question: thoughts, then one JSON object.
 
     Raises:
@@ -106,10 +106,10 @@ def parse_mcq(reply: str) -> Question:
         raise InvalidQuestion(f"multiple_choice_correct is {letter[:20]!r}, not one of A, B, C, D")
     if not text.partition("A)")[0].strip():
         raise InvalidQuestion("there are options, but no question")
-    return Question(text, letter, "Choice", options, _quotes(row, "answer_quote"))
+    return CorpusQuestion(text, letter, "Choice", options, _quotes(row, "answer_quote"))
 
 
-def shuffled(question: Question, draw: random.Random) -> Question:
+def shuffled(question: CorpusQuestion, draw: random.Random) -> CorpusQuestion:
     """Put a choice's options in a drawn order; the gold letter goes with its option."""
     order = draw.sample(range(len(LETTERS)), len(LETTERS))
     options = tuple(question.options[index] for index in order)
@@ -118,7 +118,7 @@ def shuffled(question: Question, draw: random.Random) -> Question:
     return replace(question, text=text, answer=LETTERS[order.index(LETTERS.index(question.answer))], options=options)
 
 
-def parse_free_form(reply: str, answer_type: AnswerType) -> Question:
+def parse_free_form(reply: str, answer_type: AnswerType) -> CorpusQuestion:
     """Read a free-form question of a requested answer type: thoughts, then one JSON object.
 
     Raises:
@@ -138,7 +138,7 @@ def parse_free_form(reply: str, answer_type: AnswerType) -> Question:
         raise InvalidQuestion("the answer is no integer")
     if answer_type == "String" and len(text.split()) > STRING_WORDS:
         raise InvalidQuestion(f"the answer has more than {STRING_WORDS} words")
-    return Question(question, text, answer_type, quotes=_quotes(row, "relevant_quotes"))
+    return CorpusQuestion(question, text, answer_type, quotes=_quotes(row, "relevant_quotes"))
 
 
 def last_object(reply: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
@@ -14,7 +14,7 @@ Check = Literal["self_reference", "quotes", "copied", "balance"]
 class SpiceOptions(BaseModel):
     """[options] of `spice`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     corpus: list[str] = []
     """Files of documents: .jsonl, .parquet (a row each) and any other text file (one document); patterns with * too."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from verikit.errors import SchemaError
 from verikit.readers.problems import read_problems
-from verikit.trainers.recipes.spice.formats import Question
+from verikit.trainers.recipes.spice.formats import CorpusQuestion
 
 
-def read_held_out(path: Path) -> list[Question]:
+def read_held_out(path: Path) -> list[CorpusQuestion]:
     """Read questions from JSON lines with a prompt, its answer and, in `meta`, what `verikit synth spice` wrote.
 
     Without an `answer_type` an answer is compared as mathematics, or by its letter where there are `options`.
@@ -26,5 +26,5 @@ def read_held_out(path: Path) -> list[Question]:
             raise SchemaError("a question is a text with one answer", file=path, line=number)
         if answer_type not in ("Integer", "Expression", "String", "Choice"):
             raise SchemaError(f"no answer type is called {answer_type!r}", file=path, line=number, field="answer_type")
-        questions.append(Question(problem.prompt, problem.answer, answer_type, tuple(options)))
+        questions.append(CorpusQuestion(problem.prompt, problem.answer, answer_type, tuple(options)))
     return questions

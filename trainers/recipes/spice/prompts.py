@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verikit.trainers.recipes.prompts import PromptSet, fill
-from verikit.trainers.recipes.spice.formats import Question, QuestionKind
+from verikit.trainers.recipes.spice.formats import CorpusQuestion, QuestionKind
 
 
 class SpicePrompts(PromptSet):
@@ -33,6 +33,6 @@ class SpicePrompts(PromptSet):
         """Put a question into the transcript."""
         return fill(self.transcript, question=question)
 
-    def reason(self, question: Question) -> str:
+    def reason(self, question: CorpusQuestion) -> str:
         """Ask a question, and nothing else."""
         return fill(self.reason_mcq if question.format == "mcq" else self.reason_free_form, question=question.text)

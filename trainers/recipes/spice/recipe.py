@@ -17,8 +17,8 @@ from verikit.trainers.recipes.base import SelfPlay, stratified
 from verikit.trainers.recipes.spice.checks import Equality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import (
+    CorpusQuestion,
     InvalidQuestion,
-    Question,
     QuestionKind,
     parse_free_form,
     parse_kind,
@@ -39,6 +39,10 @@ class Spice(SelfPlay):
     name: ClassVar[str] = "spice"
     Options: ClassVar[type[SpiceOptions]] = SpiceOptions
     options: SpiceOptions
+    prompts: SpicePrompts
+    equality: Equality
+    corpus: Sequence[str] | Corpus
+    held_out: list[CorpusQuestion]
 
     def __init__(self, options: SpiceOptions, setting: Setting) -> None:
         super().__init__(options, setting)
@@ -57,15 +61,15 @@ class Spice(SelfPlay):
             return [""]
         return open_corpus(self.options.corpus, self.options.text_key, self.setting.folder)
 
-    def load_held_out(self) -> list[Question]:
+    def load_held_out(self) -> list[CorpusQuestion]:
         """Return the questions to evaluate on."""
         return read_held_out(self.setting.folder / self.options.held_out) if self.options.held_out else []
 
-    def stratum(self, question: Question) -> str:
+    def stratum(self, question: CorpusQuestion) -> str:
         """Return what held-out accuracy is also told by; "" for nothing."""
         return ""
 
-    def parse(self, kind: QuestionKind, reply: str, document: str) -> Question:
+    def parse(self, kind: QuestionKind, reply: str, document: str) -> CorpusQuestion:
         """Read a Challenger's reply and hold it to the rules.
 
         Raises:
@@ -76,7 +80,7 @@ class Spice(SelfPlay):
             check(question, document, self.options)
         return question
 
-    def score(self, question: Question, reply: str) -> Score:
+    def score(self, question: CorpusQuestion, reply: str) -> Score:
         """Say whether a Reasoner's reply is right."""
         return self.equality.score(question, reply)
 
@@ -178,10 +182,10 @@ class Spice(SelfPlay):
         values = [[score.value for score in scores if score.value is not None] for _, scores in done]
         return stratified(name, zip(strata, values, strict=True))
 
-    def _reasoning(self, sampler: Sampler, question: Question, *key: str | int, **others: Any) -> Request:
+    def _reasoning(self, sampler: Sampler, question: CorpusQuestion, *key: str | int, **others: Any) -> Request:
         return self.request(sampler, self.encode(sampler, self.prompts.reason(question)), *key, **others)
 
-    def _scores(self, question: Question, generation: Generation) -> list[Score]:
+    def _scores(self, question: CorpusQuestion, generation: Generation) -> list[Score]:
         with self.judging.running():
             return [self.score(question, output.text) for output in generation.outputs]
 

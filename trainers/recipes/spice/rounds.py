@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from verikit.engines.types import Generation
-from verikit.trainers.recipes.spice.formats import Question, QuestionKind
+from verikit.trainers.recipes.spice.formats import CorpusQuestion, QuestionKind
 from verikit.types import Score
 
 
@@ -19,7 +19,7 @@ class Attempt:
     generation: Generation
     number: int
     """Of the output."""
-    question: Question | None
+    question: CorpusQuestion | None
     reason: str = ""
 
 
@@ -41,7 +41,7 @@ class Challenge:
 class AnsweredQuestion:
     """A question, its answers and their scores."""
 
-    question: Question
+    question: CorpusQuestion
     generation: Generation
     scores: Sequence[Score]
 

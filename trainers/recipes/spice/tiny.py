@@ -22,7 +22,7 @@ from pydantic import Field, PositiveInt
 
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import demonstration
-from verikit.trainers.recipes.spice.formats import LETTERS, AnswerType, InvalidQuestion, Question, QuestionKind
+from verikit.trainers.recipes.spice.formats import LETTERS, AnswerType, CorpusQuestion, InvalidQuestion, QuestionKind
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.recipe import Spice
 from verikit.trainers.recipes.spice.rounds import Challenge
@@ -67,6 +67,7 @@ class SpiceTiny(Spice):
     name: ClassVar[str] = "spice-tiny"
     Options: ClassVar[type[SpiceOptions]] = SpiceTinyOptions
     options: SpiceTinyOptions
+    values: list[int]
 
     def __init__(self, options: SpiceTinyOptions, setting: Setting) -> None:
         draw = random.Random(f"{setting.seed} world")
@@ -91,7 +92,7 @@ class SpiceTiny(Spice):
         """Write the documents."""
         return [document([(ENTITIES[index], self.values[index]) for index in members]) for members in self._documents]
 
-    def load_held_out(self) -> list[Question]:
+    def load_held_out(self) -> list[CorpusQuestion]:
         """Draw pairs and triples of which no two share a document."""
         together = {pair for members in self._documents for pair in combinations(sorted(members), 2)}
         draw, found = random.Random(f"{self.setting.seed} held out"), []
@@ -107,11 +108,11 @@ class SpiceTiny(Spice):
                 found.append(question(facts, kind.answer_type, draw))
         return found
 
-    def stratum(self, question: Question) -> str:
+    def stratum(self, question: CorpusQuestion) -> str:
         """Return how many entities are asked for."""
         return f"{len(question.text.partition(chr(10))[0].split())}_facts"
 
-    def parse(self, kind: QuestionKind, reply: str, document: str) -> Question:
+    def parse(self, kind: QuestionKind, reply: str, document: str) -> CorpusQuestion:
         """Read a reply as the recipe does; of a document's question, check the gold against the facts quoted.
 
         Raises:
@@ -195,16 +196,16 @@ def working(facts: Sequence[Fact]) -> str:
     return text
 
 
-def question(facts: Sequence[Fact], answer_type: AnswerType, draw: random.Random) -> Question:
+def question(facts: Sequence[Fact], answer_type: AnswerType, draw: random.Random) -> CorpusQuestion:
     """Make a question about some facts."""
     names = "".join(entity for entity, _ in facts).strip()
     total = sum(value for _, value in facts) % MODULUS
     if answer_type != "Choice":
-        return Question(names, str(total), answer_type)
+        return CorpusQuestion(names, str(total), answer_type)
     others = draw.sample([value for value in range(MODULUS) if value != total], 3)
     options = tuple(map(str, draw.sample([total, *others], 4)))
     listed = "".join(f"\n{letter}) {option}" for letter, option in zip(LETTERS, options, strict=True))
-    return Question(names + listed, LETTERS[options.index(str(total))], "Choice", options)
+    return CorpusQuestion(names + listed, LETTERS[options.index(str(total))], "Choice", options)
 
 
 def challenge(facts: Sequence[Fact], answer_type: AnswerType, draw: random.Random) -> str:
@@ -221,6 +222,6 @@ def challenge(facts: Sequence[Fact], answer_type: AnswerType, draw: random.Rando
     return f'{working(facts)}{{"answer_quote":["{quotes}"],"multiple_choice_question":"{rest}'
 
 
-def solution(facts: Sequence[Fact], made: Question) -> str:
+def solution(facts: Sequence[Fact], made: CorpusQuestion) -> str:
     """Write a Reasoner's reply: the working from what is believed, then the answer in a box."""
     return f"{working(facts)}\\boxed{{{made.answer}}}"

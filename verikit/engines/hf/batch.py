@@ -13,7 +13,7 @@ from verikit.engines.errors import Unsupported
 from verikit.engines.hf.decoder import Decoder, supports
 from verikit.engines.hf.generate import GenerateDecoder
 from verikit.engines.hf.prefixes import Prefixes
-from verikit.engines.hf.sampler import Group, Row
+from verikit.engines.hf.sampler import SampledRow, SamplingGroup
 from verikit.engines.hf.score import Scored, score_tokens
 from verikit.engines.prompts import choice_test, cut, prompt_ids, room, stop_test
 from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLogprobs
@@ -39,7 +39,7 @@ class Batch:
         self._decoder = Decoder(model, self._eos, prefixes) if supports(model) else GenerateDecoder(model, self._eos)
         self._prefixes = prefixes
         self._errors: dict[int, EngineError] = {}
-        self._groups: dict[int, Group] = {}
+        self._groups: dict[int, SamplingGroup] = {}
         for number, request in enumerate(requests):
             try:
                 self._groups[number] = self._group(request)
@@ -47,7 +47,7 @@ class Batch:
                 self._errors[number] = error.with_traceback(None)
 
     def run(self, rows: int) -> Iterator[tuple[int, Generation]]:
-        """Yield (place, generation) for each request, when its last completion ends."""
+        """Yield (index, generation) for each request, when its last completion ends."""
         for number, error in self._errors.items():
             yield number, Generation(error=error)
         scored = self._scored()
@@ -61,15 +61,15 @@ class Batch:
             if not group.max_tokens:
                 yield number, self._generation(number, [], scored.get(number))
 
-    def _decode(self, wave: list[int]) -> Iterator[tuple[int, list[Row] | EngineError]]:
+    def _decode(self, wave: list[int]) -> Iterator[tuple[int, list[SampledRow] | EngineError]]:
         """Yield the rows of each request; what is left of a wave too big for the device is halved."""
         top_k = max(self._requests[number].logprobs or 0 for number in wave)
         left = dict.fromkeys(wave)
         try:
             groups = [self._groups[number] for number in wave]
-            for place, rows in self._decoder.stream(groups, top_k=top_k, tempered=self._tempered):
-                del left[wave[place]]
-                yield wave[place], rows
+            for index, rows in self._decoder.stream(groups, top_k=top_k, tempered=self._tempered):
+                del left[wave[index]]
+                yield wave[index], rows
             return
         except torch.OutOfMemoryError:
             freed = self._prefixes is not None and self._prefixes.clear()
@@ -83,7 +83,7 @@ class Batch:
             if part:
                 yield from self._decode(part)
 
-    def _group(self, request: Request) -> Group:
+    def _group(self, request: Request) -> SamplingGroup:
         ids = prompt_ids(self._tokenizer, request)
         context = getattr(self._model.config.get_text_config(), "max_position_embeddings", 2**31)
         allowed = None
@@ -91,7 +91,7 @@ class Batch:
             if request.structured.kind != "choice" or not self._eos:
                 raise Unsupported(f"the hf engine can't hold a reply to a {request.structured.kind}", hint="vLLM can")
             allowed = choice_test(self._tokenizer, request.structured.choice, self._eos[0])
-        return Group(
+        return SamplingGroup(
             ids,
             (secrets.randbits(63) if request.seed is None else request.seed,),
             n=request.draws,
@@ -110,7 +110,7 @@ class Batch:
             group = self._groups[number]
             if not group.max_tokens:
                 continue
-            if wave and sum(self._groups[one].n for one in wave) + group.n > rows:
+            if wave and sum(self._groups[member].n for member in wave) + group.n > rows:
                 yield wave
                 wave = []
             wave.append(number)
@@ -123,7 +123,7 @@ class Batch:
         prompts = [self._groups[number].ids for number in wanted]
         return dict(zip(wanted, score_tokens(self._model, prompts, top_k), strict=True))
 
-    def _generation(self, number: int, rows: list[Row], scored: Scored | None) -> Generation:
+    def _generation(self, number: int, rows: list[SampledRow], scored: Scored | None) -> Generation:
         request, ids = self._requests[number], tuple(self._groups[number].ids)
         outputs = tuple(self._output(request, row) for row in rows) or (Output("", finish_reason="length"),)
         outputs *= request.n // len(outputs)
@@ -138,7 +138,7 @@ class Batch:
         tops = ((), *(self._top(top[:k]) for top in scored[1])) if k else ()
         return Generation(outputs, ids, (None, *scored[0]), tops, usage)
 
-    def _output(self, request: Request, row: Row) -> Output:
+    def _output(self, request: Request, row: SampledRow) -> Output:
         spoken = row.ids[:-1] if row.finish == "stop" and row.ids[-1] in self._eos else row.ids
         text = cut(self._tokenizer.decode(spoken, skip_special_tokens=True), request.stop)
         if request.logprobs is None:

@@ -21,7 +21,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
 from verikit.engines.hf.prefixes import Prefixes
-from verikit.engines.hf.sampler import Group, Row, Sampler
+from verikit.engines.hf.sampler import SampledRow, SamplingGroup, TokenSampler
 
 SHAPES = frozenset({"llama", "mistral", "qwen2", "qwen3"})
 """Values of `config.model_type` whose layers are the ones written out here."""
@@ -56,24 +56,26 @@ class Decoder:
             raise ValueError(f"no decoder for {type(model).__name__}")
         self._model, self._eos_ids, self._prefixes = model, eos_ids, prefixes
 
-    def decode(self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False) -> list[list[Row]]:
-        """Sample every group's completions in one batch; see `Sampler` for the options.
+    def decode(
+        self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
+    ) -> list[list[SampledRow]]:
+        """Sample every group's completions in one batch; see `TokenSampler` for the options.
 
         Returns:
             One list of `n` finished rows for each group, in order.
         """
         done = dict(self.stream(groups, top_k=top_k, tempered=tempered))
-        return [done[place] for place in range(len(groups))]
+        return [done[index] for index in range(len(groups))]
 
     @torch.inference_mode()
     def stream(
-        self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False
-    ) -> Iterator[tuple[int, list[Row]]]:
-        """Like `decode`, but yield (place, rows) of a group as soon as its last row is finished."""
+        self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
+    ) -> Iterator[tuple[int, list[SampledRow]]]:
+        """Like `decode`, but yield (index, rows) of a group as soon as its last row is finished."""
         device = self._model.get_input_embeddings().weight.device
-        sampler = Sampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
+        sampler = TokenSampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
         rows = iter(list(sampler.rows))
-        growing = {place: [next(rows) for _ in range(group.n)] for place, group in enumerate(groups)}
+        growing = {number: [next(rows) for _ in range(group.n)] for number, group in enumerate(groups)}
         state = _State(self._model, groups)
         logits = state.prefill([self._prefixes.find(group.ids) if self._prefixes else None for group in groups])
         live = sampler.live()
@@ -82,8 +84,8 @@ class Decoder:
             before, live = live, sampler.live()
             if len(live) < len(before):
                 self._keep(sampler.rows, sorted(set(before).difference(live)), state)
-                for place in [place for place, group in growing.items() if all(row.finish for row in group)]:
-                    yield place, growing.pop(place)
+                for number in [number for number, group in growing.items() if all(row.finish for row in group)]:
+                    yield number, growing.pop(number)
             if not live:
                 return
             if len(live) <= COMPACT_BELOW * len(sampler.rows):
@@ -94,12 +96,12 @@ class Decoder:
                 live = sampler.live()
             logits = state.step(tokens)
 
-    def _keep(self, rows: Sequence[Row], places: Sequence[int], state: _State) -> None:
-        for place in places if self._prefixes is not None else ():
-            row = rows[place]
+    def _keep(self, rows: Sequence[SampledRow], indices: Sequence[int], state: _State) -> None:
+        for index in indices if self._prefixes is not None else ():
+            row = rows[index]
             if row.group.stop is not None:
                 run = row.ids[:-1]  # the last token was sampled and not run
-                self._prefixes.put([*row.group.ids, *run], state.kept(place, len(run)))  # type: ignore[union-attr]
+                self._prefixes.put([*row.group.ids, *run], state.kept(index, len(run)))  # type: ignore[union-attr]
 
 
 def supports(model: Any) -> bool:
@@ -120,7 +122,7 @@ def supports(model: Any) -> bool:
 class _State:
     """Keys and values of one batch, by layer; rows are in the order of their groups."""
 
-    def __init__(self, model: Any, groups: Sequence[Group]) -> None:
+    def __init__(self, model: Any, groups: Sequence[SamplingGroup]) -> None:
         self._body, self._head = model.model, model.lm_head
         self._layers = list(self._body.layers)
         weight = model.get_input_embeddings().weight
@@ -134,8 +136,8 @@ class _State:
         self._group = torch.repeat_interleave(torch.arange(len(groups), device=self._device), sizes)
         longest = int(self._lengths.max())
         steps = max(group.max_tokens for group in groups)
-        places = torch.arange(longest + steps, device=self._device)[None]
-        self._cos, self._sin = (one[0] for one in self._body.rotary_emb(weight.new_empty(1), places))
+        positions = torch.arange(longest + steps, device=self._device)[None]
+        self._cos, self._sin = (tensor[0] for tensor in self._body.rotary_emb(weight.new_empty(1), positions))
         self._position = self._lengths[self._group]
         self._step = 0
         self._prefix: list[tuple[Tensor, Tensor]]
@@ -162,10 +164,10 @@ class _State:
         held = torch.empty(shape, dtype=self._dtype, device=self._device)
         held[..., int(self._lengths.min()) :, :] = 0  # what is masked must be finite still
         self._prefix = [(keys[:, :, :longest], values[:, :, :longest]) for keys, values in held]
-        begun = [0 if one is None else one.shape[3] for one in known]
-        for number, one in enumerate(known):
-            if one is not None:
-                held[:, :, number, :, : begun[number]] = one
+        begun = [0 if beginning is None else beginning.shape[3] for beginning in known]
+        for number, beginning in enumerate(known):
+            if beginning is not None:
+                held[:, :, number, :, : begun[number]] = beginning
         to_run = max(len(prompt) - start for prompt, start in zip(self._prompts, begun, strict=True))
         at_once = max(1, PREFILL_TOKENS // to_run)
         last = []
@@ -178,11 +180,11 @@ class _State:
 
     def _copy(self) -> None:
         """Put each prompt's keys and values into its rows' own buffers, ending where the sampled tokens begin."""
-        places = torch.arange(self._start, device=self._device) - (self._start - self._lengths)[:, None]
-        places = places.clamp(min=0)[:, None, :, None]
+        positions = torch.arange(self._start, device=self._device) - (self._start - self._lengths)[:, None]
+        positions = positions.clamp(min=0)[:, None, :, None]
         for own, prompts in zip(self._own, self._prefix, strict=True):
             for buffer, prompt in zip(own, prompts, strict=True):
-                right = prompt.gather(2, places.expand(-1, prompt.shape[1], -1, prompt.shape[3]))
+                right = prompt.gather(2, positions.expand(-1, prompt.shape[1], -1, prompt.shape[3]))
                 buffer[:, :, : self._start] = right.index_select(0, self._group)
         self._prefix = []
 
@@ -195,37 +197,37 @@ class _State:
         left = [prompt[start:] for prompt, start in zip(prompts, begun, strict=True)]
         ids = pad_sequence(left, batch_first=True)
         start = torch.tensor(begun, device=self._device)[:, None]
-        places = (start + torch.arange(ids.shape[1], device=self._device)).clamp(max=held.shape[4] - 1)
+        positions = (start + torch.arange(ids.shape[1], device=self._device)).clamp(max=held.shape[4] - 1)
         seen = None
         if any(begun):
             columns = torch.arange(held.shape[4], device=self._device)
-            seen = (columns <= places[..., None])[:, None]
+            seen = (columns <= positions[..., None])[:, None]
         hidden = self._body.embed_tokens(ids)
-        cos, sin = (one[places][:, :, None] for one in (self._cos, self._sin))
+        cos, sin = (tensor[positions][:, :, None] for tensor in (self._cos, self._sin))
         for layer, (keys, values) in zip(self._layers, held, strict=True):
             query, key, value = (tensor.transpose(1, 2) for tensor in self._project(layer, hidden, cos, sin))
             if seen is None:  # all from their first token on, where no real token sees the padding
                 keys[:, :, : key.shape[2]], values[:, :, : key.shape[2]] = key, value
             else:
-                index = places[:, None, :, None].expand_as(key)
+                index = positions[:, None, :, None].expand_as(key)
                 keys.scatter_(2, index, key)
                 values.scatter_(2, index, value)
                 key, value = keys, values
-            key, value = (one.repeat_interleave(self._heads // self._kv_heads, 1) for one in (key, value))
+            key, value = (tensor.repeat_interleave(self._heads // self._kv_heads, 1) for tensor in (key, value))
             mixed = functional.scaled_dot_product_attention(
                 query, key, value, seen, is_causal=seen is None, scale=layer.self_attn.scaling
             )
             hidden = _finish(layer, hidden, mixed.transpose(1, 2).flatten(2))
-        return hidden[torch.arange(len(left)), [len(one) - 1 for one in left]]
+        return hidden[torch.arange(len(left)), [len(tail) - 1 for tail in left]]
 
     def kept(self, row: int, steps: int) -> Tensor:
         """The keys and values (layers, 2, kv heads, tokens, width) of a row's prompt and its first sampled tokens."""
         length = int(self._position[row]) - self._step
         first = self._start - length if self._start else 0
-        own = torch.stack([one[row, :, first : self._start + steps] for pair in self._own for one in pair])
+        own = torch.stack([tensor[row, :, first : self._start + steps] for pair in self._own for tensor in pair])
         if not self._start:
             group = int(self._group[row])
-            prompt = torch.stack([one[group, :, :length] for pair in self._prefix for one in pair])
+            prompt = torch.stack([tensor[group, :, :length] for pair in self._prefix for tensor in pair])
             own = torch.cat((prompt, own), 2)
         return own.unflatten(0, (-1, 2))
 
@@ -235,7 +237,7 @@ class _State:
         if column == self._own[0][0].shape[2]:
             self._own = [(_doubled(key), _doubled(value)) for key, value in self._own]
         hidden = self._body.embed_tokens(tokens)
-        cos, sin = (one.index_select(0, self._position)[:, None] for one in (self._cos, self._sin))
+        cos, sin = (tensor.index_select(0, self._position)[:, None] for tensor in (self._cos, self._sin))
         for number, layer in enumerate(self._layers):
             query, key, value = self._project(layer, hidden, cos, sin)
             keys, values = self._own[number]
@@ -283,7 +285,7 @@ class _State:
         self._padded = bool(self._padding.any())
 
     def _project(self, layer: Any, hidden: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query (…, heads, width), key and value (…, kv heads, width), rotated to their places."""
+        """Return query (…, heads, width), key and value (…, kv heads, width), rotated to their positions."""
         attention = layer.self_attn
         hidden = _normed(layer.input_layernorm, hidden)
         query, key, value = (
@@ -298,21 +300,22 @@ class _State:
 
     def _attend(self, query: Tensor, number: int) -> Tensor:
         """Attend to the prompt and to the own tokens; `query` is (rows, kv heads, queries a head, width), scaled."""
-        keys, values = (one[:, :, : self._step + 1] for one in self._own[number])
+        keys, values = (tensor[:, :, : self._step + 1] for tensor in self._own[number])
         own, own_weight = _softmax_values(query @ keys.mT, values)
         table = query if self._full else query.index_select(0, self._row_of_slot)
         # (groups, kv heads, rows of the group x queries a head, width): one matrix product for the whole group
         table = table.view(-1, self._widest, *query.shape[1:]).transpose(1, 2).flatten(2, 3)
-        prompt_keys, prompt_values = (one[:, :, : self._columns] for one in self._prefix[number])
+        prompt_keys, prompt_values = (tensor[:, :, : self._columns] for tensor in self._prefix[number])
         scores = table @ prompt_keys.mT
         if self._padded:
             scores = scores.masked_fill(self._padding, float("-inf"))
         shared = _softmax_values(scores, prompt_values)
         prompt, prompt_weight = (
-            one.view(*one.shape[:2], self._widest, -1, one.shape[-1]).transpose(1, 2).flatten(0, 1) for one in shared
+            tensor.view(*tensor.shape[:2], self._widest, -1, tensor.shape[-1]).transpose(1, 2).flatten(0, 1)
+            for tensor in shared
         )
         if not self._full:
-            prompt, prompt_weight = (one.index_select(0, self._slot) for one in (prompt, prompt_weight))
+            prompt, prompt_weight = (tensor.index_select(0, self._slot) for tensor in (prompt, prompt_weight))
         return torch.lerp(own, prompt, torch.sigmoid(prompt_weight - own_weight).to(own.dtype))
 
     def _logits(self, hidden: Tensor) -> Tensor:

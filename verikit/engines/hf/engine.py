@@ -71,8 +71,12 @@ class HF(StreamingEngine):
         return engine
 
     def _set(self, model: Any, tokenizer: Any, rows: int, name: str, identity: str) -> None:
-        self.model, self.tokenizer, self.rows = model, tokenizer, rows
-        self.name, self._identity, self.tempered = name, identity, False
+        self.name: str = name
+        self.model: Any = model
+        self.tokenizer: Any = tokenizer
+        self.rows: int = rows
+        self.tempered: bool = False
+        self._identity = identity
         self._lock = threading.RLock()
 
     @property

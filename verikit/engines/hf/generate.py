@@ -1,4 +1,4 @@
-"""Sampling by transformers' own `generate`, for models of any architecture; the draw is our `Sampler`'s."""
+"""Sampling by transformers' own `generate`, for models of any architecture; the draw is our `TokenSampler`'s."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
-from verikit.engines.hf.sampler import Group, Row, Sampler
+from verikit.engines.hf.sampler import SampledRow, SamplingGroup, TokenSampler
 
 
 class GenerateDecoder:
@@ -19,10 +19,12 @@ class GenerateDecoder:
         self._model, self._eos_ids = model, eos_ids
 
     @torch.no_grad()
-    def decode(self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False) -> list[list[Row]]:
+    def decode(
+        self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
+    ) -> list[list[SampledRow]]:
         """Sample every group's completions in one batch; see `Decoder.decode`."""
         device = self._model.get_input_embeddings().weight.device
-        sampler = Sampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
+        sampler = TokenSampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
         longest = max(len(group.ids) for group in groups)
         prompts = [row.group.ids for row in sampler.rows]
         ids = torch.tensor([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts], device=device)
@@ -51,16 +53,16 @@ class GenerateDecoder:
         return [[next(rows) for _ in range(group.n)] for group in groups]
 
     def stream(
-        self, groups: Sequence[Group], *, top_k: int = 0, tempered: bool = False
-    ) -> Iterator[tuple[int, list[Row]]]:
-        """Yield (place, rows) of every group, all at the end."""
+        self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
+    ) -> Iterator[tuple[int, list[SampledRow]]]:
+        """Yield (index, rows) of every group, all at the end."""
         yield from enumerate(self.decode(groups, top_k=top_k, tempered=tempered))
 
 
 class _Draw(LogitsProcessor):
     """Draws the tokens and leaves them as the only possible ones."""
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: TokenSampler) -> None:
         self._sampler = sampler
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
@@ -71,7 +73,7 @@ class _Draw(LogitsProcessor):
 class _Finished(StoppingCriteria):
     """Ends the rows that the sampler has ended."""
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: TokenSampler) -> None:
         self._sampler = sampler
 
     def __call__(self, input_ids: Tensor, scores: Any, **options: Any) -> Any:

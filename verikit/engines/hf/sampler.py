@@ -1,6 +1,6 @@
 """Draws the next token of every live row and keeps what was drawn; both decoders share it.
 
-Random numbers are a function of (key, row, step) and of nothing else: not of the batch a row is in, of its place there,
+Random numbers are a function of (key, row, step) and of nothing else: not of the batch a row is in, of its index there,
 of the device, or of what was drawn before. So a group samples the same tokens on any number of machines and after a
 resume, and there is no generator state to save.
 """
@@ -22,7 +22,7 @@ FLOOR = -9999.0
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SamplingGroup:
     """One prompt and how to sample `n` completions of it."""
 
     ids: Sequence[int]
@@ -41,10 +41,10 @@ class Group:
 
 
 @dataclass(slots=True)
-class Row:
+class SampledRow:
     """One completion while it grows; `finish` is empty until it ends."""
 
-    group: Group
+    group: SamplingGroup
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     tops: list[list[tuple[int, float]]] = field(default_factory=list)
@@ -52,11 +52,17 @@ class Row:
     finish: str = ""
 
 
-class Sampler:
+class TokenSampler:
     """The rows of some groups, in order; `rows[i]` is row i of the logits."""
 
     def __init__(
-        self, groups: Sequence[Group], eos_ids: Collection[int], device: torch.device, *, top_k: int, tempered: bool
+        self,
+        groups: Sequence[SamplingGroup],
+        eos_ids: Collection[int],
+        device: torch.device,
+        *,
+        top_k: int,
+        tempered: bool,
     ) -> None:
         """Start the rows.
 
@@ -67,7 +73,7 @@ class Sampler:
             top_k: Keep the likeliest so many at each step.
             tempered: Give log-probabilities of softmax(logits / temperature) instead of the model's own.
         """
-        self.rows = [Row(group) for group in groups for _ in range(group.n)]
+        self.rows: list[SampledRow] = [SampledRow(group) for group in groups for _ in range(group.n)]
         self._eos, self._top_k, self._tempered = frozenset(eos_ids), top_k, tempered
         self._step = 0
         keys = [row_key(group.key, row) for group in groups for row in range(group.n)]
@@ -102,15 +108,15 @@ class Sampler:
         return tokens
 
     def live(self) -> list[int]:
-        """Return the places of the rows that go on."""
-        return [place for place, row in enumerate(self.rows) if not row.finish]
+        """Return the indices of the rows that go on."""
+        return [index for index, row in enumerate(self.rows) if not row.finish]
 
-    def select(self, places: Sequence[int]) -> None:
+    def select(self, kept: Sequence[int]) -> None:
         """Go on with some rows only; the logits of the next step have these alone."""
-        index = torch.tensor(places, device=self._keys.device)
-        self.rows = [self.rows[place] for place in places]
+        index = torch.tensor(kept, device=self._keys.device)
+        self.rows = [self.rows[number] for number in kept]
         self._keys, self._temperature, self._top_p, self._most = (
-            one.index_select(0, index) for one in (self._keys, self._temperature, self._top_p, self._most)
+            tensor.index_select(0, index) for tensor in (self._keys, self._temperature, self._top_p, self._most)
         )
         self._choose()
 
@@ -125,16 +131,16 @@ class Sampler:
 
     def _constrained(self, logits: Tensor) -> Tensor:
         """Leave out what a row's group doesn't allow; log-probabilities stay those of the model."""
-        places = [place for place, row in enumerate(self.rows) if row.group.allowed is not None and not row.finish]
-        if not places:
+        indices = [index for index, row in enumerate(self.rows) if row.group.allowed is not None and not row.finish]
+        if not indices:
             return logits
         logits = logits.clone()
-        for place in places:
-            row = self.rows[place]
+        for index in indices:
+            row = self.rows[index]
             allowed = torch.tensor(row.group.allowed(row.ids), device=logits.device)  # type: ignore[misc]
-            kept = logits[place, allowed]
-            logits[place] = float("-inf")
-            logits[place, allowed] = kept
+            kept = logits[index, allowed]
+            logits[index] = float("-inf")
+            logits[index, allowed] = kept
         return logits
 
     def _draw(self, logits: Tensor) -> tuple[Tensor | None, Tensor]:
@@ -166,26 +172,26 @@ class Sampler:
 
     def _uniforms(self) -> Tensor:
         """Return this step's random numbers (rows, 1); made for many steps at once."""
-        place = self._step % AHEAD
+        offset = self._step % AHEAD
         ahead = self._ahead
-        if place == 0 or ahead is None:
-            first = self._step - place
+        if offset == 0 or ahead is None:
+            first = self._step - offset
             ahead = uniforms(self._keys[:, None], torch.arange(first, first + AHEAD, device=self._keys.device))
             self._ahead = ahead
-        return ahead[:, place, None]
+        return ahead[:, offset, None]
 
     def _keep(self, tokens: list[int], chosen: list[float], logprobs: Tensor) -> None:
         tops = logprobs.topk(min(self._top_k, logprobs.shape[-1])) if self._top_k else None
         best = [] if tops is None else tops.indices.tolist()
         values = [] if tops is None else tops.values.clamp(min=FLOOR).tolist()
-        for place, row in enumerate(self.rows):
+        for index, row in enumerate(self.rows):
             if row.finish:
                 continue
-            row.ids.append(tokens[place])
-            row.logprobs.append(chosen[place])
+            row.ids.append(tokens[index])
+            row.logprobs.append(chosen[index])
             if tops is not None:
-                row.tops.append(list(zip(best[place], values[place], strict=True)))
-            stopped = tokens[place] in self._eos or (row.group.stop is not None and row.group.stop(row.ids))
+                row.tops.append(list(zip(best[index], values[index], strict=True)))
+            stopped = tokens[index] in self._eos or (row.group.stop is not None and row.group.stop(row.ids))
             if stopped or len(row.ids) >= row.group.max_tokens:
                 row.finish = "stop" if stopped else "length"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from verikit.engines.errors import BadRequest
 from verikit.engines.openai.body import body_of, path_of
 from verikit.engines.openai.reply import generation_of
-from verikit.engines.openai.wire import Failed
+from verikit.engines.openai.wire import FailedTry
 from verikit.engines.types import Generation, Request
 from verikit.errors import EngineError
 
@@ -29,12 +29,12 @@ class Call:
 
     def __init__(self, engine: OpenAI, request: Request) -> None:
         self.request = request
-        self.result = Generation()
+        self.result: Generation = Generation()
         self._engine = engine
         self._tries = 0
         self._started = 0.0
         self._reserved = 0.0
-        self.order = json.dumps(request.prompt)
+        self.order: str = json.dumps(request.prompt)
         length = len(request.prompt) if request.kind == "ids" else len(self.order) / CHARS_PER_TOKEN
         self._tokens = length + request.n * request.max_tokens
 
@@ -55,12 +55,12 @@ class Call:
             reply = engine.ask(path_of(self.request), body, min(engine.timeout_s, left))
             self._finish(generation_of(reply, self.request))
         except EngineError as error:
-            return self._fail(Failed(error.with_traceback(None)), limit_key)
-        except Failed as failed:
+            return self._fail(FailedTry(error.with_traceback(None)), limit_key)
+        except FailedTry as failed:
             return self._fail(failed, limit_key)
         return None
 
-    def _fail(self, failed: Failed, limit_key: str) -> float | None:
+    def _fail(self, failed: FailedTry, limit_key: str) -> float | None:
         engine, error = self._engine, failed.error
         if isinstance(error, BadRequest) and NEW_LIMIT_KEY in str(error) and limit_key != NEW_LIMIT_KEY:
             engine.limit_key = NEW_LIMIT_KEY  # OpenAI's newer models know the limit by this name only

@@ -23,7 +23,7 @@ from verikit.engines.openai.call import Call
 from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import check_address, check_model, check_options, header_key
 from verikit.engines.openai.pace import Pace
-from verikit.engines.openai.wire import Failed, exchange
+from verikit.engines.openai.wire import FailedTry, exchange
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import SpecError
 from verikit.registry import misfit
@@ -86,12 +86,17 @@ class OpenAI(StreamingEngine):
         check_address(url)
         check_options(options)
         self._made_by = partial(OpenAI, url, model, **options)
-        self.url, self.model = url.rstrip("/"), model
-        self.name = f"openai:{self.url}#{model}"
+        self.url: str = url.rstrip("/")
+        self.model: str = model
+        self.name: str = f"openai:{self.url}#{model}"
         self._key = header_key(os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key)
-        self.timeout_s, self.deadline_s, self.retries = timeout_s, deadline_s, retries
-        self.requests, self.tokens = Pace(requests_per_minute), Pace(tokens_per_minute)
-        self.prices, self.body = prices, dict(body or {})
+        self.timeout_s: float = timeout_s
+        self.deadline_s: float = deadline_s
+        self.retries: int = retries
+        self.requests: Pace = Pace(requests_per_minute)
+        self.tokens: Pace = Pace(tokens_per_minute)
+        self.prices: tuple[float, float] | None = prices
+        self.body: dict[str, Any] = dict(body or {})
         self.limit_key = "max_tokens"
         self._is_vllm = None if server == "auto" else server == "vllm"
         self._asking = threading.Lock()
@@ -128,7 +133,7 @@ class OpenAI(StreamingEngine):
         """All kinds on vLLM, JSON schemas elsewhere; asks the server where `server` is `auto`."""
         try:
             vllm = self.is_vllm()
-        except Failed:
+        except FailedTry:
             vllm = False
         return frozenset(STRUCTURED_KINDS) if vllm else frozenset({"json"})
 
@@ -147,7 +152,7 @@ class OpenAI(StreamingEngine):
         """Post a body on this thread's connection and return the reply's JSON.
 
         Raises:
-            Failed: there is none.
+            FailedTry: there is none.
         """
         client: httpx.Client | None = getattr(self._local, "client", None)
         if client is None:
@@ -170,7 +175,7 @@ class OpenAI(StreamingEngine):
         """Whether the server is vLLM: its /models says so. Asked once, and again after a failure that may pass.
 
         Raises:
-            Failed: such a failure.
+            FailedTry: such a failure.
         """
         with self._asking:
             if self._is_vllm is None:
@@ -178,8 +183,8 @@ class OpenAI(StreamingEngine):
                     with self._connect() as client:
                         timeout_s = min(10.0, self.timeout_s)
                         models = exchange(client, "GET", "models", None, timeout_s=timeout_s, secret=self._key)
-                    self._is_vllm = any(one.get("owned_by") == "vllm" for one in models["data"])
-                except Failed as failed:
+                    self._is_vllm = any(served.get("owned_by") == "vllm" for served in models["data"])
+                except FailedTry as failed:
                     if failed.error.retryable:
                         raise
                     self._is_vllm = False

@@ -72,7 +72,7 @@ def _logprobs(
     if "content" in given:
         steps = given["content"] or []
         tops = tuple(
-            tuple(TopLogprob(one["token"], float(one["logprob"])) for one in step.get("top_logprobs") or ())
+            tuple(TopLogprob(top["token"], float(top["logprob"])) for top in step.get("top_logprobs") or ())
             for step in steps
         )
         tokens = tuple(step["token"] for step in steps)
@@ -101,6 +101,9 @@ def _vllm_prompt(
         logprobs.append(None if entry is None else float(entry[str(token)]["logprob"]))
         ranked = sorted((entry or {}).items(), key=lambda pair: pair[1]["rank"])
         tops.append(
-            tuple(TopLogprob(one.get("decoded_token") or "", float(one["logprob"]), int(key)) for key, one in ranked)
+            tuple(
+                TopLogprob(candidate.get("decoded_token") or "", float(candidate["logprob"]), int(key))
+                for key, candidate in ranked
+            )
         )
     return tuple(logprobs), tuple(tops) if request.prompt_logprobs else ()

@@ -1,7 +1,7 @@
 """One HTTP exchange, and the typed error of one that fails.
 
-Errors are made fresh from status, headers and the start of the body and are returned up as `Failed`, never chained to
-the HTTP library's own, which hold the request with its headers. The key is struck out of everything the server says.
+Errors are made fresh from status, headers and the start of the body and are returned up as `FailedTry`, never chained
+to the HTTP library's own, which hold the request with its headers. The key is struck out of everything the server says.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ _MODEL = re.compile(
 )
 
 
-class Failed(Exception):
+class FailedTry(Exception):
     """An exchange that gave no reply: the error, and the seconds the server asked to wait."""
 
     def __init__(self, error: EngineError, wait: float = 0.0) -> None:
         super().__init__(str(error))
-        self.error, self.wait = error, wait
+        self.error: EngineError = error
+        self.wait: float = wait
 
 
 def exchange(client: httpx.Client, method: str, path: str, body: Any, *, timeout_s: float, secret: SecretStr) -> Any:
     """Send one request and return the reply's JSON.
 
     Raises:
-        Failed: there is no reply, or it is an error.
+        FailedTry: there is no reply, or it is an error.
     """
     import httpx
 
@@ -74,7 +75,7 @@ def exchange(client: httpx.Client, method: str, path: str, body: Any, *, timeout
         failure = Unreachable(f"the connection was lost: {error or type(error).__name__}")
     else:
         return _judge(status, headers, _strike(text, secret.get_secret_value()))
-    raise Failed(failure) from None
+    raise FailedTry(failure) from None
 
 
 def _read(response: httpx.Response, end: float, late: str) -> str:
@@ -83,9 +84,9 @@ def _read(response: httpx.Response, end: float, late: str) -> str:
         parts.append(part)
         size += len(part)
         if size > MAX_BODY:
-            raise Failed(BadReply(f"the reply is over {MAX_BODY} bytes"))
+            raise FailedTry(BadReply(f"the reply is over {MAX_BODY} bytes"))
         if time.monotonic() > end:
-            raise Failed(EngineTimeout(late))
+            raise FailedTry(EngineTimeout(late))
     return b"".join(parts).decode("utf-8", errors="replace")
 
 
@@ -104,7 +105,7 @@ def _judge(status: int, headers: Mapping[str, str], text: str) -> Any:
         reply = json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         if status == 200:
-            raise Failed(_not_json(text, error)) from None
+            raise FailedTry(_not_json(text, error)) from None
         reply = None
     problem = reply.get("error") if isinstance(reply, dict) else None
     if status == 200 and not problem:
@@ -112,17 +113,19 @@ def _judge(status: int, headers: Mapping[str, str], text: str) -> Any:
     if status == 200 and isinstance(problem, dict) and isinstance(problem.get("code"), int):
         status = problem["code"]
     said, code = _said(problem if problem else reply, text)
-    raise Failed(_error(status, said, code), _retry_after(headers))
+    raise FailedTry(_error(status, said, code), _retry_after(headers))
 
 
 def _constant(name: str) -> float:
     """Read what Python's JSON has beyond the standard's; an infinite log-probability is one, NaN is none.
 
     Raises:
-        Failed: it is NaN.
+        FailedTry: it is NaN.
     """
     if name == "NaN":
-        raise Failed(BadReply("the reply holds NaN for a number", hint="does the model overflow in its number format?"))
+        raise FailedTry(
+            BadReply("the reply holds NaN for a number", hint="does the model overflow in its number format?")
+        )
     return float(name)
 
 

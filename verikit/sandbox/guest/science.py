@@ -10,8 +10,8 @@ import sympy
 if importlib.util.find_spec("numpy"):
     importlib.import_module("numpy.random")
 
-x = sympy.Symbol("x")
-sympy.solve(x**2 - 2)
-sympy.integrate(sympy.sin(x) ** 2, (x, 0, sympy.pi))
-sympy.simplify((x + 1) ** 2 - x**2)
-str(sympy.expand((x + 1) ** 3))
+_x = sympy.Symbol("x")
+sympy.solve(_x**2 - 2)
+sympy.integrate(sympy.sin(_x) ** 2, (_x, 0, sympy.pi))
+sympy.simplify((_x + 1) ** 2 - _x**2)
+str(sympy.expand((_x + 1) ** 3))

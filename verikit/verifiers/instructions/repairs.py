@@ -189,7 +189,7 @@ def _bulleted(value: str) -> Iterator[tuple[str, str]]:
     """Each line that holds something: its text, and the mark of its bullet or ""."""
     for line in value.split("\n"):
         if body := line.strip():
-            yield body, body[0] if body[0] in "*-" and body[1:2].isspace() else ""
+            yield body, body[0] if body[0] in "*-" and body[1:2] not in (body[0], "") else ""
 
 
 def _sub_bullets(value: str, arguments: Arguments) -> bool:
@@ -348,13 +348,16 @@ REPAIRS: tuple[Repair, ...] = (
             "format:no_bullets_bullets": _sentences_then_bullets,
             "words:paragraph_last_first": _ignoring_rules(counts.paragraph_last_first),
         },
-        "a list is changed while it is walked, so that some blank lines stay; a blank line ends the sentences",
+        "a list is changed while it is walked, so that some blank lines stay; a single line makes stairs; a blank "
+        "line ends the sentences, and a divider is a paragraph",
     ),
     Repair(
         "thesis", {"format:thesis": _thesis}, "`<em>` is cut as long as `<i>`: what is left of the tag counts as text"
     ),
     Repair(
-        "sub-bullets", {"format:sub-bullets": _sub_bullets}, "a text without bullets passes, and so does any hyphen"
+        "sub-bullets",
+        {"format:sub-bullets": _sub_bullets},
+        "the asterisks of bold text count as bullets without a sub-bullet, a text without bullets passes",
     ),
     Repair(
         "whole-table", {"custom:csv_special_character": _special_csv}, "rows after the first special one are not read"

@@ -2,7 +2,8 @@
 
 Punkt decides at each full stop whether it ends a sentence, from lists that were learnt without labels (T. Kiss and
 J. Strunk, "Unsupervised Multilingual Sentence Boundary Detection", 2006); `data/punkt.txt` holds those of English.
-All is linear in the text.
+NLTK compiles its patterns with the package `regex`, for which combining marks are of words: so it is here. All is
+linear in the text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import regex
 
 from verikit.verifiers.instructions.data import word_lists
 
@@ -61,15 +64,15 @@ def split_by_rules(text: str) -> list[str]:
 
 _QUOTES = "\u2018\u2019\u201c\u201d\xab\xbb"
 _NON_WORD = rf"[)\";}}\]*:@'({{\[{_QUOTES}?!]"
-_CONTEXT = re.compile(rf"[.?!](?=({_NON_WORD}|\s+(?P<next>\S+)))")
+_CONTEXT = regex.compile(rf"[.?!](?=({_NON_WORD}|\s+(?P<next>\S+)))")
 _DASHES = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
-_TOKEN = re.compile(
+_TOKEN = regex.compile(
     rf"{_DASHES}|(?=[^(\"`{{\[:;&#*@)}}\]\-,])\S+?(?=\s|$|{_NON_WORD}|{_DASHES}|,(?=$|\s|{_NON_WORD}|{_DASHES}))|\S"
 )
-_CLOSING = re.compile(rf"[\"')\]}}{_QUOTES}]+?(?:\s+|(?=--)|$)", re.MULTILINE)
-_NUMBER = re.compile(r"^-?[.,]?\d[\d,.-]*\.?$")
-_INITIAL = re.compile(r"[^\W\d]\.$")
-_ELLIPSIS = re.compile(r"\.\.+$")
+_CLOSING = regex.compile(rf"[\"')\]}}{_QUOTES}]+?(?:\s+|(?=--)|$)", regex.MULTILINE)
+_NUMBER = regex.compile(r"^-?[.,]?\d[\d,.-]*\.?$")
+_INITIAL = regex.compile(r"[^\W\d]\.$")
+_ELLIPSIS = regex.compile(r"\.\.+$")
 _SPACE = " \t\n\r\x0b\x0c"
 
 
@@ -113,7 +116,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
     """Each mark that may end a sentence: its end, where the next one would begin, and the words around it."""
-    last: re.Match[str] | None = None
+    last: regex.Match[str] | None = None
     start = stop = 0
     for mark in _CONTEXT.finditer(text):
         space = max(text.rfind(char, stop, mark.start()) for char in _SPACE) - stop
@@ -125,7 +128,7 @@ def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
         yield _candidate(text, last, start)
 
 
-def _candidate(text: str, mark: re.Match[str], start: int) -> tuple[int, int, str]:
+def _candidate(text: str, mark: regex.Match[str], start: int) -> tuple[int, int, str]:
     following = mark.start("next") if mark["next"] else mark.end()
     return mark.end(), following, text[start : mark.end()] + mark[1]
 

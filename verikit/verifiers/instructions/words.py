@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 import string
 
+import regex
+
 from verikit.verifiers.instructions import sentences
 
 PUNCTUATION = string.punctuation
 _NO_PUNCTUATION = str.maketrans("", "", PUNCTUATION)
-_RUN = re.compile(r"\w+")
+_SPACES = (
+    "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
+    "\u205f\u3000"
+)
+_RUN = regex.compile(r"\w+")
 
 # NLTK's word tokenizer for English, which follows the Penn Treebank's sed script: replacements one after the other.
-_BEFORE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), to)
+_BEFORE: tuple[tuple[regex.Pattern[str], str], ...] = tuple(
+    (regex.compile(pattern), to)
     for pattern, to in (
         (r"([«“‘„]|`+)", r" \1 "),
         (r'^"', "``"),
@@ -22,8 +28,8 @@ _BEFORE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?i)(?<!\w)(')(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", r"\1 "),
     )
 )
-_MIDDLE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), to)
+_MIDDLE: tuple[tuple[regex.Pattern[str], str], ...] = tuple(
+    (regex.compile(pattern), to)
     for pattern, to in (
         (r"([:,])([^\d])", r" \1 \2"),
         (r"([:,])$", r" \1 "),
@@ -32,8 +38,8 @@ _MIDDLE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"[\u2012-\u2015]", r" \g<0> "),
     )
 )
-_LATER: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), to)
+_LATER: tuple[tuple[regex.Pattern[str], str], ...] = tuple(
+    (regex.compile(pattern), to)
     for pattern, to in (
         (r"[?!]", r" \g<0> "),
         (r"([^'])' ", r"\1 ' "),
@@ -42,8 +48,8 @@ _LATER: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"--", r" -- "),
     )
 )
-_AFTER: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), to)
+_AFTER: tuple[tuple[regex.Pattern[str], str], ...] = tuple(
+    (regex.compile(pattern), to)
     for pattern, to in (
         (r"([»”’])", r" \1 "),
         (r"''", " '' "),
@@ -51,6 +57,12 @@ _AFTER: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\s+", " "),
         (r"([^' ])('[sS]|'[mM]|'[dD]|') ", r"\1 \2 "),
         (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
+    )
+)
+# These alone NLTK compiles with `re`, for which a combining mark ends a word.
+_CONTRACTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), to)
+    for pattern, to in (
         (r"(?i)\b(can)(not)\b", r" \1 \2 "),
         (r"(?i)\b(d)('ye)\b", r" \1 \2 "),
         (r"(?i)\b(gim)(me)\b", r" \1 \2 "),
@@ -84,12 +96,14 @@ def _treebank(text: str) -> list[str]:
     text = f" {text} "
     for pattern, to in _AFTER:
         text = pattern.sub(to, text)
+    for contraction, to in _CONTRACTIONS:
+        text = contraction.sub(to, text)
     return text.split()
 
 
 def _last_stop(text: str, closers: str, gap: str) -> str:
     """Set a final full stop, and what closes after it, apart; from the end, as a pattern for it is quadratic."""
-    end = len(text.rstrip())
+    end = len(text.rstrip(_SPACES))
     start = end
     while start and text[start - 1] in closers:
         start -= 1
@@ -99,8 +113,9 @@ def _last_stop(text: str, closers: str, gap: str) -> str:
 
 
 def runs(text: str) -> list[str]:
-    r"""Runs of word characters, `\w+`: what IFEval and IFBench count as words."""
-    return _RUN.findall(text)
+    r"""Runs of word characters, `\w+` with combining marks: what IFEval and IFBench count as words."""
+    found: list[str] = _RUN.findall(text)
+    return found
 
 
 def unpunctuated(text: str) -> str:

@@ -1,4 +1,4 @@
-"""One rollout that searches: who wrote which piece is recorded as it is appended, never searched for afterwards."""
+"""One trace that searches: who wrote which piece is recorded as it is appended, never searched for afterwards."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Author = Literal["prompt", "model", "evidence"]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of a rollout by one author. Ids and log-probabilities are empty where an engine works on text."""
+class TracePiece:
+    """A stretch of a trace by one author. Ids and log-probabilities are empty where an engine works on text."""
 
     author: Author
     text: str
@@ -34,11 +34,11 @@ class Search:
 
 
 @dataclass(slots=True)
-class Rollout:
+class SearchTrace:
     """A prompt and what came after it, piece by piece."""
 
     prompt: EnginePrompt
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[TracePiece] = field(default_factory=list)
     searches: list[Search] = field(default_factory=list)
     """Searches that were answered, those that found nothing included."""
     finished: bool = False
@@ -87,21 +87,21 @@ class Rollout:
         return spans
 
 
-def read_rollout(text: str, spans: Sequence[tuple[int, int]] | None = None, *, finished: bool = True) -> Rollout:
-    """Make a rollout of a stored text; its searches and its prompt are not known.
+def read_trace(text: str, spans: Sequence[tuple[int, int]] | None = None, *, finished: bool = True) -> SearchTrace:
+    """Make a trace of a stored text; its searches and its prompt are not known.
 
     Args:
         text: What followed the prompt.
-        spans: Where evidence stands, in order (`Rollout.evidence_spans`). None: each block of documents that directly
-            follows a closed query is taken for evidence.
+        spans: Where evidence stands, in order (`SearchTrace.evidence_spans`). None: each block of documents that
+            directly follows a closed query is taken for evidence.
         finished: Whether the model ended it.
     """
-    rollout, at = Rollout("", finished=finished), 0
+    trace, at = SearchTrace("", finished=finished), 0
     for start, end in _blocks(text) if spans is None else spans:
-        rollout.pieces += [Piece("model", text[at:start]), Piece("evidence", text[start:end])]
+        trace.pieces += [TracePiece("model", text[at:start]), TracePiece("evidence", text[start:end])]
         at = end
-    rollout.pieces.append(Piece("model", text[at:]))
-    return rollout
+    trace.pieces.append(TracePiece("model", text[at:]))
+    return trace
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
@@ -113,21 +113,21 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
-    """Return searches a rollout, and the shares of those that searched, finished, failed, and of evidence in the text.
+def search_metrics(traces: Sequence[SearchTrace]) -> dict[str, float]:
+    """Return searches a trace, and the shares of those that searched, finished, failed, and of evidence in the text.
 
     The share of evidence is of tokens where there are ids, else of characters, prompts left out.
     """
     sizes = {"model": 0, "evidence": 0, "prompt": 0}
-    by_ids = any(piece.ids for rollout in rollouts for piece in rollout.pieces)
-    for rollout in rollouts:
-        for piece in rollout.pieces:
+    by_ids = any(piece.ids for trace in traces for piece in trace.pieces)
+    for trace in traces:
+        for piece in trace.pieces:
             sizes[piece.author] += len(piece.ids) if by_ids else len(piece.text)
-    count = len(rollouts) or 1
+    count = len(traces) or 1
     return {
-        "searches": sum(len(rollout.searches) for rollout in rollouts) / count,
-        "searched": sum(bool(rollout.searches) for rollout in rollouts) / count,
+        "searches": sum(len(trace.searches) for trace in traces) / count,
+        "searched": sum(bool(trace.searches) for trace in traces) / count,
         "evidence_share": sizes["evidence"] / ((sizes["model"] + sizes["evidence"]) or 1),
-        "finished": sum(rollout.finished for rollout in rollouts) / count,
-        "failed": sum(rollout.error is not None for rollout in rollouts) / count,
+        "finished": sum(trace.finished for trace in traces) / count,
+        "failed": sum(trace.error is not None for trace in traces) / count,
     }
