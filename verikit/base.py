@@ -20,7 +20,7 @@ from types import CellType, FunctionType, MappingProxyType
 from typing import Any, ClassVar, get_args, overload
 
 from verikit.errors import UsageError, VerikitError, with_hint
-from verikit.reply import TAGS_VARIABLE, Reads, described, seen
+from verikit.reply import TAGS_VARIABLE, Read, Reads, read
 from verikit.secrets import strike
 from verikit.types import Gold, Prompt, Sample, Score
 
@@ -169,23 +169,20 @@ class _Malformed(Exception):
 
 def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     """Show the verifier what it reads of each sample."""
-    read = [(sample, "") if verifier.reads is None else seen(sample, verifier.reads) for sample in samples]
-    live = [sample for sample, missing in read if not missing]
+    shown = [Read(sample) if verifier.reads is None else read(sample, verifier.reads) for sample in samples]
+    live = [view.sample for view in shown if not view.missing]
     scores = verifier.score(live) if live or not samples else []
     if len(scores) != len(live):
         raise _Malformed(f"returned {len(scores)} scores for {len(live)} samples")
     if not all(isinstance(score, Score) for score in scores):
         raise _Malformed("returned something that is not a Score")
     rest = iter(scores)
-    return [
-        Score(0.0, reason=missing) if missing else _noted(next(rest), before, after, verifier.reads)
-        for before, (after, missing) in zip(samples, read, strict=True)
-    ]
+    return [Score(0.0, reason=view.missing) if view.missing else _noted(next(rest), view.told) for view in shown]
 
 
-def _noted(score: Score, before: Sample, after: Sample, reads: Reads | None) -> Score:
+def _noted(score: Score, told: str) -> Score:
     """Say in the score's text what was read, where that was not all."""
-    if before is after or reads is None or not (told := described(before, reads)):
+    if not told:
         return score
     return replace(score, text=f"{told}\n{score.text}" if score.text else told)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, NamedTuple
@@ -86,14 +86,14 @@ def split(completion: str) -> Reply:
 
     Pieces of the reply that thoughts stand between are joined by a line break, and so are pieces of the thoughts.
     """
-    pattern, marks = _patterns(os.environ.get(TAGS_VARIABLE, ""))
-    if not any(mark in completion for mark in marks):
+    known = _known(os.environ.get(TAGS_VARIABLE, ""))
+    if not _may_think(completion, known):
+        return Reply(completion, reply_bounds=((0, len(completion)),))
+    if not any(mark in completion for mark in known.marks):
         opening, closing = _BARE_CHANNELS
-        if not (completion.startswith(opening) and closing in completion):
-            return Reply(completion, reply_bounds=((0, len(completion)),))
         end = completion.rindex(closing)
         return _reply(completion, [(len(opening), end)], [(end + len(closing), len(completion))], True)
-    tags = _tags(completion, pattern)
+    tags = _tags(completion, known)
     thoughts, reply, closed = _blocks(completion, tags)
     if not closed and (loose := [i for i, tag in enumerate(tags) if tag.loose]):
         # Thoughts may leave a fence open, which then takes in their end.
@@ -104,40 +104,62 @@ def split(completion: str) -> Reply:
     return _reply(completion, thoughts, reply, closed)
 
 
-def seen(sample: Sample, reads: Reads) -> tuple[Sample, str]:
-    """A sample as a verifier that reads the reply, the thoughts or all sees it, and why there is no reply, if so.
+def reply_text(completion: str) -> str:
+    """`split(completion).reply`, at little cost where nothing in the completion looks like thoughts."""
+    return split(completion).reply if _may_think(completion, _known(os.environ.get(TAGS_VARIABLE, ""))) else completion
 
-    Its completion is what is read, its `thoughts` are the thoughts; one without thoughts is returned as it is.
-    """
-    apart = sample.thoughts
+
+class Read(NamedTuple):
+    """A sample as a verifier sees it."""
+
+    sample: Sample
+    """Its completion is what is read, its `thoughts` are the thoughts; one without thoughts is the sample as it was."""
+    missing: str = ""
+    """Why there is no reply; "" where there is one."""
+    told: str = ""
+    """One line on what of the completion is read; "" where that is all of it."""
+
+
+def read(sample: Sample, reads: Reads) -> Read:
+    """A sample as a verifier that reads the reply, the thoughts or all sees it."""
+    apart, completion = sample.thoughts, sample.completion
     if reads == "all":
-        whole = f"<think>\n{apart}\n</think>\n\n{sample.completion}" if apart else sample.completion
-        return (replace(sample, completion=whole, thoughts="") if apart else sample), ""
-    found = split(sample.completion)
+        whole = f"<think>\n{apart}\n</think>\n\n{completion}" if apart else completion
+        return Read(replace(sample, completion=whole, thoughts="") if apart else sample)
+    if reads == "reply" and not apart and not _may_think(completion, _known(os.environ.get(TAGS_VARIABLE, ""))):
+        return Read(sample)
+    found = split(completion)
     if not found.thought_bounds and not apart:
-        return (sample if reads == "reply" else replace(sample, completion="")), ""
+        return Read(sample if reads == "reply" else replace(sample, completion=""))
+    told = _told(found, reads, len(apart), len(completion))
     thoughts = "\n".join(filter(None, (apart, found.thoughts)))
     if reads == "thoughts":
-        return replace(sample, completion=thoughts, thoughts=""), ""
+        return Read(replace(sample, completion=thoughts, thoughts=""), told=told)
     missing = found.missing or ("" if found.reply.strip() else "no reply: nothing follows the thoughts")
-    return replace(sample, completion=found.reply, thoughts=thoughts), missing
+    return Read(replace(sample, completion=found.reply, thoughts=thoughts), missing, told)
+
+
+def _told(found: Reply, reads: Reads, apart: int, length: int) -> str:
+    if not found.thought_bounds:
+        return f"read: the {reads}; {apart} characters of thoughts came apart"
+    bounds = found.reply_bounds if reads == "reply" else found.thought_bounds
+    spans = " and ".join(f"{start} to {end}" for start, end in bounds[:4]) + (" …" if len(bounds) > 4 else "")
+    return f"read: the {reads}, characters {spans or 'none'} of {length}"
+
+
+def seen(sample: Sample, reads: Reads) -> tuple[Sample, str]:
+    """The sample that is read, and why there is no reply, if so; see `read`."""
+    return read(sample, reads)[:2]
 
 
 def text_read(completion: str, reads: Reads) -> str:
     """What is read of a completion that stands alone, such as an opponent's."""
-    return seen(Sample(completion=completion), reads)[0].completion
+    return read(Sample(completion=completion), reads).sample.completion
 
 
 def described(sample: Sample, reads: Reads) -> str:
     """One line on what of a sample's completion is read; "" where that is all of it."""
-    found = split(sample.completion)
-    if reads == "all" or not (found.thought_bounds or sample.thoughts):
-        return ""
-    if not found.thought_bounds:
-        return f"read: the {reads}; {len(sample.thoughts)} characters of thoughts came apart"
-    bounds = found.reply_bounds if reads == "reply" else found.thought_bounds
-    spans = " and ".join(f"{start} to {end}" for start, end in bounds[:4]) + (" …" if len(bounds) > 4 else "")
-    return f"read: the {reads}, characters {spans or 'none'} of {len(sample.completion)}"
+    return read(sample, reads).told
 
 
 class _Tag(NamedTuple):
@@ -150,9 +172,33 @@ class _Tag(NamedTuple):
     """A closing tag that begins a line within a fence that holds no opening one."""
 
 
+class _Known(NamedTuple):
+    """What tells thoughts from the reply."""
+
+    pattern: re.Pattern[str]
+    """All that decides."""
+    marks: tuple[str, ...]
+    """Texts one of which every completion with thoughts in tags holds."""
+    signs: tuple[str, ...]
+    """Characters one of which every mark holds."""
+    starts: re.Pattern[str]
+    """A character that a tag or inline code may start with."""
+
+
+def _may_think(completion: str, known: _Known) -> bool:
+    """Whether there is a mark of thoughts anywhere: False for most completions, and fast then."""
+    for sign in known.signs:
+        if sign in completion:
+            if any(mark in completion for mark in known.marks):
+                return True
+            break
+    opening, closing = _BARE_CHANNELS
+    return completion.startswith(opening) and closing in completion
+
+
 @cache
-def _patterns(more: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """The pattern of all that decides, and texts one of which every completion with thoughts holds."""
+def _known(more: str) -> _Known:
+    """The tags of this package and `more`."""
     words = more.split()
     pairs = [*TAGS, *zip(words[::2], words[1::2], strict=False)]
     openings = "|".join(re.escape(opening) for opening, _ in pairs)
@@ -161,15 +207,46 @@ def _patterns(more: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
     pattern = f"{_FENCE}|(?P<run>`+)|(?P<opening>{openings}|{_OPENING_CHANNEL})|(?P<closing>{closings})"
     own = {closing for _, closing in pairs[len(TAGS) :]} | {opening for opening, _ in pairs[len(TAGS) :]}
     ends = ("think>", "thinking>", "thought>", "thoughts>", "reasoning>", "think▷", "THINK]")
-    return re.compile(pattern, re.MULTILINE), (*ends, "_of_thought|>", "_THINKING|>", "<|channel|>", *sorted(own))
+    marks = (*ends, "_of_thought|>", "_THINKING|>", "<|channel|>", *sorted(own))
+    first = "".join(sorted({"<", "`", *(tag[0] for pair in pairs for tag in pair)}))
+    return _Known(
+        re.compile(pattern, re.MULTILINE),
+        marks,
+        (">", "▷", "]", *sorted({tag[-1] for tag in own} - {">", "▷", "]"})),
+        re.compile(f"[{re.escape(first)}]"),
+    )
 
 
-def _tags(text: str, pattern: re.Pattern[str]) -> list[_Tag]:
+def _matches(text: str, known: _Known) -> Iterator[re.Match[str]]:
+    """Every match of the pattern, tried only where it may begin: most characters begin none."""
+    begins = [match.start() for match in known.starts.finditer(text)]
+    if lines := _fence_lines(text):
+        begins = sorted({*begins, *lines})
+    end = 0
+    for begin in begins:
+        if begin >= end and (match := known.pattern.match(text, begin)):
+            end = match.end()
+            yield match
+
+
+def _fence_lines(text: str) -> list[int]:
+    """Where the lines start that may open or close a fence."""
+    starts = []
+    for mark in ("```", "~~~"):
+        at = text.find(mark)
+        while at >= 0:
+            starts.append(text.rfind("\n", 0, at) + 1)
+            line_end = text.find("\n", at)
+            at = text.find(mark, line_end) if line_end >= 0 else -1
+    return starts
+
+
+def _tags(text: str, known: _Known) -> list[_Tag]:
     """Every tag in order, with whether it is a mention in code."""
     found: list[_Tag] = []
     fence, inside = "", 0  # the open fence's mark, and the first tag within
     run, since, line_end = 0, 0, -1  # the open backticks' number, the first tag after them, and the end of their line
-    for match in pattern.finditer(text):
+    for match in _matches(text, known):
         if match["fence"] is not None:
             mark, info = match["fence"], match["info"].strip()
             if fence and (mark[0] != fence[0] or len(mark) < len(fence)):

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from tests.answers.families.helpers import assert_boxed
 from verikit.answers import verify
 from verikit.answers.parser import parse
 from verikit.answers.sets import position, to_pieces
@@ -69,9 +70,7 @@ OTHER = [
 
 @pytest.mark.parametrize("forms", SAME)
 def test_notations_of_the_same_set_match_each_other(forms):
-    for gold in forms:
-        for answer in forms:
-            assert verify(rf"\boxed{{{answer}}}", gold).equal, (gold, answer)
+    assert_boxed(forms, forms)
 
 
 @pytest.mark.parametrize("forms", OTHER)

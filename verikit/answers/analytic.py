@@ -53,8 +53,8 @@ class AnalyticField(Field):
         """The largest term of any sum, and the largest argument of a periodic function."""
         self.widest: Any = 0
         """The largest number met, which says how many digits to look at."""
-        self.is_complex = False
-        self.huge_argument = False
+        self.is_complex: bool = False
+        self.huge_argument: bool = False
 
     def multiply(self, a: Any, b: Any) -> Any:
         """Product."""
@@ -222,15 +222,18 @@ class ManyDigits(AnalyticField):
 
     def __init__(self, point: Mapping[str, Fraction], log_base: str = "e", digits: int = DIGITS) -> None:
         super().__init__(point, log_base)
-        self.context, self.table = _mpmath()
-        self.context.dps = self.digits = digits
-        self.tiny = self.context.mpf(10) ** (8 - digits)
-        self.largest = self.context.mpf(10) ** 4_000
+        context, table = _mpmath()
+        self.context: Any = context
+        self.table: dict[str, Callable[[Any], Any]] = table
+        self.digits: int = digits
+        context.dps = digits
+        self.tiny: Any = context.mpf(10) ** (8 - digits)
+        self.largest: Any = context.mpf(10) ** 4_000
 
     def number(self, value: Number) -> Any:
         """Correctly rounded quotient."""
         top, bottom = value.numerator, value.denominator
-        self.widest = max(self.widest, abs(top), bottom)
+        self.widest: Any = max(self.widest, abs(top), bottom)
         return self.context.mpf(top) / bottom
 
     def leaf(self, op: str, name: str) -> Any:

@@ -35,7 +35,7 @@ class Field(ABC):
     """Arithmetic on one kind of value; subclasses say what numbers, symbols and functions are."""
 
     def __init__(self) -> None:
-        self.steps = 0
+        self.steps: int = 0
         self.known: dict[int, tuple[Node, Number | None]] = {}
         """Exact values found so far by the node's identity; the node is kept so that its identity stays its own."""
 

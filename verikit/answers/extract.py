@@ -13,7 +13,7 @@ from verikit.answers import closing
 from verikit.answers.denials import disbelieved
 from verikit.answers.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, statements
 from verikit.answers.tree import MAX_CHARS
-from verikit.reply import split
+from verikit.reply import reply_text
 
 _MARKS = ("\\boxed", "\\fbox", "\\framebox")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
@@ -38,7 +38,7 @@ _NEGATION = re.compile(
 
 def final_part(text: str) -> str:
     """The reply without the thoughts, or the content of its last answer tag."""
-    text = split(text).reply
+    text = reply_text(text)
     start = text.rfind("<answer>")
     if start >= 0:
         stop = text.find("</answer>", start)

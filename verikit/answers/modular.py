@@ -91,7 +91,7 @@ class ModularField(Field):
         self.prime = prime
         self.seed = seed
         self.log_base = log_base
-        self.opaque_seen = False
+        self.opaque_seen: bool = False
 
     def number(self, value: Number) -> int:
         """The image of a fraction."""

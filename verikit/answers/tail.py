@@ -31,7 +31,7 @@ class Tail:
 
     def __init__(self, seconds: float = 0.2, memory_mb: int = 2048, workers: int = 2) -> None:
         self.seconds = seconds
-        self.helper = Helper(workers, memory_mb, preload=("verikit.answers.tail:warm",))
+        self.helper: Helper = Helper(workers, memory_mb, preload=("verikit.answers.tail:warm",))
 
     def __call__(self, gold: Node, answer: Node) -> EqualityResult:
         """Compare; a pair sympy can't decide stays undecided.

@@ -7,6 +7,7 @@ block counts as evidence where it directly follows a closed query, which a model
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -32,9 +33,9 @@ class _RolloutVerifier(Verifier):
             return Score.error("meta.evidence is no list of [start, end) in the completion, one after the other")
         return self.judge(read_trace(sample.completion, spans, finished=sample.meta.get("finished") is not False))
 
+    @abstractmethod
     def judge(self, rollout: SearchTrace) -> Score:
         """Score one rollout."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,10 @@ _TAKEN_BACK = re.compile(
     r"|sorry|i meant|let me correct|actually,? (?:it is|it['’]s|it was|that['’]s|the answer))\b",
     re.IGNORECASE,
 )
+_WORDS_OF_TAKING_BACK = (
+    "wait", "correction", "scratch that", "on second thought", "sorry", "i meant", "let me correct", "actually",
+)  # fmt: skip
+"""Each way to take an answer back in `_TAKEN_BACK` holds one of these."""
 _SENTENCE = re.compile(r"[.!;。！；\n](?!\d)")
 _ALTERNATIVE_BEFORE = re.compile(
     r"(?:\b(?:or|either|oder|ou)\s+(?:(?:the|a|an|in|at|is|it is|maybe|perhaps|possibly|even)\s+){0,2}|\w\s/\s"
@@ -56,15 +60,23 @@ def stated(reply: str) -> Stated:
         if last.negated:
             return Stated(None, f"a denied {last.form}")
         return Stated(unwrap(last.text.strip()).strip(" \t*_`\"'“”").rstrip("."), last.form)
-    withdrawn = list(_TAKEN_BACK.finditer(part))
-    rest = part[withdrawn[-1].end() :].lstrip(" ,:—-") if withdrawn else part
-    part = rest if rest.strip() else part
-    bold = [match for match in _BOLD.finditer(part) if not _HEADING.fullmatch(match[1])]
+    if _may_take_back(part) and (withdrawn := list(_TAKEN_BACK.finditer(part))):
+        rest = part[withdrawn[-1].end() :].lstrip(" ,:—-")
+        part = rest if rest.strip() else part
+    bold = [match for match in _BOLD.finditer(part) if not _HEADING.fullmatch(match[1])] if "**" in part else []
     if bold and len({match[1].casefold() for match in bold}) == 1:
         if any(stands(part, match.start(), match.end()) for match in bold):
             return Stated(bold[-1][1].strip().rstrip("."), "bold")
         return Stated(None, "denied bold words")
     return Stated(part.strip(), "whole")
+
+
+def _may_take_back(text: str) -> bool:
+    """Whether a word of taking back stands anywhere; any text that is not ASCII may fold to such a word."""
+    if not text.isascii():
+        return True
+    folded = text.lower()
+    return any(word in folded for word in _WORDS_OF_TAKING_BACK)
 
 
 def stands(text: str, start: int, end: int) -> bool:

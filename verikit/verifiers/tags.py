@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
+from verikit.reply import Reads
 from verikit.types import Sample, Score
 
 
@@ -21,7 +22,7 @@ class Tags(Verifier):
     names: tuple[str, ...]
     strict: bool
     name = "tags"
-    reads = "all"
+    reads: Reads | None = field(default="all", init=False, repr=False, compare=False)
 
     def __init__(self, *names: str, strict: bool = True) -> None:
         """Take the tags.

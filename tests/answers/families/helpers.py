@@ -19,3 +19,10 @@ def assert_different(notations, others, question=""):
             for text in (answer, rf"\boxed{{{answer}}}", f"The answer is {answer}."):
                 verdict = verify(text, gold, question=question)
                 assert not verdict.equal, f"gold {gold!r} accepts {text!r}: {verdict.rule}"
+
+
+def assert_boxed(golds, answers):
+    """Each answer in a box is right for each gold."""
+    for gold in golds:
+        for answer in answers:
+            assert verify(rf"\boxed{{{answer}}}", gold).equal, (gold, answer)

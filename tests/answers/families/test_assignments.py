@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tests.answers.families.helpers import assert_boxed
 from verikit.answers import verify
 
 
@@ -39,9 +40,7 @@ def test_notations_of_the_same_solutions_match(seed):
     if len({tuple(s) for s in solutions}) < len(solutions):
         return
     forms = list(spellings(solutions, names))
-    for gold in forms:
-        for answer in forms:
-            assert verify(rf"\boxed{{{answer}}}", gold).equal, (gold, answer)
+    assert_boxed(forms, forms)
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -12,12 +12,12 @@ class Cursor:
     """A position in a list of tokens, with the depth of nesting counted."""
 
     def __init__(self, tokens: list[Token]) -> None:
-        self.tokens = [*tokens, END, END, END]
-        self.last = len(tokens)
-        self.index = 0
-        self.token = self.tokens[0]
+        self.tokens: list[Token] = [*tokens, END, END, END]
+        self.last: int = len(tokens)
+        self.index: int = 0
+        self.token: Token = self.tokens[0]
         """The token to be read next."""
-        self.depth = 0
+        self.depth: int = 0
 
     def ahead(self, offset: int = 1) -> Token:
         """The token `offset` (at most 2) further on."""

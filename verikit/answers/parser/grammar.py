@@ -32,11 +32,11 @@ class Parser(Cursor):
 
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(tokens)
-        self.bars = 0
+        self.bars: int = 0
         """Absolute values that are open here, whose bar closes them."""
-        self.reversed = False
+        self.reversed: bool = False
         """Whether a bracket that opens with ] is being read, which [ may close."""
-        self.integral = -1
+        self.integral: int = -1
         """Depth at which an integrand is being read, -1 outside of integrals."""
         self.variable: Node | None = None
         """What the last differential named."""
