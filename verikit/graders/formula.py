@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)|([A-Za-z_
 FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "min": lambda *values: min(values),
     "max": lambda *values: max(values),
-    "abs": abs,
+    "abs": math.fabs,
     "floor": math.floor,
     "ceil": math.ceil,
     "exp": math.exp,

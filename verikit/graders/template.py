@@ -77,12 +77,16 @@ def lookup(path: Path, values: Mapping[str, Any]) -> Any:
                 raise LookupError
             if isinstance(step, str) and not isinstance(found, Mapping):
                 raise LookupError
-            found = found[step]
+            found = _at(found, step)
         except LookupError:
             raise NoValue(str(path[0]), ".".join(map(str, path))) from None
     if found is None:
         raise NoValue(str(path[0]), ".".join(map(str, path)))
     return found
+
+
+def _at(held: Any, step: str | int) -> Any:
+    return held[step]
 
 
 def text_of(value: Any) -> str:
