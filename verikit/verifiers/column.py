@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
@@ -19,7 +19,7 @@ class Column(Verifier):
     key: str
     """Name of the key; `a.b` looks into objects where there is no key of that very name."""
     name = "column"
-    reads: Reads | None = field(default=None, init=False, repr=False, compare=False)
+    reads: ClassVar[Reads | None] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not self.key:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
@@ -22,7 +23,7 @@ class Tags(Verifier):
     names: tuple[str, ...]
     strict: bool
     name = "tags"
-    reads: Reads | None = field(default="all", init=False, repr=False, compare=False)
+    reads: ClassVar[Reads | None] = "all"
 
     def __init__(self, *names: str, strict: bool = True) -> None:
         """Take the tags.
