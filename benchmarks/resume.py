@@ -57,17 +57,17 @@ def main() -> None:
         for jobs in (1, 2):
             out = Path(folder, f"out{jobs}")
             command = [*base, "-o", str(out), "--jobs", str(jobs)]
-            killed, places = 0, set()
+            killed, indices = 0, set()
             for _ in range(options.kills):
                 hit = kill_at(command, rng.uniform(0.3, 0.3 + seconds / 4))
                 killed += hit
-                places.add((out / "scores.jsonl").stat().st_size if (out / "scores.jsonl").exists() else 0)
+                indices.add((out / "scores.jsonl").stat().st_size if (out / "scores.jsonl").exists() else 0)
                 if not hit:  # it came to its end: begin another
                     assert content(out) == whole, "a resumed run differs"
                     subprocess.run(["rm", "-r", str(out)], check=True)
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             same = content(out) == whole
-            print(f"jobs {jobs}: {options.kills} runs, {killed} killed, at {len(places)} places; same bytes: {same}")
+            print(f"jobs {jobs}: {options.kills} runs, {killed} killed, at {len(indices)} places; same bytes: {same}")
             assert same
     print(f"an uninterrupted run of {options.candidates:,} candidates takes {seconds:.1f} s")
 

@@ -101,7 +101,9 @@ def main() -> None:
         seconds, scores = timed(lambda: reward.score(samples))
         together.append(seconds)
         single.append(timed(lambda: [reward.score([sample])[0] for sample in samples])[0])
-    worst = max(abs(float(score) - alone(model, tokenizer, one)) for score, one in zip(scores, samples, strict=True))
+    worst = max(
+        abs(float(score) - alone(model, tokenizer, sample)) for score, sample in zip(scores, samples, strict=True)
+    )
     size = sum(parameter.numel() for parameter in model.parameters()) / 1e6
     batch_s, single_s = statistics.median(together), statistics.median(single)
     print(f"{size:.1f}M parameters, {options.device}, {torch.get_num_threads()} threads, {len(samples)} replies")

@@ -98,7 +98,7 @@ class Peer:
         """An output as a message with tool calls; None where it has none or they are no JSON."""
         try:
             decoded = self._decode(output.text)
-            calls = [{"name": name, "arguments": json.dumps(one)} for call in decoded for name, one in call.items()]
+            calls = [{"name": name, "arguments": json.dumps(value)} for call in decoded for name, value in call.items()]
         except Exception:  # noqa: BLE001 - as above
             return None
         return [{"role": "assistant", "content": None, "tool_calls": [{"function": call} for call in calls]}]
@@ -132,13 +132,13 @@ def chosen(options: Any, turn: int) -> Any:
     value = given[turn % len(given)]
     if isinstance(value, dict):
         return _dict(value, turn)
-    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        return [_dict(one, turn) for one in value]
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return [_dict(item, turn) for item in value]
     return value
 
 
 def _dict(options: dict[str, Any], turn: int) -> dict[str, Any]:
-    found = {key: chosen(one, turn) for key, one in options.items()}
+    found = {key: chosen(value, turn) for key, value in options.items()}
     return {key: value for key, value in found.items() if value is not ...}
 
 
@@ -148,7 +148,7 @@ def right(expected: Any, turn: int, tools: Sequence[dict[str, Any]]) -> Calls:
     for call in expected:
         [(name, options)] = call.items()
         required = next((tool["parameters"].get("required", ()) for tool in tools if tool["name"] == name), ())
-        arguments = {key: chosen(one, turn) for key, one in options.items()}
+        arguments = {key: chosen(value, turn) for key, value in options.items()}
         for key in required:
             if arguments.get(key) is ...:
                 arguments[key] = chosen(options[key], 0)
@@ -161,7 +161,7 @@ def source(value: Any, kind: str, nested: str | None, language: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        inner = ", ".join(literal(one, language) for one in value)
+        inner = ", ".join(literal(item, language) for item in value)
         if language == "javascript":
             return f"[{inner}]"
         name = "Object" if nested in (None, "any") else {"integer": "int"}.get(nested, nested)
@@ -169,8 +169,8 @@ def source(value: Any, kind: str, nested: str | None, language: str) -> str:
         return listed if kind == "ArrayList" else f"new {name}[]{{{inner}}}"
     if isinstance(value, dict):
         if language == "javascript":
-            return "{" + ", ".join(f"{key}: {literal(one, language)}" for key, one in value.items()) + "}"
-        puts = " ".join(f'put("{key}", {literal(one, language)});' for key, one in value.items())
+            return "{" + ", ".join(f"{key}: {literal(item, language)}" for key, item in value.items()) + "}"
+        puts = " ".join(f'put("{key}", {literal(item, language)});' for key, item in value.items())
         return f"new HashMap<String, Object>() {{{{ {puts} }}}}" if puts else "new HashMap<String, Object>()"
     return f"{value}{'L' if kind == 'long' else ''}"
 
@@ -216,7 +216,7 @@ def mutants(calls: Calls, expected: Any) -> Iterator[tuple[str, Calls]]:
     yield "other tool", [(f"{name}_x", arguments), *rest]
     yield "additional argument", [(name, arguments | {"zz_none": 1}), *rest]
     for key, value in arguments.items():
-        others = {other: one for other, one in arguments.items() if other != key}
+        others = {other: value for other, value in arguments.items() if other != key}
         yield "renamed argument", [(name, others | {f"{key}_x": value}), *rest]
         yield "wrong type", [(name, others | {key: {"zz": 1} if not isinstance(value, dict) else 7.25}), *rest]
         if not (isinstance(value, bool) and near(value) in options[key]):

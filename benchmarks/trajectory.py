@@ -66,7 +66,7 @@ def conversation(turns: Sequence[Calls]) -> Conversation:
             for i, (name, arguments) in enumerate(calls)
         ]
         found.append({"role": "assistant", "content": "so"} | ({"tool_calls": made} if made else {}))
-        found += [{"role": "tool", "content": "ok", "tool_call_id": one["id"]} for one in made]
+        found += [{"role": "tool", "content": "ok", "tool_call_id": call["id"]} for call in made]
     return found
 
 

@@ -17,7 +17,7 @@ from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
 from verikit.evals.docs import Doc
 from verikit.evals.judging import judge_spec
-from verikit.evals.replies import Failed, Noted, Turns
+from verikit.evals.replies import Failed, Noted, TurnReplies
 from verikit.messages import thoughts_in
 from verikit.reply import split
 from verikit.scoring.rows import from_row, to_row
@@ -119,7 +119,7 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
     if conversation := meta.pop("conversation", None):
         prompt = json.loads(conversation)
     if turns := meta.get("turns"):
-        said = reply.turns if isinstance(reply, Turns) else ()
+        said = reply.turns if isinstance(reply, TurnReplies) else ()
         prompt = [Message(role="user", content=turns[0])]
         for answered, asked in zip(said, turns[1:], strict=False):
             prompt += [Message(role="assistant", content=split(answered).reply), Message(role="user", content=asked)]

@@ -1,7 +1,7 @@
 """What a model's replies are to lm-eval: text, with what text can't say beside it.
 
 lm-eval hands replies on unchanged, so a reply can be a text that knows that it is none (`Failed`), that it is the last
-of several turns (`Turns`), or what goes with it (`Noted`).
+of several turns (`TurnReplies`), or what goes with it (`Noted`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Failed(str):
         return self
 
 
-class Turns(str):
+class TurnReplies(str):
     """The last reply of a conversation, with all of them."""
 
     turns: tuple[str, ...]

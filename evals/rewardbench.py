@@ -66,7 +66,7 @@ def ties_score(prompts: Sequence[Ranked]) -> float:
     preferred = fmean(tie.to_wrong > tie.among_right for _, tie in both)
     hard = fmean(min(ref.to_wrong, tie.to_wrong) > tie.among_right for ref, tie in both)
     close = fmean(_closeness(min(ref.to_wrong, tie.to_wrong), tie.among_right) for ref, tie in both)
-    accuracies = [fmean(one.accurate for one in kind.values()) for kind in (tied, refs)]
+    accuracies = [fmean(value.accurate for value in kind.values()) for kind in (tied, refs)]
     return 0.30 * sum(accuracies) + 0.20 * preferred + 0.20 * hard + 0.01 * close
 
 
@@ -101,7 +101,7 @@ def _scores(reply: str, count: int, id: str) -> list[float]:
         found = json.loads(reply)
     except ValueError:
         found = None
-    if not isinstance(found, list) or len(found) != count or not all(isinstance(one, int | float) for one in found):
+    if not isinstance(found, list) or len(found) != count or not all(isinstance(value, int | float) for value in found):
         raise SchemaError(
             f"{id}: the reply is no list of {count} scores", hint="--model is a verifier, such as rm('hf:DIR')"
         )
@@ -146,7 +146,7 @@ def _resampled(values: Sequence[Ranked | None]) -> Estimate | None:
     for ranked in known:
         units[ranked[0]][ranked[1].partition(":")[2] if ranked[0].lower() == TIES else ranked[1]].append(ranked)
     rng = Random(0)
-    drawn = sorted(one for _ in range(RESAMPLES) if not math.isnan(one := _score(_redrawn(units, rng))))
+    drawn = sorted(value for _ in range(RESAMPLES) if not math.isnan(value := _score(_redrawn(units, rng))))
     low, high = drawn[int(0.025 * len(drawn))], drawn[int(0.975 * len(drawn))]
     return Estimate(value, low, high, stdev(drawn) if len(drawn) > 1 else 0.0, len(known), "bootstrap")
 

@@ -16,7 +16,7 @@ from verikit.base import describe
 from verikit.engines import Engine, Generation, Request
 from verikit.engines.types import EnginePrompt
 from verikit.evals.docs import Doc
-from verikit.evals.replies import Failed, Noted, Turns
+from verikit.evals.replies import Failed, Noted, TurnReplies
 from verikit.messages import THOUGHT_KEYS
 from verikit.reply import split
 from verikit.retrieval import Retriever
@@ -51,7 +51,7 @@ def turns(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> l
                 said[i].append(generation.text)
             else:
                 failed[i] = Failed(describe(generation.error))
-    return [failed.get(i) or Turns(replies) for i, replies in enumerate(said)]
+    return [failed.get(i) or TurnReplies(replies) for i, replies in enumerate(said)]
 
 
 def _next_turn(ask: Ask, said: Sequence[str]) -> Request:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.evals.replies import Failed, Noted, Turns
+from verikit.evals.replies import Failed, Noted, TurnReplies
 from verikit.readers.parse import parse
 from verikit.readers.reader import placed
 from verikit.readers.source import opened
@@ -36,7 +36,7 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
         row["resps"] = [[reply for reply in group if not isinstance(reply, Failed)] for group in sample["resps"]]
         if failed := [reply.reason for reply in replies if isinstance(reply, Failed)]:
             row["failed"] = failed
-        if turns := [list(reply.turns) for reply in replies if isinstance(reply, Turns)]:
+        if turns := [list(reply.turns) for reply in replies if isinstance(reply, TurnReplies)]:
             row["turns"] = turns
         if notes := [dict(reply.meta) for reply in replies if isinstance(reply, Noted)]:
             row["notes"] = notes

@@ -16,7 +16,7 @@ from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import rows
 from verikit.evals.docs import ID, MISSING, QUESTION
 from verikit.evals.lm import repeats
-from verikit.evals.replies import Failed, Noted, Turns
+from verikit.evals.replies import Failed, Noted, TurnReplies
 from verikit.readers.reader import placed
 
 OUTPUTS = ("completions", "completion", "outputs", "output", "candidates", "responses", "response", "text", "pred")
@@ -118,5 +118,5 @@ def _text(item: Any) -> str | None:
         key = next((key for key in ENTRY if isinstance(item.get(key), str)), None)
         return None if key is None else Noted(item[key], {name: value for name, value in item.items() if name != key})
     if isinstance(item, list) and item and all(isinstance(turn, str) for turn in item):
-        return Turns(item)
+        return TurnReplies(item)
     return None

@@ -156,7 +156,7 @@ def _common(rows: Sequence[EncodedText]) -> int:
     texts = [row.ids for row in rows]
     first, last = min(texts, key=list), max(texts, key=list)  # all others lie between these two
     shortest = min(map(len, texts))
-    differ = (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    differ = (at for at, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
     found = min(next(differ, shortest), shortest - 1)
     return found if found >= SHARED_FROM else 0
 

@@ -45,7 +45,7 @@ def collect(run: Path, options: Options) -> Run:
     page.notices = warnings(summary)
     page.notices += [f"{count:,} without a verdict: {reason}" for reason, count in summary["reasons"].items()]
     judged = list(map(from_row, rows))
-    page.metrics = list(_figures(summary))
+    page.metrics = list(_metrics(summary))
     page.charts = list(_charts(summary, judged))
     page.tables = list(_tables(summary))
     bouts = _bouts(run, rows, config, options, page.notices)
@@ -56,7 +56,7 @@ def collect(run: Path, options: Options) -> Run:
     return page
 
 
-def _figures(summary: Row) -> Iterator[Metric]:
+def _metrics(summary: Row) -> Iterator[Metric]:
     for pair in summary["pairs"]:
         if "win_rate" in pair:
             yield estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"], f"{pair['n']:,} comparisons")

@@ -48,7 +48,7 @@ class PathLimits(_Part):
     """Tokens of a judgement asked for at the limit."""
 
 
-class Sampling(_Part):
+class PathSampling(_Part):
     """How rationales are sampled."""
 
     temperature: float = Field(0.6, ge=0)
@@ -86,7 +86,7 @@ class Protocol(_Part):
     """Texts that neither a candidate nor a code's output may bring in as they stand."""
     messages: Messages
     limits: PathLimits = PathLimits()  # type: ignore[call-arg]
-    sampling: Sampling = Sampling()  # type: ignore[call-arg]
+    sampling: PathSampling = PathSampling()  # type: ignore[call-arg]
 
     @property
     def digest(self) -> str:

@@ -32,7 +32,7 @@ class Encoded:
 
 
 @dataclass(frozen=True)
-class Encoder:
+class PairEncoder:
     """Encodes samples by a model's tokenizer."""
 
     tokenizer: Any

@@ -172,8 +172,8 @@ class RewardServer:
 
     def _sglang(self, ids: Sequence[Any]) -> list[Numbers]:
         reply = self._post("classify", {"input_ids": list(ids)})
-        told = isinstance(reply, list) and all(isinstance(one, dict) for one in reply)
-        return _numbers([{"index": at, **one} for at, one in enumerate(reply)] if told else None, "", "embedding")
+        told = isinstance(reply, list) and all(isinstance(item, dict) for item in reply)
+        return _numbers([{"index": at, **item} for at, item in enumerate(reply)] if told else None, "", "embedding")
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         return self._exchange("POST", path, {"model": self.about().model, **body})
@@ -198,7 +198,7 @@ class RewardServer:
 
     def _read_models(self, reply: Any) -> About:
         try:
-            models = {str(one["id"]): one for one in reply["data"]}
+            models = {str(item["id"]): item for item in reply["data"]}
             name = self._model or next(iter(models))
             told = models.get(name) or next(iter(models.values()))
             sglang = told.get("owned_by") == "sglang"
@@ -221,8 +221,8 @@ def _numbers(reply: Any, key: str, value: str) -> list[Numbers]:
         FailedTry: the reply is not in the protocol's form.
     """
     try:
-        listed = sorted(reply[key] if key else reply, key=lambda one: one["index"])
-        return [Numbers(_floats(one[value])) for one in listed]
+        listed = sorted(reply[key] if key else reply, key=lambda item: item["index"])
+        return [Numbers(_floats(item[value])) for item in listed]
     except (KeyError, TypeError, ValueError, IndexError) as problem:
         raise FailedTry(
             BadReply(f"the reply is not in the protocol's form: {type(problem).__name__} {problem}")
@@ -232,5 +232,5 @@ def _numbers(reply: Any, key: str, value: str) -> list[Numbers]:
 def _floats(value: Any) -> list[float]:
     """A number, numbers, or numbers by token, of which the last token's count."""
     if isinstance(value, list):
-        return _floats(value[-1]) if isinstance(value[0], list) else [float(one) for one in value]
+        return _floats(value[-1]) if isinstance(value[0], list) else [float(item) for item in value]
     return [float(value)]

@@ -26,7 +26,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Reader:
+class HeadReader:
     """Makes one reward of a head's numbers."""
 
     output: Any = ""

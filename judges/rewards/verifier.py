@@ -13,10 +13,10 @@ from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineError, MissingExtra, SpecError
 from verikit.folders import check_code
 from verikit.judges.heads import context_of, load_head
-from verikit.judges.rewards.encode import Encoded, Encoder, Form, Truncation, Unfit
+from verikit.judges.rewards.encode import Encoded, Form, PairEncoder, Truncation, Unfit
 from verikit.judges.rewards.local import CLASS, numbers_of
 from verikit.judges.rewards.remote import EndPoint, RewardServer
-from verikit.judges.rewards.reward import Activation, Numbers, Output, Reader
+from verikit.judges.rewards.reward import Activation, HeadReader, Numbers, Output
 from verikit.types import Sample, Score
 
 PARTS = 64
@@ -101,8 +101,8 @@ class RewardModel(TextVerifier):
         return self.model.partition(":")[2]
 
     @cached_property
-    def _reader(self) -> Reader:
-        return Reader(self.output, self.activation)
+    def _reader(self) -> HeadReader:
+        return HeadReader(self.output, self.activation)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score all samples together."""
@@ -142,11 +142,11 @@ class RewardModel(TextVerifier):
                 "SGLang puts no conversation of a reward model through a template", hint="tokenizer=DIR, to do it here"
             )
 
-    def _encoder(self, tokenizer: Any, context: int) -> Encoder:
+    def _encoder(self, tokenizer: Any, context: int) -> PairEncoder:
         limit = min(context, self.max_tokens) if self.max_tokens else context
-        return Encoder(tokenizer, self.form, self.template, limit, self.truncate)
+        return PairEncoder(tokenizer, self.form, self.template, limit, self.truncate)
 
-    def _encoded(self, encoder: Encoder, samples: Sequence[Sample]) -> list[Encoded | Score]:
+    def _encoded(self, encoder: PairEncoder, samples: Sequence[Sample]) -> list[Encoded | Score]:
         found: list[Encoded | Score] = []
         for sample in samples:
             try:

@@ -112,9 +112,9 @@ def test_a_rubric_becomes_a_grader_for_each_criterion():
 
 def test_each_file_has_a_mark_of_its_own():
     judge = Pointwise(Scripted(lambda _: "[[5]]"))
-    one, two = (grader_of(judge)["graders"]["rating"]["input"][0]["content"] for _ in range(2))
-    assert one != two
-    assert "{{sample.output_text}}" in one
+    first, second = (grader_of(judge)["graders"]["rating"]["input"][0]["content"] for _ in range(2))
+    assert first != second
+    assert "{{sample.output_text}}" in first
 
 
 def test_the_command_writes_json_that_is_a_spec(tmp_path):

@@ -64,7 +64,7 @@ def official(rows):
     """simple-evals' figures: scores by row and by tag, and the clipped means of both."""
     values = {"overall_score": []}
     for row in rows:
-        items = [(one["points"], one["criterion"].startswith("met"), one["tags"]) for one in row["rubrics"]]
+        items = [(item["points"], item["criterion"].startswith("met"), item["tags"]) for item in row["rubrics"]]
         values["overall_score"].append(calculate_score([item[:2] for item in items]))
         for tag in dict.fromkeys(tag for item in items for tag in item[2]):
             score = calculate_score([item[:2] for item in items if tag in item[2]])

@@ -26,7 +26,7 @@ SAID = {"Prompt 0.": "No title", "Prompt 1.": "None", "Prompt 2.": "Sure:\n{}"}
 @pytest.mark.parametrize("task", ["ifeval", "ifbench"])
 def test_the_four_accuracies_are_those_of_the_official_scorer(task, tmp_path):
     found = only(run(tmp_path, task, ROWS_OF, Scripted(lambda request: SAID[request.prompt])))
-    metrics = {name: one["value"] for name, one in found["metrics"].items()}
+    metrics = {name: metric["value"] for name, metric in found["metrics"].items()}
     assert metrics["prompt_level_strict_acc"] == pytest.approx(1 / 3)
     assert metrics["prompt_level_loose_acc"] == pytest.approx(2 / 3)
     assert metrics["inst_level_strict_acc"] == pytest.approx(2 / 4)

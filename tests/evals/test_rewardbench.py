@@ -49,8 +49,8 @@ def official_ties(rows):
     with numpy.errstate(divide="ignore", invalid="ignore"):
         close = numpy.nan_to_num(numpy.tanh(numpy.minimum(refs, ties) / among - 1), nan=0.0)
     return (
-        0.30 * numpy.mean([one[0] for one in stats["tied"].values()])
-        + 0.30 * numpy.mean([one[0] for one in stats["ref"].values()])
+        0.30 * numpy.mean([value[0] for value in stats["tied"].values()])
+        + 0.30 * numpy.mean([value[0] for value in stats["ref"].values()])
         + 0.20 * numpy.mean(ties > among)
         + 0.20 * numpy.mean(numpy.minimum(refs, ties) > among)
         + 0.01 * numpy.mean(close)
@@ -109,7 +109,7 @@ LONGEST = verifier(lambda sample: len(sample.completion), name="longest")
 
 def test_a_verifier_is_the_model_and_its_figures_are_the_official_ones(tmp_path):
     found = run(tmp_path, Ranker(LONGEST))["tasks"]["verikit_rewardbench2"]
-    metrics = {name: one["value"] for name, one in found["metrics"].items()}
+    metrics = {name: value["value"] for name, value in found["metrics"].items()}
     for subset in SUBSETS:  # of 2, 3, 4 and 5 letters against 3: below, shared by two, above, above
         assert metrics[subset.lower().replace(" ", "_")] == pytest.approx((0 + 1 / 2 + 1 + 1) / 4)
     ties = [

@@ -46,10 +46,10 @@ class Scripted(Engine):
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         self.calls.append(len(requests))
         self.requests += requests
-        return [self._one(self.rule(request)) for request in requests]
+        return [self._answer(self.rule(request)) for request in requests]
 
     @staticmethod
-    def _one(answer: Any) -> Generation:
+    def _answer(answer: Any) -> Generation:
         usage = {"prompt_tokens": 10.0, "completion_tokens": 2.0, "calls": 1.0}
         if isinstance(answer, Exception):
             return Generation(error=answer)

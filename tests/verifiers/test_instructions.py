@@ -34,7 +34,7 @@ def test_ids_are_those_of_the_benchmarks():
     assert len(INSTRUCTIONS) == 112 == len(CASES)
     assert CASES.keys() == INSTRUCTIONS.keys()
     assert {id: set(arguments) for id, (arguments, _, _) in CASES.items()} == {
-        id: set(one.keys) for id, one in INSTRUCTIONS.items()
+        id: set(instruction.keys) for id, instruction in INSTRUCTIONS.items()
     }
 
 
@@ -328,7 +328,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_takes_no_longer_than_its_length(name):
     text = HOSTILE[name][-30_000:]
-    checks = {(id, "official"): one.check for id, one in INSTRUCTIONS.items() if id not in LANGUAGES}
+    checks = {(id, "official"): instruction.check for id, instruction in INSTRUCTIONS.items() if id not in LANGUAGES}
     checks |= {(id, "repaired"): check for id, check in REPAIRED.items() if id not in LANGUAGES}
     slow = {}
     for (id, preset), check in checks.items():

@@ -300,7 +300,7 @@ KEYS = st.from_regex(r"k[a-z0-9]{0,4}", fullmatch=True)
 
 @given(st.lists(st.tuples(NAMES, st.dictionaries(KEYS, LITERALS, max_size=4)), min_size=1, max_size=4))
 def test_python_style_calls_are_read_back_as_they_were_written(calls):
-    text = ", ".join(f"{name}({', '.join(f'{key}={one!r}' for key, one in args.items())})" for name, args in calls)
+    text = ", ".join(f"{name}({', '.join(f'{key}={value!r}' for key, value in args.items())})" for name, args in calls)
     assert [(call.name, call.arguments) for call in python_calls(f"[{text}]")] == calls
     assert verifier(f"[{text}]", calls=[{"name": name, "arguments": args} for name, args in calls]).value == 1.0
 

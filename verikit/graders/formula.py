@@ -41,12 +41,12 @@ _BINARY: Mapping[str, Callable[[float, float], float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FormulaNode:
     """A part of a formula: a number, a grader's name, or an operation on parts."""
 
     kind: str
     """`number`, `name`, `negative`, an operator or a function."""
-    parts: tuple[Node, ...] = ()
+    parts: tuple[FormulaNode, ...] = ()
     number: float = 0.0
     name: str = ""
 
@@ -104,30 +104,30 @@ class Formula:
             return self._tokens[self._at - 1][1]
         return ""
 
-    def _sum(self, depth: int) -> Node:
+    def _sum(self, depth: int) -> FormulaNode:
         if depth > DEEPEST:
             raise self._refused("it is nested too deeply")
         node = self._product(depth)
         while sign := self._next("+", "-"):
-            node = Node(sign, (node, self._product(depth)))
+            node = FormulaNode(sign, (node, self._product(depth)))
         return node
 
-    def _product(self, depth: int) -> Node:
+    def _product(self, depth: int) -> FormulaNode:
         node = self._sign(depth)
         while sign := self._next("*", "/"):
-            node = Node(sign, (node, self._sign(depth)))
+            node = FormulaNode(sign, (node, self._sign(depth)))
         return node
 
-    def _sign(self, depth: int) -> Node:
+    def _sign(self, depth: int) -> FormulaNode:
         if depth > DEEPEST:
             raise self._refused("it is nested too deeply")
         if sign := self._next("+", "-"):
             inner = self._sign(depth + 1)
-            return Node("negative", (inner,)) if sign == "-" else inner
+            return FormulaNode("negative", (inner,)) if sign == "-" else inner
         base = self._atom(depth)
-        return Node("^", (base, self._sign(depth + 1))) if self._next("^") else base
+        return FormulaNode("^", (base, self._sign(depth + 1))) if self._next("^") else base
 
-    def _atom(self, depth: int) -> Node:
+    def _atom(self, depth: int) -> FormulaNode:
         if self._next("("):
             node = self._sum(depth + 1)
             self._closed()
@@ -137,12 +137,12 @@ class Formula:
         kind, text = self._tokens[self._at]
         self._at += 1
         if kind == "number":
-            return Node("number", number=float(text))
+            return FormulaNode("number", number=float(text))
         if kind == "sign":
             raise self._refused(f"{text!r} is not expected")
-        return self._call(text, depth) if self._next("(") else Node("name", name=text)
+        return self._call(text, depth) if self._next("(") else FormulaNode("name", name=text)
 
-    def _call(self, name: str, depth: int) -> Node:
+    def _call(self, name: str, depth: int) -> FormulaNode:
         if name not in FUNCTIONS:
             raise self._refused(f"there is no function {name}; there are {', '.join(FUNCTIONS)}")
         parts = [self._sum(depth + 1)]
@@ -151,7 +151,7 @@ class Formula:
         self._closed()
         if len(parts) != 1 and name not in _ANY:
             raise self._refused(f"{name} takes one value, not {len(parts)}")
-        return Node(name, tuple(parts))
+        return FormulaNode(name, tuple(parts))
 
     def _closed(self) -> None:
         if not self._next(")"):
@@ -180,7 +180,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         yield ("number", number) if number else ("name", name) if name else ("sign", sign)
 
 
-def _value(node: Node, scores: Mapping[str, float]) -> float:
+def _value(node: FormulaNode, scores: Mapping[str, float]) -> float:
     if node.kind == "number":
         return node.number
     if node.kind == "name":

@@ -72,7 +72,7 @@ class Python(_Grader):
     source: str = Field(max_length=SOURCE)
 
 
-class Turn(BaseModel):
+class GraderTurn(BaseModel):
     """One message to the model that grades."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -91,7 +91,7 @@ class Turn(BaseModel):
         return _checked("".join(map(str, texts)))
 
 
-class Sampling(BaseModel):
+class GraderSampling(BaseModel):
     """How the model that grades is sampled."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -114,8 +114,8 @@ class Sampling(BaseModel):
 
 class _Model(_Grader):
     model: str = ""
-    input: tuple[Turn, ...] = Field(min_length=1)
-    sampling_params: Sampling = Sampling()  # type: ignore[call-arg]
+    input: tuple[GraderTurn, ...] = Field(min_length=1)
+    sampling_params: GraderSampling = GraderSampling()  # type: ignore[call-arg]
 
     @field_validator("sampling_params", mode="before")
     @classmethod

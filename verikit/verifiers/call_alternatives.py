@@ -127,7 +127,7 @@ class _Parameter:
         variable = self._variable is not None and self._variable is not wanted
         if type(value) is wanted:
             nested = value if isinstance(value, list) and self._inner is not None else None
-            if nested is not None and not any(self._nested_fits(nested, one) for one in self._accepted):
+            if nested is not None and not any(self._nested_fits(nested, option) for option in self._accepted):
                 return False
         elif self._variable is not None and type(value) is self._variable:
             variable = True
@@ -138,10 +138,10 @@ class _Parameter:
         if type(value) is str:
             return loose(value) in self._loose
         if type(value) is dict:
-            return any(_same_dict(value, one) for one in self._accepted if one != OPTIONAL)
+            return any(_same_dict(value, option) for option in self._accepted if option != OPTIONAL)
         if self._inner is dict:
-            return any(_same_dicts(value, one) for one in self._accepted)
-        wanted_lists = [[*map(loose, one)] for one in self._accepted if isinstance(one, (list, str))]
+            return any(_same_dicts(value, option) for option in self._accepted)
+        wanted_lists = [[*map(loose, option)] for option in self._accepted if isinstance(option, (list, str))]
         return [*map(loose, value)] in wanted_lists
 
     def _nested_fits(self, value: Sequence[Any], accepted: Any) -> bool:
@@ -182,6 +182,6 @@ def _same_dicts(value: Sequence[Any], accepted: Any) -> bool:
     if not isinstance(accepted, (list, str)) or len(value) != len(accepted):
         return False
     return all(
-        isinstance(item, Mapping) and _same_dict(item, one) and one != OPTIONAL
-        for item, one in zip(value, accepted, strict=True)
+        isinstance(item, Mapping) and _same_dict(item, option) and option != OPTIONAL
+        for item, option in zip(value, accepted, strict=True)
     )

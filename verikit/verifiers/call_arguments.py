@@ -62,7 +62,7 @@ def coerced(value: Any, schema: Any, depth: int = 0) -> Any:
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return value
     kinds = schema.get("type")
-    kind = next((one for one in kinds if one != "null"), None) if isinstance(kinds, list) else kinds
+    kind = next((kind for kind in kinds if kind != "null"), None) if isinstance(kinds, list) else kinds
     if isinstance(value, str) and kind not in ("string", "any", None):
         value = _read(value, kind)
     if kind == "integer" and type(value) is float and value.is_integer():

@@ -58,7 +58,7 @@ class ReasoningGym(TextVerifier):
             raise MissingExtra("reasoning_gym", "reasoning-gym")
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-reasoning-gym") as threads:
-            return list(threads.map(lambda sample: self._one(sample, box), samples))
+            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -69,7 +69,7 @@ class ReasoningGym(TextVerifier):
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
-    def _one(self, sample: Sample, box: LocalSandbox) -> Score:
+    def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         metadata, config = sample.meta.get("metadata"), sample.meta.get("config") or {}
         if not isinstance(metadata, Mapping) or not isinstance(config, Mapping):
             return Score.error("the row has no entry of reasoning_gym: its `metadata` is missing, or no object")

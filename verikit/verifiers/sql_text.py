@@ -29,7 +29,7 @@ _ENDS = frozenset({"limit", "offset", "fetch", "for"})
 _SETS = frozenset({"union", "intersect", "except"})
 
 
-class Token(NamedTuple):
+class SqlToken(NamedTuple):
     """One token that is no space and no comment."""
 
     kind: str
@@ -45,16 +45,16 @@ class Token(NamedTuple):
         return self.text.lower() if self.kind == "word" else ""
 
 
-def tokens(sql: str) -> list[Token]:
+def tokens(sql: str) -> list[SqlToken]:
     """The tokens of a query; what is never closed runs to the end."""
-    found: list[Token] = []
+    found: list[SqlToken] = []
     depth = 0
     for match in _TOKEN.finditer(sql):
         kind = str(match.lastgroup)
         if kind == "space":
             continue
         depth -= match[0] in (")", "]")
-        found.append(Token(kind, match[0], match.start(), match.end(), max(depth, 0)))
+        found.append(SqlToken(kind, match[0], match.start(), match.end(), max(depth, 0)))
         depth = max(depth, 0) + (match[0] in ("(", "["))
     return found
 
@@ -138,10 +138,10 @@ def sort_keys(sql: str) -> SortKeys | None:
     return SortKeys(f"{sql[:at]}, {shown} {sql[at:]}", columns)
 
 
-def _parts(found: Sequence[Token], begin: int, stop: int) -> list[list[Token]]:
+def _parts(found: Sequence[SqlToken], begin: int, stop: int) -> list[list[SqlToken]]:
     """The tokens between two offsets, cut at the commas that are in no brackets."""
     inside = [token for token in found if begin <= token.start < stop]
-    parts: list[list[Token]] = [[]]
+    parts: list[list[SqlToken]] = [[]]
     for token in inside:
         if token.text == "," and token.depth == found[0].depth:
             parts.append([])
@@ -150,14 +150,14 @@ def _parts(found: Sequence[Token], begin: int, stop: int) -> list[list[Token]]:
     return parts
 
 
-def _key(part: list[Token]) -> list[Token]:
+def _key(part: list[SqlToken]) -> list[SqlToken]:
     """A sort key without its direction."""
     if len(part) > 2 and part[-2].word == "nulls" and part[-1].word in ("first", "last"):
         part = part[:-2]
     return part[:-1] if part and part[-1].word in ("asc", "desc") else part
 
 
-def _column(key: Sequence[Token], named: Sequence[str]) -> int:
+def _column(key: Sequence[SqlToken], named: Sequence[str]) -> int:
     """The 1-based output column that a key is by its number or by its name; else 0."""
     if len(key) != 1:
         return 0
@@ -167,7 +167,7 @@ def _column(key: Sequence[Token], named: Sequence[str]) -> int:
     return named.index(name) + 1 if name in named else 0
 
 
-def _output_names(found: Sequence[Token], outer: Sequence[Token]) -> list[str]:
+def _output_names(found: Sequence[SqlToken], outer: Sequence[SqlToken]) -> list[str]:
     """The names that a query gives its columns with AS, "" for the others; none where a star hides their positions."""
     words = [token.word for token in outer]
     if "select" not in words or "from" not in words[words.index("select") :]:
@@ -179,12 +179,12 @@ def _output_names(found: Sequence[Token], outer: Sequence[Token]) -> list[str]:
     return [_unquoted(part[-1]) if len(part) > 2 and part[-2].word == "as" else "" for part in parts]
 
 
-def _unquoted(token: Token) -> str:
+def _unquoted(token: SqlToken) -> str:
     """An identifier in lower case; no other token is equal to one."""
     if token.kind == "name":
         return token.text[1:-1].lower()
     return token.word or f"({token.text})"
 
 
-def _source(sql: str, key: Sequence[Token]) -> str:
+def _source(sql: str, key: Sequence[SqlToken]) -> str:
     return sql[key[0].start : key[-1].end]

@@ -72,9 +72,9 @@ class ToolCalls(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._one(sample) for sample in samples]
+        return [self._score_sample(sample) for sample in samples]
 
-    def _one(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample) -> Score:
         expected: Any = sample.meta.get(self.calls, sample.answer)
         if expected is None:
             return Score.abstained(f"no expected calls under {self.calls!r} or as the answer")

@@ -64,7 +64,7 @@ class Trajectory(Verifier):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
         function = self._function()
-        return [self._one(sample, function) for sample in samples]
+        return [self._score_sample(sample, function) for sample in samples]
 
     def _function(self) -> StateFunction | None:
         found: Any = import_object(self.state) if isinstance(self.state, str) else self.state
@@ -72,7 +72,7 @@ class Trajectory(Verifier):
             raise UsageError(f"state must name a function, {self.state!r} is a {type(found).__name__}")
         return found  # type: ignore[no-any-return]
 
-    def _one(self, sample: Sample, function: StateFunction | None) -> Score:
+    def _score_sample(self, sample: Sample, function: StateFunction | None) -> Score:
         made = calls_of(sample)
         told: Any = sample.meta.get(self.reference, sample.answer)
         wanted, turns, problem = _reference(told, sample) if told is not None else ([], None, "")
@@ -136,8 +136,8 @@ class Trajectory(Verifier):
         done = continuation(sample.messages, "")
         if [_role(message) for message in done] != [_role(message) for message in turns]:
             return f"{len(done)} messages whose roles are not those of the reference's {len(turns)}"
-        for number, (one, other) in enumerate(zip(done, turns, strict=True), 1):
-            ours, theirs = calls_in([one]), calls_in([other])
+        for number, (message, expected) in enumerate(zip(done, turns, strict=True), 1):
+            ours, theirs = calls_in([message]), calls_in([expected])
             if len(ours) != len(theirs) or len(pairs(theirs, ours, self._fits)) != len(theirs):
                 return f"message {number} makes other calls"
         return ""
@@ -179,13 +179,13 @@ def _reference(told: Any, sample: Sample) -> tuple[list[ToolCall], Sequence[Comp
         told = value
     if isinstance(told, Mapping):
         told = told.get("messages", [told])
-    if not isinstance(told, Sequence) or not all(isinstance(one, Mapping) for one in told):
+    if not isinstance(told, Sequence) or not all(isinstance(message, Mapping) for message in told):
         return [], None, "a list of messages or of calls is expected"
-    if any("role" in one for one in told):
+    if any("role" in message for message in told):
         turns = continuation(told, "")
         calls = calls_in(turns)
         return calls, turns, next((call.problem for call in calls if call.problem), "")
-    calls = [read_call(one) for one in told]
+    calls = [read_call(message) for message in told]
     return calls, None, next((call.problem for call in calls if call.problem), "")
 
 

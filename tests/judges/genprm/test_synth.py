@@ -31,9 +31,9 @@ class Adder(Engine):
 
     def generate(self, requests):
         self.asked += len(requests)
-        return [self._one(request) for request in requests]
+        return [self._answer(request) for request in requests]
 
-    def _one(self, request):
+    def _answer(self, request):
         numbers = list(map(int, request.prompt[0]["content"].split("+")))
         if request.prompt[0]["content"] in self.fail:
             return Generation(error=EngineError("no"))
@@ -62,9 +62,9 @@ class Checker(Engine):
         self.blind = blind
 
     def generate(self, requests):
-        return [self._one(request) for request in requests]
+        return [self._answer(request) for request in requests]
 
-    def _one(self, request):
+    def _answer(self, request):
         step = [message["content"] for message in request.prompt if message["role"] == "user"][-1].split("\n")[-1]
         begun = request.prompt[-1]["content"]
         sum_, _, claim = step.partition(": ")[2].partition(" so ")[0].partition("=")

@@ -11,7 +11,7 @@ from tests.trainers.recipes.scripted import Scripted
 from verikit.errors import ConfigError, SchemaError
 from verikit.trainers.config import load_config
 from verikit.trainers.recipe import Setting
-from verikit.trainers.recipes.spice.checks import Equality, check
+from verikit.trainers.recipes.spice.checks import TypedEquality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import (
     CorpusQuestion,
@@ -350,7 +350,7 @@ def test_advantages_are_centred_in_each_role_alone(tmp_path):
 )
 def test_answers_are_compared_by_their_type(gold, said, right, letter_only):
     options = ("Anna Berg", "Maria Vant", "Karl Ruhm", "Otto Lind") if gold[1] == "Choice" else ()
-    score = Equality(letter_only).score(CorpusQuestion("Who?", *gold, options), said)
+    score = TypedEquality(letter_only).score(CorpusQuestion("Who?", *gold, options), said)
     assert score.value == right
 
 
@@ -414,7 +414,7 @@ def test_a_challenger_that_cheats_earns_the_penalty(tmp_path, text):
 )
 def test_a_reasoner_that_cheats_earns_nothing(text):
     for question in (CorpusQuestion("How many?", "12", "Integer"), CorpusQuestion("Who?", "Maria Vant", "String")):
-        score = Equality().score(question, text)
+        score = TypedEquality().score(question, text)
         assert score.value == 0.0
 
 

@@ -70,7 +70,7 @@ def _balance(question: CorpusQuestion, share: float) -> str | None:
 
 
 @dataclass(frozen=True)
-class Equality:
+class TypedEquality:
     """Scores an answer by the type of its gold: mathematics, exact text, or option letter."""
 
     letter_only: bool = False

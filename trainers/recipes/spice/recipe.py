@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from verikit.engines.types import Generation, Request
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import SelfPlay, stratified
-from verikit.trainers.recipes.spice.checks import Equality, check
+from verikit.trainers.recipes.spice.checks import TypedEquality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import (
     CorpusQuestion,
@@ -40,14 +40,14 @@ class Spice(SelfPlay):
     Options: ClassVar[type[SpiceOptions]] = SpiceOptions
     options: SpiceOptions
     prompts: SpicePrompts
-    equality: Equality
+    equality: TypedEquality
     corpus: Sequence[str] | Corpus
     held_out: list[CorpusQuestion]
 
     def __init__(self, options: SpiceOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.prompts = SpicePrompts.load(options.prompts, setting.folder)
-        self.equality = Equality(options.letter_only)
+        self.equality = TypedEquality(options.letter_only)
         self.corpus = self.load_corpus()
         self.held_out = self.load_held_out()
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 
-class Language(NamedTuple):
+class NumberWords(NamedTuple):
     """Number words below a thousand, scales from the largest, and what else a language needs."""
 
     table: dict[str, int]
@@ -46,7 +46,7 @@ def _regular(units: Sequence[str], teens: Sequence[str], tens: Sequence[str], jo
     return below
 
 
-def english() -> Language:
+def english() -> NumberWords:
     """English, whose ordinals are read too."""
     units = "zero one two three four five six seven eight nine".split()
     teens = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
@@ -57,7 +57,7 @@ def english() -> Language:
     denominators = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4}
     denominators |= places | {f"{ordinal}s": value for ordinal, value in places.items()}
     scales = (("trillion", 10**12), ("billion", 10**9), ("million", 10**6), ("thousand", 1000))
-    return Language(_table(below, hundreds, "and"), scales, "and", denominators, ("percent", "percents"))
+    return NumberWords(_table(below, hundreds, "and"), scales, "and", denominators, ("percent", "percents"))
 
 
 _IRREGULAR = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
@@ -76,7 +76,7 @@ def ordinals(cardinals: dict[str, int]) -> dict[str, int]:
     return found
 
 
-def _german() -> Language:
+def _german() -> NumberWords:
     units = "null ein zwei drei vier funf sechs sieben acht neun".split()
     teens = "zehn elf zwolf dreizehn vierzehn funfzehn sechzehn siebzehn achtzehn neunzehn".split()
     tens = "zwanzig dreissig vierzig funfzig sechzig siebzig achtzig neunzig".split()
@@ -92,10 +92,10 @@ def _german() -> Language:
     table = _table(below, hundreds)
     table |= {w.replace("funf", "fuenf").replace("zwolf", "zwoelf"): v for w, v in table.items()}
     scales = (("milliarden", 10**9), ("milliarde", 10**9), ("millionen", 10**6), ("million", 10**6), ("tausend", 1000))
-    return Language(table, scales, "und", denominators, ("prozent",))
+    return NumberWords(table, scales, "und", denominators, ("prozent",))
 
 
-def _french() -> Language:
+def _french() -> NumberWords:
     small = ("zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dixsept "
              "dixhuit dixneuf").split()  # fmt: skip
     below = {word: value for value, word in enumerate(small)} | {"une": 1, "quatrevingts": 80}
@@ -112,10 +112,10 @@ def _french() -> Language:
     denominators |= {"cinquiemes": 5, "neuviemes": 9, "tiers": 3, "quarts": 4, "quart": 4, "demi": 2, "demie": 2}
     denominators |= {word.removesuffix("s"): value for word, value in denominators.items() if word.endswith("iemes")}
     scales = (("milliards", 10**9), ("milliard", 10**9), ("millions", 10**6), ("million", 10**6), ("mille", 1000))
-    return Language(_table(below, hundreds), scales, "et", denominators, ("pourcent", "pourcents"))
+    return NumberWords(_table(below, hundreds), scales, "et", denominators, ("pourcent", "pourcents"))
 
 
-def _spanish() -> Language:
+def _spanish() -> NumberWords:
     units = "cero uno dos tres cuatro cinco seis siete ocho nueve".split()
     teens = "diez once doce trece catorce quince dieciseis diecisiete dieciocho diecinueve".split()
     tens = "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa".split()
@@ -133,10 +133,12 @@ def _spanish() -> Language:
         "noveno": 9, "decimo": 10,
     }.items() for s in ("", "s")}  # fmt: skip
     table = _table(below, hundreds) | {"cien": 100}
-    return Language(table, (("millones", 10**6), ("millon", 10**6), ("mil", 1000)), "y", denominators, ("porciento",))
+    return NumberWords(
+        table, (("millones", 10**6), ("millon", 10**6), ("mil", 1000)), "y", denominators, ("porciento",)
+    )
 
 
-def _italian() -> Language:
+def _italian() -> NumberWords:
     units = "zero uno due tre quattro cinque sei sette otto nove".split()
     teens = ("dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove").split()
     tens = "venti trenta quaranta cinquanta sessanta settanta ottanta novanta".split()
@@ -148,10 +150,10 @@ def _italian() -> Language:
         "mezz": 2, "terz": 3, "quart": 4, "quint": 5, "sest": 6, "settim": 7, "ottav": 8, "non": 9, "decim": 10,
     }.items() for o in ("o", "i")}  # fmt: skip
     scales = (("milioni", 10**6), ("milione", 10**6), ("mila", 1000), ("mille", 1000))
-    return Language(_table(below, hundreds), scales, "e", denominators, ("percento",))
+    return NumberWords(_table(below, hundreds), scales, "e", denominators, ("percento",))
 
 
-def _portuguese() -> Language:
+def _portuguese() -> NumberWords:
     units = "zero um dois tres quatro cinco seis sete oito nove".split()
     teens = "dez onze doze treze catorze quinze dezesseis dezessete dezoito dezenove".split()
     tens = "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa".split()
@@ -162,10 +164,10 @@ def _portuguese() -> Language:
         "meio": 2, "terco": 3, "quarto": 4, "quinto": 5, "sexto": 6, "setimo": 7, "oitavo": 8, "nono": 9, "decimo": 10,
     }.items() for s in ("", "s")}  # fmt: skip
     table = _table(below, hundreds, "e") | {"cem": 100}
-    return Language(table, (("milhoes", 10**6), ("milhao", 10**6), ("mil", 1000)), "e", denominators, ("porcento",))
+    return NumberWords(table, (("milhoes", 10**6), ("milhao", 10**6), ("mil", 1000)), "e", denominators, ("porcento",))
 
 
 @lru_cache(maxsize=1)
-def languages() -> tuple[Language, ...]:
+def languages() -> tuple[NumberWords, ...]:
     """The languages read, built at the first use."""
     return english(), _german(), _french(), _spanish(), _italian(), _portuguese()

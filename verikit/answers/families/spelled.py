@@ -9,7 +9,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from verikit.answers.families.languages import Language, english, languages, ordinals, squeezed
+from verikit.answers.families.languages import NumberWords, english, languages, ordinals, squeezed
 
 MAX_CHARS = 120
 
@@ -72,7 +72,7 @@ def in_words(text: str) -> tuple[Fraction, bool] | None:
     return None
 
 
-def _number(word: str, language: Language) -> Fraction | None:
+def _number(word: str, language: NumberWords) -> Fraction | None:
     """A whole number, a decimal ("one point two five"), a fraction or a mixed number."""
     whole = _whole(word, language)
     if whole is not None:
@@ -101,7 +101,7 @@ def _digits(word: str) -> str | None:
     return found or None
 
 
-def _whole(word: str, language: Language) -> int | None:
+def _whole(word: str, language: NumberWords) -> int | None:
     total, seen = 0, False
     for name, scale in language.scales:
         head, found, rest = word.partition(name)
@@ -126,7 +126,7 @@ _HALVES = {"half": Fraction(1, 2), "ahalf": Fraction(1, 2), "einhalb": Fraction(
            "lamitad": Fraction(1, 2), "diehalfte": Fraction(1, 2), "aquarter": Fraction(1, 4)}  # fmt: skip
 
 
-def _fraction(word: str, language: Language) -> Fraction | None:
+def _fraction(word: str, language: NumberWords) -> Fraction | None:
     if word in _HALVES:
         return _HALVES[word]
     if word.endswith("dozen") and (count := _whole(word[:-5], language)) is not None:
@@ -148,7 +148,7 @@ def _fraction(word: str, language: Language) -> Fraction | None:
     return None
 
 
-def _top(word: str, language: Language) -> int | None:
+def _top(word: str, language: NumberWords) -> int | None:
     return 1 if word in ("a", "an", "ein", "eine", "un", "une", "um") else _whole(word, language)
 
 

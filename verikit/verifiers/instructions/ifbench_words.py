@@ -120,8 +120,8 @@ def sentence_balance(value: str, arguments: Arguments) -> bool:
 def overlap(value: str, arguments: Arguments) -> bool:
     """So many percent, give or take 2, of the text's runs of three characters are in a reference."""
     reference, share = text(arguments, "reference_text"), number(arguments, "percentage")
-    own, other = ({part[i : i + 3] for i in range(len(part) - 2)} for part in (value, reference))
-    return bool(own) and share - 2 <= len(own & other) / len(own) * 100 <= share + 2
+    own, after = ({part[i : i + 3] for i in range(len(part) - 2)} for part in (value, reference))
+    return bool(own) and share - 2 <= len(own & after) / len(own) * 100 <= share + 2
 
 
 def sentence_words(value: str, arguments: Arguments) -> bool:
@@ -186,7 +186,7 @@ def syllables(value: str, arguments: Arguments) -> bool:
         raise MissingExtra("counting syllables", "instructions") from None
     # A word of very many hyphens would send the package's recursion too deep; without punctuation there are none.
     parities = [syllapy.count(word) % 2 for word in words.unpunctuated(value).lower().split()]
-    return all(one != other for one, other in itertools.pairwise(parities))
+    return all(before != after for before, after in itertools.pairwise(parities))
 
 
 def last_first(value: str, arguments: Arguments) -> bool:
@@ -210,7 +210,7 @@ def paragraph_last_first(value: str, arguments: Arguments) -> bool:
 def no_consecutive(value: str, arguments: Arguments) -> bool:
     """No two words after each other begin with the same letter."""
     heads = [word[0] for word in words.unpunctuated(value.lower()).split()]
-    return all(one != other for one, other in itertools.pairwise(heads))
+    return all(before != after for before, after in itertools.pairwise(heads))
 
 
 def keywords_specific_position(value: str, arguments: Arguments) -> bool:
@@ -238,7 +238,7 @@ def alliteration_increment(value: str, arguments: Arguments) -> bool:
     for sentence in split_by_rules(value):
         stripped = (word.lstrip(words.PUNCTUATION + " ") for word in sentence.lower().split())
         heads = [word[0] for word in stripped if word]
-        same = [one == other for one, other in itertools.pairwise(heads)]
+        same = [before == after for before, after in itertools.pairwise(heads)]
         count = sum(same) + sum(pair and not before for before, pair in zip([False, *same], same, strict=False))
         if count <= last:
             return False

@@ -233,7 +233,7 @@ def _words_position(value: str, arguments: Arguments) -> bool:
 def _repeat_phrase(value: str, arguments: Arguments) -> bool:
     asked = text(arguments, "phrase").split()
     found = [phrase.split() for phrase in training.phrases(value, asked[0], asked[-1])]
-    return len(found) == number(arguments, "small_n") and all(training.changed(one, asked) == 1 for one in found)
+    return len(found) == number(arguments, "small_n") and all(training.changed(part, asked) == 1 for part in found)
 
 
 def _span(value: str, arguments: Arguments) -> bool:
@@ -260,7 +260,7 @@ def _composition(value: str, arguments: Arguments) -> bool:
     each = number(arguments, "n_words")
     found = [[len(_spoken(sentence)) for sentence in split_by_rules(part)] for part in parts]
     sent = number(arguments, "n_sent")
-    return len(parts) == 3 and all(len(one) == sent and set(one) <= {each} for one in found)
+    return len(parts) == 3 and all(len(part) == sent and set(part) <= {each} for part in found)
 
 
 def _filled(check: Check) -> Check:

@@ -50,12 +50,12 @@ def _pairs(source: Mapping[str, Any]) -> Given:
         raise BadArgument(f"the instruction ids are {str(ids)[:80]!r}, not a list of texts")
     if isinstance(arguments, Mapping):
         arguments = [arguments]
-    arguments = [{}] * len(ids) if arguments is None else [_parsed(one) or {} for one in arguments]
-    if len(arguments) != len(ids) or not all(isinstance(one, Mapping) for one in arguments):
+    arguments = [{}] * len(ids) if arguments is None else [_parsed(argument) or {} for argument in arguments]
+    if len(arguments) != len(ids) or not all(isinstance(argument, Mapping) for argument in arguments):
         raise BadArgument(f"'kwargs' are not {len(ids)} objects, one for each instruction")
     return [
-        (id, {key: value for key, value in one.items() if value is not None})
-        for id, one in zip(ids, arguments, strict=True)
+        (id, {key: value for key, value in argument.items() if value is not None})
+        for id, argument in zip(ids, arguments, strict=True)
     ]
 
 

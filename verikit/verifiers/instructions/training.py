@@ -77,7 +77,7 @@ def no_adjacent_consecutive(value: str, arguments: Arguments) -> bool:
     """No word begins with the letter after that of the word before."""
     heads = [word[0].lower() for word in value.split()]
     pairs = itertools.pairwise(heads)
-    return all(len(one) == len(other) == 1 and ord(other) - ord(one) != 1 for one, other in pairs)
+    return all(len(first) == len(second) == 1 and ord(second) - ord(first) != 1 for first, second in pairs)
 
 
 def square_brackets(value: str, arguments: Arguments) -> bool:
@@ -143,7 +143,7 @@ def bigram_wrapping(value: str, arguments: Arguments) -> bool:
     """Each pair of words in `<<…>>`; a last word without a partner is not looked at."""
     found = value.split()
     pairs = zip(found[::2], found[1::2], strict=False)
-    return all(one.startswith("<<") and other.endswith(">>") for one, other in pairs)
+    return all(first.startswith("<<") and second.endswith(">>") for first, second in pairs)
 
 
 def copying_multiple(value: str, arguments: Arguments) -> bool:
