@@ -131,14 +131,16 @@ def test_more_tags_come_from_the_environment(monkeypatch):
 
 
 # What each registered verifier reads. A new one has to be put here.
-WHOLE = {"tags", "search_format", "searched"}
+WHOLE = {"tags", "search_format", "searched", "soft_overlong"}
 PASS_ON = {
     "all_of", "by", "cached", "clip", "column", "first_of", "gate", "jury", "length_guard", "majority", "maximum",
-    "mean", "echo_guard", "rescue", "minimum", "with_timeout",
+    "mean", "echo_guard", "rescue", "minimum", "with_timeout", "cosine_length", "tool_calls", "trajectory", "turns",
 }  # fmt: skip
 REPLY = {
     "answer", "boxed", "choice", "code", "cover_em", "exact", "f1", "genprm", "json_schema", "judge", "length", "math",
-    "numeric", "pairwise", "prm", "program", "reference_judge", "regex", "step_column",
+    "numeric", "pairwise", "prm", "program", "reference_judge", "regex", "step_column", "bleu", "cer", "chrf",
+    "citations", "csv", "fuzzy", "instructions", "language", "openai_grader", "reasoning_gym", "refusal", "repetition",
+    "rm", "rouge", "rubric", "sql", "ter", "toml", "wer", "xml", "yaml",
 }  # fmt: skip
 
 
