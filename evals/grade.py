@@ -61,8 +61,9 @@ class Graded(Filter):  # type: ignore[misc]
                 "this task needs a judge", hint="--judge openai:http://host:8000/v1#model, or VERIKIT_JUDGE"
             )
         self.verifiers: dict[str, Verifier] = {name: load(spec) for name, spec in specs.items() if spec is not None}
-        self.own, self.extract = own, extract
-        self.by = load(by) if by else None
+        self.own: str = own
+        self.extract: Callable[[str], str | None] | None = extract
+        self.by: Verifier | None = load(by) if by else None
 
     def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[Doc]) -> list[list[Grade]]:
         """Return the scores of each document's replies."""

@@ -51,4 +51,4 @@ def _clipped(values: Sequence[float]) -> Estimate | None:
     return replace(found, value=value, low=low, high=high)
 
 
-clipped_mean = Aggregate(_clipped)
+clipped_mean: Aggregate = Aggregate(_clipped)

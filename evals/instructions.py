@@ -50,4 +50,4 @@ def _pooled(values: Sequence[Sequence[float]]) -> Estimate | None:
     return Estimate(share, low, high, stderr, n, "normal")
 
 
-inst_level = Aggregate(_pooled)
+inst_level: Aggregate = Aggregate(_pooled)

@@ -77,7 +77,10 @@ class EngineLM(LM):  # type: ignore[misc]
             told: Is told how many of how many requests are done.
         """
         super().__init__()
-        self.engine, self.seed, self.retriever, self.told = engine, seed, retriever, told
+        self.engine: Engine = engine
+        self.seed: int = seed
+        self.retriever: Retriever | None = retriever
+        self.told: Told = told
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> Chat:
         """Keep the conversation; the engine applies its model's template, and goes on with an assistant's last turn."""

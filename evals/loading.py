@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.tasks._yaml_loader import load_yaml
@@ -25,7 +25,7 @@ PREFIX = "verikit_"
 class Settings(BaseModel):
     """What of a run decides its results, beside tasks and model."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     data: str | dict[str, str] | None = None
     """A file for all tasks, or files by task; the hub otherwise."""

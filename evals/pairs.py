@@ -48,4 +48,4 @@ def _rate(values: Sequence[Sequence[Compared]]) -> float:
     return length_controlled(preferences, [int(their) for their in theirs], [int(our) for our in ours]).value
 
 
-length_controlled_rate = Aggregate(_length_controlled)
+length_controlled_rate: Aggregate = Aggregate(_length_controlled)

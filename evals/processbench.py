@@ -134,4 +134,4 @@ def _of(values: Sequence[tuple[bool, float]]) -> float:
     return harmonic(fmean(wrong) if wrong else 0.0, fmean(right) if right else 0.0)
 
 
-f1_of = Aggregate(_f1)
+f1_of: Aggregate = Aggregate(_f1)

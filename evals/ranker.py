@@ -26,7 +26,8 @@ class Ranker(LM):  # type: ignore[misc]
     def __init__(self, verifier: Verifier, *, told: Told = lambda done, of: None) -> None:
         """Wrap a verifier; `told` is told how many of how many documents are done."""
         super().__init__()
-        self.verifier, self.told = verifier, told
+        self.verifier: Verifier = verifier
+        self.told: Told = told
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
         """The last turn: a reward model has its own template."""

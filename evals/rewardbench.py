@@ -165,5 +165,5 @@ def _numbered(id: str, copy: int) -> str:
     return f"{kind}:{copy}" if sign else id
 
 
-acc_of = Aggregate(_accuracies)
-score_of = Aggregate(_resampled)
+acc_of: Aggregate = Aggregate(_accuracies)
+score_of: Aggregate = Aggregate(_resampled)

@@ -19,7 +19,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -40,7 +40,7 @@ SUITE_JSON, SUITE_MD = "suite.json", "suite.md"
 class Entry(BaseModel):
     """A model of a suite."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     name: str = Field(pattern=r"^[\w.+-]+$")
     """Also its folder's."""
@@ -54,7 +54,7 @@ class Entry(BaseModel):
 class Suite(BaseModel):
     """What a suite's file holds."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     tasks: list[str] = Field(min_length=1)
     models: list[Entry] = Field(min_length=1)

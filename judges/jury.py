@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from verikit import combine
 from verikit.base import Verifier, score_all
 from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.pairwise import TIE, ByScore, Comparer, Comparison, Pair
+from verikit.reply import Reads
 from verikit.types import Sample, Score
 
 Rule = Literal["majority", "mean", "minimum"]
@@ -27,7 +28,7 @@ class Jury(Verifier, Comparer):
     """Several judges under one rule; see `jury`."""
 
     name = "jury"
-    reads = None
+    reads: ClassVar[Reads | None] = None
     judges: tuple[Verifier, ...]
     rule: Rule = "majority"
 
@@ -62,7 +63,7 @@ class Jury(Verifier, Comparer):
 class _Heard(Verifier):
     """A juror's scores, already given."""
 
-    reads = None
+    reads: ClassVar[Reads | None] = None
     name: str
     scores: tuple[Score, ...]
 

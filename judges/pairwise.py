@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from statistics import fmean
 from types import NoneType
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from verikit.base import Verifier, describe, score_all
 from verikit.errors import ConfigError, JudgeError, VerikitError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
-from verikit.judges.prompt import as_text
+from verikit.judges.prompt import Task, as_text
 from verikit.judges.reply import JudgeVerdict
 from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
@@ -89,7 +89,7 @@ class Pairwise(Judge, Comparer):
     """
 
     name = "pairwise"
-    task = "pairwise"
+    task: ClassVar[Task] = "pairwise"
     prompt: str = "pairwise"
     _: KW_ONLY
     order: Order = "both"

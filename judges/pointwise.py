@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from verikit.base import describe
 from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
+from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.reply import text_read
 from verikit.types import Prompt, Sample, Score
@@ -27,7 +28,7 @@ class Pointwise(Judge, Comparer):
     """
 
     name = "judge"
-    task = "pointwise"
+    task: ClassVar[Task] = "pointwise"
     prompt: str = "rating"
     turns: Turns = "last"
     """`each` rates every assistant turn of a conversation and takes the mean (MT-Bench's two turns); see `steps`."""
@@ -105,7 +106,7 @@ class Reference(Judge):
     """Says True (1.0) or False (0.0) whether an answer agrees with the gold one (R1-Searcher's ACC_L)."""
 
     name = "reference_judge"
-    task = "reference"
+    task: ClassVar[Task] = "reference"
     prompt: str = "reference"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:

@@ -18,7 +18,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -44,7 +44,7 @@ TOP_LOGPROBS = 20
 class Sampling(BaseModel):
     """How a reply is sampled."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     max_tokens: int = Field(1024, ge=1)
     temperature: float = Field(0.0, ge=0)
@@ -53,7 +53,7 @@ class Sampling(BaseModel):
 class JudgePrompt(BaseModel):
     """One prompt file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     task: Task
     about: str = ""

@@ -42,7 +42,7 @@ class Verifier(ABC):
     verifiers that pass it on to others need."""
     tallied: ClassVar[tuple[str, ...]] = ()
     """Keys of `Score.usage` that a run's summary adds up: whole numbers that say how often something happened."""
-    rates: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    rates: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
     """Shares that a run's summary gives: by name, which tallied key is counted, and of which other."""
 
     @abstractmethod

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier, whole
 from verikit.errors import UsageError
 from verikit.messages import CompletionMessage, by_assistant, content_text, thoughts_in
+from verikit.reply import Reads
 from verikit.types import Message, Sample, Score
 
 Rule = Literal["mean", "min", "last"]
@@ -27,7 +28,7 @@ class Turns(Verifier):
     which: str
     rule: Rule
     name = "turns"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score the chosen turns of all samples in one batch, then apply the rule to each sample's."""

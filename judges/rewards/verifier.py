@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from verikit.base import TextVerifier, describe
 from verikit.engines.openai.options import check_spec
@@ -33,7 +33,7 @@ class RewardModel(TextVerifier):
 
     name = "rm"
     batch = 64
-    tallied = ("truncated",)
+    tallied: ClassVar[tuple[str]] = ("truncated",)
 
     model: str
     """`hf:DIR` (or a hub name), or `openai:http://host:8000#model`, a pooling server of vLLM's or SGLang's."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median_low
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from verikit.base import describe
 from verikit.errors import ConfigError, EngineTimeout, SchemaError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
+from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.rubric.asking import Question, ask_all, listed
 from verikit.judges.rubric.criteria import Criteria, Criterion
@@ -33,7 +34,7 @@ class Rubric(Judge):
     """
 
     name = "rubric"
-    task = "rubric"
+    task: ClassVar[Task] = "rubric"
     prompt: str = "rubric"
     rubric: str | Mapping[str, Any] | Sequence[Any] = field(default="", hash=False)
     """A file (JSON, or TOML) with the rubric of every row, or the rubric itself; "": each row has its own."""

@@ -67,7 +67,7 @@ class Formula:
         if len(self._tokens) > MOST:
             raise self._refused(f"it has more than {MOST} tokens")
         self._at = 0
-        self.root = self._sum(0)
+        self.root: FormulaNode = self._sum(0)
         if self._at < len(self._tokens):
             raise self._refused(f"{self._tokens[self._at][1]!r} is not expected")
 

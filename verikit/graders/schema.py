@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
@@ -22,7 +22,7 @@ SOURCE = 256 * 1024
 
 
 class _Grader(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
     name: str = ""
     pass_threshold: float | None = None
@@ -75,7 +75,7 @@ class Python(_Grader):
 class GraderTurn(BaseModel):
     """One message to the model that grades."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
     role: Literal["system", "developer", "user", "assistant"] = "user"
     content: str
@@ -94,7 +94,7 @@ class GraderTurn(BaseModel):
 class GraderSampling(BaseModel):
     """How the model that grades is sampled."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
     temperature: float = Field(0.0, ge=0)
     top_p: float = Field(1.0, gt=0, le=1)

@@ -60,7 +60,7 @@ class ExpectedCall:
         properties = None if schema is None else schema.get("properties") or {}
         if not all(isinstance(accepted, list) for accepted in alternatives.values()):
             raise ValueError(f"expected arguments of {name!r} are lists of alternatives")
-        self.name = name
+        self.name: str = name
         self._names = (name, name.replace(".", "_"))
         self._parameters = {
             key: _Parameter(key, accepted, None if properties is None else properties[key], language)

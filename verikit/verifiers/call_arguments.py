@@ -18,8 +18,8 @@ class PlainCall:
 
     def __init__(self, call: ToolCall, schema: Mapping[str, Any] | None, coerce: bool) -> None:
         """Prepare it; the schema is the tool's parameters."""
-        self.name = call.name
-        self.coerce = coerce and schema is not None
+        self.name: str = call.name
+        self.coerce: bool = coerce and schema is not None
         self._names = (call.name, call.name.replace(".", "_"))
         self._schema: Mapping[str, Any] = schema or {}
         self._wanted = self._filled(call.arguments)

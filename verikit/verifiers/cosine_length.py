@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.errors import UsageError
-from verikit.reply import seen
+from verikit.reply import Reads, seen
 from verikit.types import Sample, Score
 from verikit.verifiers.gold import check_choice
 from verikit.verifiers.token_count import UNITS, LengthUnit, NoCount, length_of
@@ -27,7 +28,7 @@ class CosineLength(Verifier):
     unit: LengthUnit
     tokenizer: str
     name = "cosine_length"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score by the part, then by length; what the part does not score has no score."""

@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from verikit.errors import UsageError
 from verikit.verifiers.structured import StructuredText
@@ -30,7 +30,7 @@ class Csv(StructuredText):
     max_rows: int | None = None
     """The greatest; None: any."""
     name = "csv"
-    labels = frozenset({"csv", "tsv"})
+    labels: ClassVar[frozenset[str]] = frozenset({"csv", "tsv"})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,9 +10,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from verikit.base import Verifier
+from verikit.reply import Reads
 from verikit.search.rules import Preset, faults
 from verikit.search.trace import SearchTrace, read_trace
 from verikit.types import Sample, Score
@@ -21,7 +22,7 @@ from verikit.verifiers.gold import check_choice
 
 @dataclass(frozen=True)
 class _RolloutVerifier(Verifier):
-    reads = "all"
+    reads: ClassVar[Reads | None] = "all"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""

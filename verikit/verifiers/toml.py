@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import tomllib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from verikit.verifiers.structured import StructuredText
 
@@ -15,7 +15,7 @@ class Toml(StructuredText):
     """1.0 if the completion is TOML 1.0 that the schema accepts; dates and times are checked as their ISO text."""
 
     name = "toml"
-    labels = frozenset({"toml"})
+    labels: ClassVar[frozenset[str]] = frozenset({"toml"})
 
     def parse(self, text: str) -> Any:
         """The document as JSON's types."""

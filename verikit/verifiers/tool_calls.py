@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from verikit.base import Verifier
 from verikit.calls import ToolCall, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
 from verikit.pairing import pairs
+from verikit.reply import Reads
 from verikit.types import Sample, Score
 from verikit.verifiers.call_alternatives import ExpectedCall, Language
 from verikit.verifiers.call_arguments import PlainCall
@@ -61,7 +62,7 @@ class ToolCalls(Verifier):
     language: Language | None = None
     """What BFCL arguments are written in; None: as the sample's id or category says (simple_java_3), else Python."""
     name = "tool_calls"
-    reads = None
+    reads: ClassVar[Reads | None] = None
     _memory: _Memory = field(default_factory=_Memory, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

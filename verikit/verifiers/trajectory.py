@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from verikit.base import Verifier, describe_function
 from verikit.calls import ToolCall, calls_in, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
 from verikit.messages import CompletionMessage, by_assistant, continuation
 from verikit.pairing import pairs
+from verikit.reply import Reads
 from verikit.spec import import_object
 from verikit.types import Sample, Score
 from verikit.verifiers.call_arguments import same
@@ -47,7 +48,7 @@ class Trajectory(Verifier):
     that returns the last state. It has to equal the sample's `final_state` or, where there is none, what the function
     returns for the reference's calls."""
     name = "trajectory"
-    reads = None
+    reads: ClassVar[Reads | None] = None
 
     def __post_init__(self) -> None:
         for option, allowed in (("match", Match), ("arguments", Arguments)):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 from verikit.errors import MissingExtra
 from verikit.types import Sample, Score
@@ -28,7 +28,7 @@ class Yaml(StructuredText):
     """
 
     name = "yaml"
-    labels = frozenset({"yaml", "yml"})
+    labels: ClassVar[frozenset[str]] = frozenset({"yaml", "yml"})
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself.

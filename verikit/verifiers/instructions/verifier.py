@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from verikit.base import TextVerifier, unique_names
 from verikit.errors import MissingExtra, UsageError
@@ -40,8 +40,12 @@ class Instructions(TextVerifier):
     max_chars: int = 200_000
     """A longer reply is 0.0 unread."""
     name = "instructions"
-    tallied = ("prompts_judged", "instructions", *(f"{what}_{how}" for what in ("prompts", "followed") for how in HOW))
-    rates = MappingProxyType(
+    tallied: ClassVar[tuple[str, ...]] = (
+        "prompts_judged",
+        "instructions",
+        *(f"{what}_{how}" for what in ("prompts", "followed") for how in HOW),
+    )
+    rates: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
         {f"{what}_{how}_accuracy": (f"{key}_{how}", of) for what, key, of in LEVELS for how in HOW}
     )
 
