@@ -49,15 +49,18 @@ SEARCHED: dict[str, list[tuple[str, list[str]]]] = {
 }
 """Those that compare texts: with these options, against these golds."""
 
-OF_THEIR_OWN = {"code", "program", "json_schema", "cover_em"}
-"""Searched below in ways of their own."""
+OF_THEIR_OWN = {"code", "program", "json_schema", "cover_em", "instructions", "reasoning_gym", "sql"}
+"""Searched below, or in their own tests, in ways of their own."""
 
 WITHOUT_GOLDS = {
     "boxed", "column", "length", "tags", "searched", "search_format",  # a form, a length or a number of the row's
     "all_of", "by", "cached", "clip", "first_of", "gate", "length_guard", "majority", "maximum", "mean", "minimum",
     "echo_guard", "rescue", "turns", "with_timeout",  # made of others
     "tool_calls", "trajectory",  # calls, whose near misses their own tests draw
-    "genprm", "judge", "jury", "pairwise", "prm", "reference_judge", "step_column",  # a model decides
+    "genprm", "judge", "jury", "openai_grader", "pairwise", "prm", "reference_judge", "rm", "rubric",
+    "step_column",  # a model decides, or a grader's own rules
+    "bleu", "cer", "chrf", "fuzzy", "rouge", "ter", "wer",  # likeness, of which two golds may both have some
+    "citations", "cosine_length", "csv", "language", "refusal", "repetition", "soft_overlong", "toml", "xml", "yaml",
 }  # fmt: skip
 
 

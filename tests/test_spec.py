@@ -357,7 +357,7 @@ def test_a_call_that_does_not_fit_is_told_in_words_of_options(spec, problem, hin
         ("style.py:a-b", "does not name", "style.py:NAME"),
         ("exact - boxed", r"only names, calls, literals, \* and \+", "a + -1*b"),
         ("tags()", "needs the names of its tags", "tags('think'"),
-        ("answer(policy='lax')", "policy: strictness must be one of strict, lenient", ""),
+        ("answer(policy='lax')", "policy must be one of strict, lenient", ""),
         ("nope.toml#x", "nope.toml can't be read: No such file", ""),
     ],
 )
