@@ -71,11 +71,7 @@ def run_tasks(
     """
     with Folder(out, ()) as folder, quiet():
         config = {"model": model, "tasks": list(names), "settings": settings.model_dump()}
-        damaged = [] if restart else changed(out)
-        if RESULTS in damaged or PROGRESS in damaged:
-            verify(out)
-        for name in damaged:
-            warn(f"{out / name} is not as it was written, by its checksum: it is made anew")
+        damaged = [] if restart else _damaged(out, warn)
         before = {} if restart else folder.read_json(RESULTS) or {}
         if (other := before.get("model", strike(model))) != strike(model):
             raise UsageError(
@@ -95,12 +91,8 @@ def run_tasks(
             file = samples_name(task.task_name)
             known = held.get(task.task_name, {})
             # What failed is tried again: the cache holds the rest.
-            if (
-                known.get("digest") == digest
-                and not known["unscored"]
-                and (out / file).exists()
-                and file not in damaged
-            ):
+            whole = (out / file).exists() and file not in damaged
+            if known.get("digest") == digest and not known["unscored"] and whole:
                 note(f"{task.task_name} is done")
                 results["tasks"][task.task_name] = known
             else:
@@ -114,6 +106,20 @@ def run_tasks(
         folder.replace(REPORT, markdown(results).encode())
         folder.seal(CONFIG, RESULTS, REPORT, *(samples_name(task) for task in held | results["tasks"]))
     return results
+
+
+def _damaged(out: Path, warn: Note) -> list[str]:
+    """Files of a folder that are not as they were written; each is told, and made anew.
+
+    Raises:
+        UsageError: the results are among them.
+    """
+    damaged = changed(out)
+    if RESULTS in damaged or PROGRESS in damaged:
+        verify(out)
+    for name in damaged:
+        warn(f"{out / name} is not as it was written, by its checksum: it is made anew")
+    return damaged
 
 
 def build_all(names: Sequence[str], settings: Settings) -> tuple[list[ConfigurableTask], list[str]]:

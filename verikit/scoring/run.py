@@ -84,14 +84,7 @@ def score_file(
         note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
     source, progress = Input(path, plan, limit, batch), Progress(scorer.tally())
     with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
-        config = plan.config(scorer.verifier, scorer.by) | {"input": None if path == "-" else path}
-        commit = _begin(folder, config, restart, warn)
-        source.skip(commit)
-        folder.unseal(commit)
-        folder.write_json(CONFIG, config)
-        folder.delete(SUMMARY)
-        if environment := _environment(scorer):
-            folder.write_json(ENVIRONMENT, environment)
+        commit = _open(folder, path, plan, scorer, source, restart, warn)
         watch(progress)
         if folder.damage:
             lost = lost_lines(folder, commit)
@@ -104,21 +97,48 @@ def score_file(
             ids.add(id, line)
         if limit is not None and limit < commit.line:
             note(f"{out} holds rows up to line {commit.line} from earlier; they are kept beyond --limit {limit}")
-        notes = _Notes(source, note)
-        with closing(score_chunks(source.chunks(), scorer, jobs, progress.in_flight)) as results:
-            for chunk, result in results:
-                result = without_repeats(result, scorer, ids)
-                folder.append(result.written, chunk.last_line, source.checksum(chunk.last_line))
-                progress.tally.merge(result.tally)
-                progress.rows += len(chunk.rows)
-                source.pace(len(chunk.rows), result.seconds, CHUNK_SECONDS)
-                notes.tell()
-        notes.tell()
+        _score_rest(source, scorer, jobs, folder, progress, ids, _Notes(source, note))
         folder.finish()
         summary = progress.tally.summary()
         folder.write_json(SUMMARY, summary)
         folder.seal(CONFIG, ENVIRONMENT, SUMMARY)
     return summary
+
+
+def _open(
+    folder: Folder,
+    path: str,
+    plan: ScoringPlan,
+    scorer: Scorer,
+    source: Input,
+    restart: bool,
+    warn: Callable[[str], None],
+) -> Commit:
+    """Begin or continue a folder: the input stands behind what was committed, the summary is gone."""
+    config = plan.config(scorer.verifier, scorer.by) | {"input": None if path == "-" else path}
+    commit = _begin(folder, config, restart, warn)
+    source.skip(commit)
+    folder.unseal(commit)
+    folder.write_json(CONFIG, config)
+    folder.delete(SUMMARY)
+    if environment := _environment(scorer):
+        folder.write_json(ENVIRONMENT, environment)
+    return commit
+
+
+def _score_rest(
+    source: Input, scorer: Scorer, jobs: int | str, folder: Folder, progress: Progress, ids: IdIndex, notes: _Notes
+) -> None:
+    """Score what is left of the input, chunk by chunk, each committed as it comes."""
+    with closing(score_chunks(source.chunks(), scorer, jobs, progress.in_flight)) as results:
+        for chunk, result in results:
+            result = without_repeats(result, scorer, ids)
+            folder.append(result.written, chunk.last_line, source.checksum(chunk.last_line))
+            progress.tally.merge(result.tally)
+            progress.rows += len(chunk.rows)
+            source.pace(len(chunk.rows), result.seconds, CHUNK_SECONDS)
+            notes.tell()
+    notes.tell()
 
 
 def _environment(scorer: Scorer) -> dict[str, Any]:
