@@ -10,7 +10,7 @@ multihop.py, pairs.py, processbench.py, turns.py, bfcl.py, aggregate.py
                 what single benchmarks have of their own
 lm.py           any engine as an lm-eval model; replies.py: what it answers
 rollouts.py     replies that take several steps: two turns, retrieval, search
-stored.py       stored outputs as an lm-eval model
+stored.py       stored outputs as an lm-eval model; typed.py: lm-eval's base classes, with types
 models.py       a model by its spec
 loading.py      tasks by name, with a run's settings
 run.py          tasks into a run's folder; samples.py, run_folder.py: what it holds

@@ -11,13 +11,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lm_eval.api.filter import Filter
-
 from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
 from verikit.evals.docs import Doc
 from verikit.evals.judging import judge_spec
 from verikit.evals.replies import Failed, Noted, TurnReplies
+from verikit.evals.typed import Filter
 from verikit.messages import thoughts_in
 from verikit.reply import split
 from verikit.scoring.rows import from_row, to_row
@@ -34,7 +33,7 @@ NOTES = (BY, CLUSTER, CHARS)
 AT_K = ("pass@", "maj@", "bon@")
 
 
-class Graded(Filter):  # type: ignore[misc]
+class Graded(Filter):
     """Scores replies by one verifier for each metric, the first of which is the task's own."""
 
     def __init__(

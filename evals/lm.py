@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM
 
 from verikit.base import describe
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import UsageError
 from verikit.evals.replies import Failed, Noted
 from verikit.evals.rollouts import ROLLOUTS, Ask
+from verikit.evals.typed import LM
 from verikit.messages import THOUGHT_KEYS
 from verikit.retrieval import Retriever
 from verikit.types import Message
@@ -54,7 +54,7 @@ class Chat(NamedTuple):
         return self.prompt.encode(encoding)
 
 
-class EngineLM(LM):  # type: ignore[misc]
+class EngineLM(LM):
     """An lm-eval model that asks an engine."""
 
     tokenizer_name = "verikit"

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from lm_eval.api.model import LM, CachingLM
+from lm_eval.api.model import CachingLM
 from lm_eval.api.registry import get_model
 
 from verikit.engines import Cache
@@ -20,6 +20,7 @@ from verikit.evals.data import rows
 from verikit.evals.lm import EngineLM, Told
 from verikit.evals.ranker import Ranker
 from verikit.evals.stored import Stored
+from verikit.evals.typed import LM
 from verikit.retrieval import load_retriever
 from verikit.spec import load, names_object
 
@@ -72,7 +73,8 @@ def is_verifier(spec: str) -> bool:
 
 def _registered(name: str, options: Mapping[str, Any]) -> LM:
     try:
-        return get_model(name).create_from_arg_obj(dict(options))
+        made: LM = get_model(name).create_from_arg_obj(dict(options))
+        return made
     except (KeyError, ValueError, TypeError, ImportError) as error:
         hint = f"an engine is one of {engine_forms()}"
         raise UsageError(f"lm-eval can't make a model {name!r}: {error}", hint=hint) from None

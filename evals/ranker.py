@@ -6,19 +6,19 @@ import json
 from collections.abc import Sequence
 
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM
 
 from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
 from verikit.evals.lm import Told
 from verikit.evals.replies import Failed
+from verikit.evals.typed import LM
 from verikit.types import Sample
 
 AT_ONCE = 64
 """Documents of one batch."""
 
 
-class Ranker(LM):  # type: ignore[misc]
+class Ranker(LM):
     """Answers a document with the scores of its candidates, a JSON list in their order."""
 
     tokenizer_name = "verifier"

@@ -58,7 +58,7 @@ def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
     asked: list[str] = ask.doc["turns"][: len(said) + 1]
     said = [split(text).reply for text in said]
     if ask.request.kind == "chat":
-        turns: list[Message] = [turn for turn in ask.request.prompt if isinstance(turn, dict)][:-1]  # type: ignore[misc]
+        turns: list[Message] = [turn for turn in ask.request.prompt if isinstance(turn, dict)][:-1]
         for question, answer in zip(asked, said, strict=False):
             turns += [Message(role="user", content=question), Message(role="assistant", content=answer)]
         return replace(ask.request, prompt=[*turns, Message(role="user", content=asked[-1])])
@@ -81,7 +81,7 @@ def _with_messages(ask: Ask) -> Request:
     if ask.request.kind != "chat":
         return ask.request
     system = [turn for turn in ask.request.prompt if isinstance(turn, dict) and turn.get("role") == "system"]
-    turns: list[Message] = [*system, *json.loads(ask.doc["conversation"])]  # type: ignore[list-item]
+    turns: list[Message] = [*system, *json.loads(ask.doc["conversation"])]
     return replace(ask.request, prompt=turns)
 
 

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lm_eval.api.model import LM
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.evaluator import evaluate
 
@@ -31,6 +30,7 @@ from verikit.evals.run_folder import CONFIG, REPORT, RESULTS, samples_name
 from verikit.evals.samples import read_samples, sample_rows
 from verikit.evals.stored import Stored
 from verikit.evals.summary import summarize
+from verikit.evals.typed import LM
 from verikit.scoring.folder import Folder
 from verikit.scoring.rows import encode
 from verikit.scoring.sums import PROGRESS, changed, verify

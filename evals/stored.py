@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM
 
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import rows
 from verikit.evals.docs import ID, MISSING, QUESTION
 from verikit.evals.lm import repeats
 from verikit.evals.replies import Failed, Noted, TurnReplies
+from verikit.evals.typed import LM
 from verikit.readers.reader import placed
 
 OUTPUTS = ("completions", "completion", "outputs", "output", "candidates", "responses", "response", "text", "pred")
@@ -25,7 +25,7 @@ ENTRY = ("text", "content", "output", "completion", "solution")
 """Where an output that is an object keeps its text."""
 
 
-class Stored(LM):  # type: ignore[misc]
+class Stored(LM):
     """Answers from a file's rows."""
 
     tokenizer_name = "stored"
