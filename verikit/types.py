@@ -102,12 +102,13 @@ class Group:
         if not self.candidate_meta:
             return [Sample(self.prompt, text, self.answer, self.id, self.meta) for text in self.completions]
         return [
-            Sample(
-                *(self.prompt, text, self.answer, self.id, {**self.meta, **keys} if keys else self.meta),
-                *((thoughts_in(keys), rebuilt(text, keys)) if keys else ()),
-            )
+            self._with_own(text, keys) if keys else Sample(self.prompt, text, self.answer, self.id, self.meta)
             for text, keys in zip(self.completions, self.candidate_meta, strict=True)
         ]
+
+    def _with_own(self, text: str, keys: Mapping[str, Any]) -> Sample:
+        meta = {**self.meta, **keys}
+        return Sample(self.prompt, text, self.answer, self.id, meta, thoughts_in(keys), rebuilt(text, keys))
 
 
 @dataclass(frozen=True, slots=True)

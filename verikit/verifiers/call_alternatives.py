@@ -11,7 +11,7 @@ What depends on the expected call alone is prepared once, so that a check is a f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from verikit.calls import ToolCall
 from verikit.verifiers.call_literals import JAVA_TYPES, JAVASCRIPT_TYPES, java_value, javascript_value
@@ -139,10 +139,11 @@ class _Parameter:
             return loose(value) in self._loose
         if type(value) is dict:
             return any(_same_dict(value, option) for option in self._accepted if option != OPTIONAL)
+        items = cast("list[Any]", value)
         if self._inner is dict:
-            return any(_same_dicts(value, option) for option in self._accepted)
+            return any(_same_dicts(items, option) for option in self._accepted)
         wanted_lists = [[*map(loose, option)] for option in self._accepted if isinstance(option, (list, str))]
-        return [*map(loose, value)] in wanted_lists
+        return [*map(loose, items)] in wanted_lists
 
     def _nested_fits(self, value: Sequence[Any], accepted: Any) -> bool:
         """Whether the items are of the described inner type, or of the type of the accepted items."""

@@ -10,7 +10,7 @@ import importlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import reasoning_gym.factory
 import sympy
@@ -63,7 +63,7 @@ def scorer(name: str, config: Mapping[str, Any]) -> Any:
     settings = config_of(**config)
     if name in WHOLE:
         return made_by(config=settings)
-    bare = made_by.__new__(made_by)
+    bare = cast("Any", made_by.__new__(made_by))
     bare.config, bare.seed, bare.size = settings, 0, 1
     if hasattr(settings, "board_format_opts"):
         bare.board_format_opts = settings.board_format_opts
