@@ -123,6 +123,7 @@ for module in pkgutil.walk_packages(verikit.__path__, "verikit."):
             ".trainers": "torch transformers",
             ".evals": "lm_eval datasets numpy",
             ".retrieval": "bm25s faiss numpy starlette",
+            ".sandbox.guest.gym_score": "reasoning_gym",
             ".serve": "httptools prometheus_client starlette uvicorn",
         }
         found = [missing.name in names.split() for part, names in extras.items() if part in module.name]
