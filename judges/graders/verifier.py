@@ -35,7 +35,8 @@ from verikit.judges.graders.asking import cut, reply_format, request
 from verikit.judges.judge import failed
 from verikit.judges.shown import MAX_CHARS
 from verikit.messages import by_assistant
-from verikit.sandbox import ISOLATION, Array, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Array, FunctionCall, RunLimits, RunResult, default_sandbox
+from verikit.sandbox.values import MAX_DEPTH, encode
 from verikit.text import accepted
 from verikit.types import Sample, Score
 
@@ -55,6 +56,8 @@ GOLD_KEYS = (
     "final_answer",
 )
 """Keys under which `item` shows the row's gold, which readers take out of the row."""
+_DEEPEST = MAX_DEPTH - 2
+"""How deep `output_json` may nest, which stands in `sample`, which stands in the call's arguments."""
 Values = Mapping[str, Any]
 
 
@@ -200,7 +203,12 @@ class OpenAIGrader(TextVerifier):
         limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
 
         def run(row: Values) -> Score:
-            return self._of_run(grader, _run(box, grader.source, row, limits))
+            call: FunctionCall = ("grade", [dict(row["sample"]), dict(row["item"])], {})
+            try:
+                result = box.run(grader.source, call=call, limits=limits)
+            except ValueError as problem:
+                return _unsent(row, problem)
+            return self._of_run(grader, result)
 
         if len(values) < 2:
             return list(map(run, values))
@@ -219,11 +227,13 @@ class OpenAIGrader(TextVerifier):
         return Score.error(f"the Python grader gave no grade: {problem}")
 
 
-def _run(box: LocalSandbox, source: str, values: Values, limits: RunLimits) -> RunResult:
+def _unsent(values: Values, problem: ValueError) -> Score:
+    """What the sandbox does not take: the candidate's 0.0 in the reply, the data's fault in the row."""
     try:
-        return box.run(source, call=("grade", [dict(values["sample"]), dict(values["item"])], {}), limits=limits)
-    except ValueError as problem:
-        return RunResult("infra_error", error=None, stderr=str(problem))
+        encode(values["sample"], MAX_DEPTH - 1)
+    except ValueError as fault:
+        return Score(0.0, reason=f"the reply can't be given to the Python grader: {fault}")
+    return Score.error(f"the row can't be given to the Python grader: {problem}")
 
 
 def _number(value: Any) -> float | None:
@@ -308,8 +318,10 @@ def _sample(sample: Sample) -> dict[str, Any]:
 
 
 def _json(text: str) -> Any:
-    """The reply's value where it is JSON, all of it; None where it is not."""
+    """The reply's value where it is JSON, all of it; None where it is not, or nests deeper than the sandbox takes."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        encode(value, _DEEPEST)
     except (ValueError, RecursionError):
         return None
+    return value

@@ -323,6 +323,36 @@ def test_a_python_grader_that_hangs_is_stopped():
     assert verifier("x").status == "error"
 
 
+SEES_JSON = "def grade(sample, item):\n    return 0.5 if sample['output_json'] is None else 1.0\n"
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("on_raise", ["unscored", "zero"])
+def test_no_depth_of_json_makes_a_reply_unscored(opening, closing, on_raise):
+    verifier = OpenAIGrader(python(SEES_JSON), on_raise=on_raise)
+    samples = [Sample("q", opening * n + "1" + closing * n) for n in (1, 30, *range(56, 64), 300, 900, 100_000)]
+    values = [score.value for score in score_all(verifier, samples)]
+    assert values == [1.0] * values.index(0.5) + [0.5] * (len(values) - values.index(0.5))
+    assert values.index(0.5) == 5  # 58 brackets are as deep as the sandbox takes in a call's argument
+
+
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_what_the_sandbox_does_not_take_is_the_fault_of_who_wrote_it():
+    row = graded(python(SEES_JSON), "x", deep=nested(70))
+    assert (row.value, row.status) == (None, "error")
+    assert "nests deeper" in row.reason
+    call = {"type": "function", "function": {"name": "f", "arguments": nested(70)}}
+    reply = graded(python(SEES_JSON), "x", messages=[{"role": "assistant", "content": "x", "tool_calls": [call]}])
+    assert (reply.value, reply.status) == (0.0, "ok")
+    assert "nests deeper" in reply.reason
+
+
 SCORE = {
     "type": "score_model",
     "name": "s",
