@@ -224,7 +224,8 @@ class OpenAIGrader(TextVerifier):
         problem = f"{result.status} ({result.error})" if result.status != "ok" else f"{result.value!r:.80} is no number"
         if self.on_raise == "zero":
             return Score(0.0, reason=f"the Python grader gave no grade: {problem}")
-        return Score.error(f"the Python grader gave no grade: {problem}")
+        lost = Score.timeout if result.status == "timeout" else Score.error
+        return lost(f"the Python grader gave no grade: {problem}")
 
 
 def _unsent(values: Values, problem: ValueError) -> Score:

@@ -320,7 +320,8 @@ def test_a_python_grader_without_a_number_is_no_zero_and_reaches_nothing(body):
 
 def test_a_python_grader_that_hangs_is_stopped():
     verifier = OpenAIGrader(python("def grade(sample, item):\n    while True: pass\n"), wall_s=0.3)
-    assert verifier("x").status == "error"
+    late = verifier("x")
+    assert (late.value, late.status) == (None, "timeout")
 
 
 SEES_JSON = "def grade(sample, item):\n    return 0.5 if sample['output_json'] is None else 1.0\n"
