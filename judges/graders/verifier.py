@@ -191,7 +191,7 @@ class OpenAIGrader(TextVerifier):
             try:
                 found.append(request(grader, row, structured=structured, max_chars=self.max_chars))
             except NoValue as problem:
-                found.append(_lacking(problem))
+                found.append(_lacking(problem, grader.range if isinstance(grader, ScoreModel) else (0.0, 1.0)))
         live = [asked for asked in found if not isinstance(asked, Score)]
         verdicts = ask(self._engine, live, reply_format(grader))
         self._record.note(verdicts, self.probe)
@@ -278,10 +278,14 @@ def _judged(grader: ScoreModel | LabelModel, verdict: Any) -> Score:
     return Score(verdict.value, answer=verdict.label, reason=told, usage=verdict.usage, text=verdict.reply)
 
 
-def _lacking(problem: NoValue) -> Score:
-    """A path that leads nowhere: the candidate's 0.0 in the reply, the data's fault in the row."""
+def _lacking(problem: NoValue, ends: tuple[float, float] = (0.0, 1.0)) -> Score:
+    """A path that leads nowhere: the candidate's 0.0 in the reply, the data's fault in the row.
+
+    Where the grader's range does not hold 0, its low end: a grade is never out of range.
+    """
     if problem.namespace == "sample":
-        return Score(0.0, reason=f"the reply has no {str(problem).removesuffix(' leads nowhere')}")
+        low, high = ends
+        return Score(0.0 if low <= 0.0 <= high else low, reason=f"the reply has no {str(problem).removesuffix(' leads nowhere')}")
     return Score.error(f"the row has no {str(problem).removesuffix(' leads nowhere')}")
 
 

@@ -391,6 +391,15 @@ def test_a_model_without_a_result_is_no_zero(said):
     assert (late.value, late.status) == (None, "timeout")
 
 
+@pytest.mark.parametrize(
+    ("ends", "value"), [((0, 4), 0.0), ((1, 5), 1.0), ((-1, 1), 0.0), ((-5, -1), -5.0), (None, 0.0)]
+)
+def test_a_reply_without_the_key_is_the_lowest_grade_where_the_range_has_no_zero(ends, value):
+    grader = {**SCORE, "range": ends, "input": [{"role": "user", "content": "{{sample.output_json.name}}"}]}
+    score = graded(grader, "no JSON", Scripted(lambda _: reply(1)))
+    assert (score.value, score.status) == (value, "ok")
+
+
 LABELS = {
     "type": "label_model",
     "name": "l",
