@@ -97,6 +97,31 @@ def test_what_is_no_path_is_refused_when_the_grader_is_read(path):
         OpenAIGrader(check("eq", input=f"{{{{{path}}}}}"))
 
 
+TYPOS = ["{{item.answer}", "{item.answer}}", "{{item.answer} }", "{{item.{x}}}", "{{", "}}", "a }} b {{ c", "{{{{item.a}}",
+         "{{item.a}}}}", '{"a": {item.b}}', '{"a": {"b": {{item.a}}}}}', "{{item." + "a." * 300 + "a}}"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TYPOS)
+def test_doubled_brackets_around_no_path_are_refused_when_the_grader_is_read(text):
+    with pytest.raises(ConfigError, match="doubled brackets"):
+        read_grader(check("eq", input=text))
+    with pytest.raises(ConfigError, match="doubled brackets"):
+        read_grader({**SCORE, "input": [{"role": "user", "content": [{"type": "input_text", "text": text}]}]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": {"b": {"c": "{{item.a}}"}}}',
+        '{"a": {"b": {}}} {{item.a}} {"a": {}}',
+        "{{{item.a}}}",
+        "{} } { \\frac{1}{2}",
+    ],
+)
+def test_json_and_single_brackets_in_a_template_are_no_typos(text):
+    assert read_grader(check("eq", input=text)).input == text
+
+
 # Formulas: random trees, written by ourselves and worked out by Python on the way.
 
 
