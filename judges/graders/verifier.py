@@ -285,7 +285,9 @@ def _lacking(problem: NoValue, ends: tuple[float, float] = (0.0, 1.0)) -> Score:
     """
     if problem.namespace == "sample":
         low, high = ends
-        return Score(0.0 if low <= 0.0 <= high else low, reason=f"the reply has no {str(problem).removesuffix(' leads nowhere')}")
+        return Score(
+            0.0 if low <= 0.0 <= high else low, reason=f"the reply has no {str(problem).removesuffix(' leads nowhere')}"
+        )
     return Score.error(f"the row has no {str(problem).removesuffix(' leads nowhere')}")
 
 

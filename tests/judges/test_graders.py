@@ -488,6 +488,7 @@ def test_a_file_is_a_spec_also_in_the_forms_of_jobs_and_evals(tmp_path):
         {**MULTI, "calculate_output": "name + other"},
         {**MULTI, "calculate_output": "__import__('os')"},
         {**MULTI, "graders": {"inner": MULTI}},
+        {**MULTI, "graders": [check("eq"), {**SCORE, "name": "c"}], "calculate_output": "c"},
         {**SCORE, "range": [1, 0]},
         {**SCORE, "input": []},
         {**SCORE, "input": [{"role": "user", "content": {"type": "input_image", "image_url": "x"}}]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -169,7 +170,10 @@ class Multi(_Grader):
         if isinstance(graders, Mapping) and isinstance(graders.get("type"), str):
             graders = [graders]
         if isinstance(graders, list) and all(isinstance(grader, Mapping) for grader in graders):
-            return {str(grader.get("name")): grader for grader in graders}
+            names = [str(grader.get("name")) for grader in graders]
+            if twice := [name for name, count in Counter(names).items() if count > 1]:
+                raise ValueError(f"{twice[0]!r} names several graders")
+            return dict(zip(names, graders, strict=True))
         return graders
 
     @model_validator(mode="after")
