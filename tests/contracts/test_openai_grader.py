@@ -11,6 +11,7 @@ from verikit import score_all
 from verikit.adapters.openai_grader import grader_of, written
 from verikit.cli import cli
 from verikit.errors import UsageError
+from verikit.graders.formula import FUNCTIONS
 from verikit.graders.schema import read_grader
 from verikit.judges import Pointwise, Reference, Rubric
 from verikit.judges.graders import OpenAIGrader
@@ -63,6 +64,42 @@ def test_a_written_grader_grades_as_the_spec_does(spec):
 def test_what_no_grader_can_say_is_refused_by_name(spec):
     with pytest.raises(UsageError, match="can't be said"):
         written(load(spec))
+
+
+def part(name, operation):
+    grader = {"type": "string_check", "operation": operation, "input": "{{sample.output_text}}", "reference": "Paris"}
+    return grader | {"name": name}
+
+
+def test_a_grader_with_a_functions_name_is_renamed_and_the_function_is_not():
+    graders = {name: part(name, op) for name, op in (("max", "eq"), ("b", "like"), ("min", "ne"))}
+    multi = OpenAIGrader({"type": "multi", "graders": graders, "calculate_output": "max(max, b) - 0.5 * min(min, 2)"})
+    both = 0.5 * multi + 0.5 * load("length(max=9)")
+    read = OpenAIGrader(json.loads(written(both)))
+    assert not set(read.spec.graders) & set(FUNCTIONS)
+    values = [both(text).value for text in WORDS]
+    assert [read(text).value for text in WORDS] == pytest.approx(values)
+    assert len(set(values)) > 2
+
+
+@pytest.mark.parametrize("name", ["My grader", "2nd", "größe", "a-b", "a.b", "", "exact", "string_check_2", "_"])
+def test_a_grader_of_any_name_can_stand_in_a_sum(name):
+    alone = OpenAIGrader(part(name, "like"))
+    both = 0.5 * alone + 0.25 * OpenAIGrader(part(name, "eq")) + 0.125 * load("exact('none', extract='whole')")
+    both = both + 0.0625 * OpenAIGrader(part("a_b_2", "ne")) + 0.03125 * OpenAIGrader(part(name, "ne"))
+    read = OpenAIGrader(json.loads(written(both)))
+    assert len(read.spec.graders) == 5
+    for text in WORDS:
+        assert read(text, "Paris").value == pytest.approx(both(text, "Paris").value)
+
+
+def test_a_function_of_a_verifiers_name_is_no_such_verifier():
+    from verikit import verifier
+
+    for name in ("length", "exact", "rubric", "judge", "openai_grader", "rouge", "reference_judge"):
+        own = verifier(lambda sample: 1.0, name=name)
+        with pytest.raises(UsageError, match=f"{name} can't be said"):
+            written(0.5 * own + 0.5 * load("length(max=9)"))
 
 
 def result(request, value):

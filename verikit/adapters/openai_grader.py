@@ -1,8 +1,8 @@
 """A verifier as an OpenAI grader: `verikit adapter write openai-grader SPEC`.
 
 What a grader can say exactly is written; anything else is refused with its name. The row's gold stands under `answer`,
-its prompt under `prompt`. Sums, `mean`, `minimum`, `maximum` and `clip` become a formula over the parts; verifiers are
-known by what they are, not by their class, so that nothing here needs the judges.
+its prompt under `prompt`. Sums, `mean`, `minimum`, `maximum` and `clip` become a formula over the parts; a verifier is
+known by its type as it is registered, so that nothing here imports the judges.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import math
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from verikit.base import Verifier
 from verikit.combine import Clip, Combined, Constant, Mapped
 from verikit.errors import UsageError
-from verikit.graders.formula import renamed
+from verikit.graders.formula import FUNCTIONS, renamed
 from verikit.graders.schema import Multi, read_grader
+from verikit.registry import find
 
 MODEL = "gpt-4.1-2025-04-14"
 """Written where a judge's engine names no model."""
@@ -76,7 +78,7 @@ def _formula(verifier: Verifier, graders: dict[str, dict[str, Any]]) -> str:
     if isinstance(verifier, Combined):
         return _combined(verifier, [_formula(part, graders) for part in verifier.parts])
     say = _SAYABLE.get(verifier.name)
-    if say is None:
+    if say is None or type(verifier) is not find("verifiers", verifier.name):
         raise _refused(verifier, "no grader says it", f"these can be said: {', '.join(_SAYABLE)}, and sums of them")
     return say(verifier, graders)
 
@@ -102,10 +104,14 @@ def _number(value: float) -> str:
 
 
 def _added(graders: dict[str, dict[str, Any]], name: str, grader: Mapping[str, Any]) -> str:
-    """The name under which a grader was added."""
-    free = name
-    while free in graders:
-        free = f"{name}_{len(graders) + 1}"
+    """The name under which a grader was added, which a formula can say and no function has."""
+    base = re.sub(r"\W", "_", name, flags=re.ASCII)
+    base = base if re.match(r"[A-Za-z_]", base) else f"_{base}"
+    free = base
+    for number in count(2):
+        if free not in graders and free not in FUNCTIONS:
+            break
+        free = f"{base}_{number}"
     graders[free] = {**grader, "name": free}
     return free
 
@@ -223,4 +229,4 @@ _SAYABLE: Mapping[str, Callable[[Any, dict[str, dict[str, Any]]], str]] = {
     "rouge": _rouge,
     "rubric": _rubric,
 }
-"""By the verifier's name."""
+"""By the name under which a verifier's type is registered: another type of that name may do anything."""
