@@ -71,6 +71,8 @@ class Python(_Grader):
 
     type: Literal["python"]
     source: str = Field(max_length=SOURCE)
+    image_tag: str | None = Field(None, repr=False)
+    """OpenAI's image that it runs in; decides nothing here."""
 
 
 class GraderTurn(BaseModel):
@@ -101,6 +103,8 @@ class GraderSampling(BaseModel):
     top_p: float = Field(1.0, gt=0, le=1)
     seed: int | None = None
     max_tokens: int = Field(4096, ge=1)
+    reasoning_effort: str | None = Field(None, repr=False)
+    """Kept for what is written; engines are not told."""
 
     @model_validator(mode="before")
     @classmethod
