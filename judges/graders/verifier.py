@@ -283,12 +283,11 @@ def _lacking(problem: NoValue, ends: tuple[float, float] = (0.0, 1.0)) -> Score:
 
     Where the grader's range does not hold 0, its low end: a grade is never out of range.
     """
+    path = str(problem).removesuffix(" leads nowhere")
     if problem.namespace == "sample":
         low, high = ends
-        return Score(
-            0.0 if low <= 0.0 <= high else low, reason=f"the reply has no {str(problem).removesuffix(' leads nowhere')}"
-        )
-    return Score.error(f"the row has no {str(problem).removesuffix(' leads nowhere')}")
+        return Score(0.0 if low <= 0.0 <= high else low, reason=f"the reply has no {path}")
+    return Score.error(f"the row has no {path}")
 
 
 def _threshold(grader: Any, value: float) -> str:

@@ -97,8 +97,9 @@ def test_what_is_no_path_is_refused_when_the_grader_is_read(path):
         OpenAIGrader(check("eq", input=f"{{{{{path}}}}}"))
 
 
-TYPOS = ["{{item.answer}", "{item.answer}}", "{{item.answer} }", "{{item.{x}}}", "{{", "}}", "a }} b {{ c", "{{{{item.a}}",
-         "{{item.a}}}}", '{"a": {item.b}}', '{"a": {"b": {{item.a}}}}}', "{{item." + "a." * 300 + "a}}"]  # fmt: skip
+TYPOS = ["{{item.answer}", "{item.answer}}", "{{item.answer} }", "{{item.{x}}}", "{{", "}}", "a }} b {{ c",
+         "{{{{item.a}}", "{{item.a}}}}", '{"a": {item.b}}', '{"a": {"b": {{item.a}}}}}',
+         "{{item." + "a." * 300 + "a}}"]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", TYPOS)
