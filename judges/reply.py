@@ -122,7 +122,7 @@ class ReplyFormat:
         said = value.get(self.member) if isinstance(value, Mapping) else None
         if isinstance(said, str):
             return [said] if said in self.labels else []
-        number = isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said)
+        number = isinstance(said, (int, float)) and not isinstance(said, bool) and _finite(said)
         written = json.dumps(said) if number or isinstance(said, bool) else ""
         return [written] if (number if self.scale else written in self.labels) else []
 
@@ -192,6 +192,14 @@ class ReplyFormat:
     def _whole_numbers(self) -> tuple[int, int]:
         low, high = self.scale or (0.0, 0.0)
         return math.ceil(low), math.floor(high) + 1
+
+
+def _finite(number: float) -> bool:
+    """Whether a number has a finite float: JSON's integers may be longer than any."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 @lru_cache(maxsize=2048)

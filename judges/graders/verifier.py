@@ -35,7 +35,8 @@ from verikit.judges.graders.asking import cut, reply_format, request
 from verikit.judges.judge import failed
 from verikit.judges.shown import MAX_CHARS
 from verikit.messages import by_assistant
-from verikit.sandbox import ISOLATION, Array, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Array, FunctionCall, RunLimits, RunResult, default_sandbox
+from verikit.sandbox.values import MAX_DEPTH, encode
 from verikit.text import accepted
 from verikit.types import Sample, Score
 
@@ -55,6 +56,8 @@ GOLD_KEYS = (
     "final_answer",
 )
 """Keys under which `item` shows the row's gold, which readers take out of the row."""
+_DEEPEST = MAX_DEPTH - 2
+"""How deep `output_json` may nest, which stands in `sample`, which stands in the call's arguments."""
 Values = Mapping[str, Any]
 
 
@@ -188,7 +191,7 @@ class OpenAIGrader(TextVerifier):
             try:
                 found.append(request(grader, row, structured=structured, max_chars=self.max_chars))
             except NoValue as problem:
-                found.append(_lacking(problem))
+                found.append(_lacking(problem, grader.range if isinstance(grader, ScoreModel) else (0.0, 1.0)))
         live = [asked for asked in found if not isinstance(asked, Score)]
         verdicts = ask(self._engine, live, reply_format(grader))
         self._record.note(verdicts, self.probe)
@@ -200,7 +203,12 @@ class OpenAIGrader(TextVerifier):
         limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
 
         def run(row: Values) -> Score:
-            return self._of_run(grader, _run(box, grader.source, row, limits))
+            call: FunctionCall = ("grade", [dict(row["sample"]), dict(row["item"])], {})
+            try:
+                result = box.run(grader.source, call=call, limits=limits)
+            except ValueError as problem:
+                return _unsent(row, problem)
+            return self._of_run(grader, result)
 
         if len(values) < 2:
             return list(map(run, values))
@@ -216,14 +224,17 @@ class OpenAIGrader(TextVerifier):
         problem = f"{result.status} ({result.error})" if result.status != "ok" else f"{result.value!r:.80} is no number"
         if self.on_raise == "zero":
             return Score(0.0, reason=f"the Python grader gave no grade: {problem}")
-        return Score.error(f"the Python grader gave no grade: {problem}")
+        lost = Score.timeout if result.status == "timeout" else Score.error
+        return lost(f"the Python grader gave no grade: {problem}")
 
 
-def _run(box: LocalSandbox, source: str, values: Values, limits: RunLimits) -> RunResult:
+def _unsent(values: Values, problem: ValueError) -> Score:
+    """What the sandbox does not take: the candidate's 0.0 in the reply, the data's fault in the row."""
     try:
-        return box.run(source, call=("grade", [dict(values["sample"]), dict(values["item"])], {}), limits=limits)
-    except ValueError as problem:
-        return RunResult("infra_error", error=None, stderr=str(problem))
+        encode(values["sample"], MAX_DEPTH - 1)
+    except ValueError as fault:
+        return Score(0.0, reason=f"the reply can't be given to the Python grader: {fault}")
+    return Score.error(f"the row can't be given to the Python grader: {problem}")
 
 
 def _number(value: Any) -> float | None:
@@ -267,11 +278,16 @@ def _judged(grader: ScoreModel | LabelModel, verdict: Any) -> Score:
     return Score(verdict.value, answer=verdict.label, reason=told, usage=verdict.usage, text=verdict.reply)
 
 
-def _lacking(problem: NoValue) -> Score:
-    """A path that leads nowhere: the candidate's 0.0 in the reply, the data's fault in the row."""
+def _lacking(problem: NoValue, ends: tuple[float, float] = (0.0, 1.0)) -> Score:
+    """A path that leads nowhere: the candidate's 0.0 in the reply, the data's fault in the row.
+
+    Where the grader's range does not hold 0, its low end: a grade is never out of range.
+    """
+    path = str(problem).removesuffix(" leads nowhere")
     if problem.namespace == "sample":
-        return Score(0.0, reason=f"the reply has no {str(problem).removesuffix(' leads nowhere')}")
-    return Score.error(f"the row has no {str(problem).removesuffix(' leads nowhere')}")
+        low, high = ends
+        return Score(0.0 if low <= 0.0 <= high else low, reason=f"the reply has no {path}")
+    return Score.error(f"the row has no {path}")
 
 
 def _threshold(grader: Any, value: float) -> str:
@@ -308,8 +324,10 @@ def _sample(sample: Sample) -> dict[str, Any]:
 
 
 def _json(text: str) -> Any:
-    """The reply's value where it is JSON, all of it; None where it is not."""
+    """The reply's value where it is JSON, all of it; None where it is not, or nests deeper than the sandbox takes."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        encode(value, _DEEPEST)
     except (ValueError, RecursionError):
         return None
+    return value

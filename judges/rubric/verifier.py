@@ -81,6 +81,10 @@ class Rubric(Judge):
         except SchemaError as error:
             raise ConfigError(f"rubric: {error}") from None
 
+    def listed(self, criteria: Sequence[Criterion]) -> str:
+        """Criteria as the judge is shown them, numbered from 1."""
+        return listed(criteria, self.file)
+
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Judge every criterion of every sample, all in one call of the engine."""
         found = [self._of(sample) for sample in samples]
@@ -117,7 +121,7 @@ class Rubric(Judge):
             for numbers in self._batches(rubric.items):
                 turned = numbers[number % len(numbers) :] + numbers[: number % len(numbers)]
                 criteria = tuple(rubric.items[i] for i in turned)
-                request = self.request({**texts, "criteria": listed(criteria, self.file)})
+                request = self.request({**texts, "criteria": self.listed(criteria)})
                 if self.asks > 1:
                     request = replace(request, temperature=self.file.sampling.temperature or 1.0, seed=number)
                 yield turned, Question(request, criteria)

@@ -11,6 +11,7 @@ from verikit import score_all
 from verikit.adapters.openai_grader import grader_of, written
 from verikit.cli import cli
 from verikit.errors import UsageError
+from verikit.graders.formula import FUNCTIONS
 from verikit.graders.schema import read_grader
 from verikit.judges import Pointwise, Reference, Rubric
 from verikit.judges.graders import OpenAIGrader
@@ -58,11 +59,50 @@ def test_a_written_grader_grades_as_the_spec_does(spec):
     "spec",
     ["answer", "exact", "f1", "all_of(length(max=9), length(min=2))", "0.5*answer + 0.5*length(max=9)",
      "gate(length, length)", "rubric('replay:/dev/null')",
-     "judge('replay:/dev/null', 'rating-token')", "pairwise('replay:/dev/null')"],
+     "judge('replay:/dev/null', 'rating-token')", "pairwise('replay:/dev/null')",
+     "length(max=9, reads='thoughts')", "rouge(reads='all')", "judge('replay:/dev/null', reads='all')",
+     "reference_judge('replay:/dev/null', reads='thoughts')", "rouge(extract='boxed')",
+     "exact('none', extract='whole', reads='all')", CHECK[:-1] + ", reads='thoughts')"],
 )  # fmt: skip
 def test_what_no_grader_can_say_is_refused_by_name(spec):
     with pytest.raises(UsageError, match="can't be said"):
         written(load(spec))
+
+
+def part(name, operation):
+    grader = {"type": "string_check", "operation": operation, "input": "{{sample.output_text}}", "reference": "Paris"}
+    return grader | {"name": name}
+
+
+def test_a_grader_with_a_functions_name_is_renamed_and_the_function_is_not():
+    graders = {name: part(name, op) for name, op in (("max", "eq"), ("b", "like"), ("min", "ne"))}
+    multi = OpenAIGrader({"type": "multi", "graders": graders, "calculate_output": "max(max, b) - 0.5 * min(min, 2)"})
+    both = 0.5 * multi + 0.5 * load("length(max=9)")
+    read = OpenAIGrader(json.loads(written(both)))
+    assert not set(read.spec.graders) & set(FUNCTIONS)
+    values = [both(text).value for text in WORDS]
+    assert [read(text).value for text in WORDS] == pytest.approx(values)
+    assert len(set(values)) > 2
+
+
+@pytest.mark.parametrize("name", ["My grader", "2nd", "größe", "a-b", "a.b", "", "exact", "string_check_2", "_"])
+def test_a_grader_of_any_name_can_stand_in_a_sum(name):
+    alone = OpenAIGrader(part(name, "like"))
+    both = 0.5 * alone + 0.25 * OpenAIGrader(part(name, "eq")) + 0.125 * load("exact('none', extract='whole')")
+    both = both + 0.0625 * OpenAIGrader(part("a_b_2", "ne")) + 0.03125 * OpenAIGrader(part(name, "ne"))
+    read = OpenAIGrader(json.loads(written(both)))
+    assert len(read.spec.graders) == 5
+    for text in WORDS:
+        assert read(text, "Paris").value == pytest.approx(both(text, "Paris").value)
+
+
+def test_a_function_of_a_verifiers_name_is_no_such_verifier():
+    from verikit import verifier
+
+    for name in ("length", "exact", "rubric", "judge", "openai_grader", "rouge", "reference_judge"):
+        own = verifier(lambda sample: 1.0, name=name)
+        with pytest.raises(UsageError, match=f"{name} can't be said"):
+            written(0.5 * own + 0.5 * load("length(max=9)"))
 
 
 def result(request, value):
@@ -108,6 +148,64 @@ def test_a_rubric_becomes_a_grader_for_each_criterion():
         samples = [Sample("q", text, "gold") for text in texts]
         there, here = score_all(grader, samples), score_all(rubric, samples)
         assert [score.value for score in there] == pytest.approx([score.value for score in here])
+
+
+@pytest.mark.parametrize("on_missing", ["low", "high"])
+def test_a_rubric_that_scores_criteria_without_a_verdict_is_refused(on_missing):
+    with pytest.raises(UsageError, match="on_missing"):
+        grader_of(Rubric(Scripted(lambda _: ""), rubric=RUBRIC, on_missing=on_missing))
+
+
+TREE = {
+    "id": "root", "requirements": "The paper is reproduced", "weight": 1, "sub_tasks": [
+        {"id": "a", "requirements": "The first method", "weight": 1, "sub_tasks": [
+            {"id": "aa", "requirements": "It was trained for 10 epochs", "weight": 2, "sub_tasks": []},
+        ]},
+        {"id": "b", "requirements": "The second method", "weight": 3, "sub_tasks": [
+            {"id": "ba", "requirements": "It was trained for 10 epochs", "weight": 1, "sub_tasks": []},
+        ]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("prompt", ["rubric", "rubric-healthbench"])
+def test_a_criterion_is_shown_as_the_rubric_shows_it_with_what_it_is_a_part_of(prompt):
+    ours = Scripted(lambda _: '```json\n{"criteria_met": true}\n```')
+    rubric = Rubric(ours, prompt, rubric=TREE, per_call=1, probe=0)
+    rubric("text", prompt="q")
+    shown = [asked(request).split("<criteria ")[1].split("\n")[1] for request in ours.requests]
+    graders = grader_of(rubric)["graders"].values()
+    assert [grader["input"][-1]["content"].split("<criteria ")[1].split("\n")[1] for grader in graders] == shown
+    assert [parent in text for parent, text in zip(("first", "second"), shown, strict=True)] == [True, True]
+
+
+PYTHON = {"type": "python", "name": "p", "source": "def grade(sample, item): return 1.0", "image_tag": "2025-05-08"}
+SCORE = {
+    "type": "score_model",
+    "name": "s",
+    "model": "o4-mini",
+    "input": [{"role": "developer", "content": "Grade {{sample.output_text}}"}],
+    "range": [1.0, 5.0],
+    "pass_threshold": 3.0,
+    "sampling_params": {"reasoning_effort": "high", "max_completions_tokens": 99},
+}
+PLAIN = {key: value for key, value in SCORE.items() if key != "sampling_params"}
+
+
+@pytest.mark.parametrize("grader", [PYTHON, SCORE, PLAIN, {**SCORE, "sampling_params": {"seed": 1, "top_p": 0.5}}])
+def test_a_grader_that_is_read_and_written_again_keeps_its_name_and_its_parts(grader):
+    named = {**grader, "name": "My grader"}
+    multi = {"type": "multi", "name": "all of it", "graders": {"a": {**grader, "name": "a"}, "b": part("b", "eq")},
+             "calculate_output": "0.5*a + b", "pass_threshold": 0.5}  # fmt: skip
+    for told in (named, multi):
+        assert json.loads(written(OpenAIGrader(told, Scripted(lambda _: "")))) == told
+
+
+@pytest.mark.parametrize("grader", [PYTHON, SCORE, PLAIN])
+def test_a_grader_that_is_read_and_written_again_keeps_what_it_says(grader):
+    assert grader_of(OpenAIGrader(grader, Scripted(lambda _: ""))) == grader
+    both = grader_of(0.5 * OpenAIGrader(grader, Scripted(lambda _: "")) + 0.5 * load(CHECK))
+    assert grader in both["graders"].values()
 
 
 def test_each_file_has_a_mark_of_its_own():

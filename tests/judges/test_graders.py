@@ -97,6 +97,32 @@ def test_what_is_no_path_is_refused_when_the_grader_is_read(path):
         OpenAIGrader(check("eq", input=f"{{{{{path}}}}}"))
 
 
+TYPOS = ["{{item.answer}", "{item.answer}}", "{{item.answer} }", "{{item.{x}}}", "{{", "}}", "a }} b {{ c",
+         "{{{{item.a}}", "{{item.a}}}}", '{"a": {item.b}}', '{"a": {"b": {{item.a}}}}}',
+         "{{item." + "a." * 300 + "a}}"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TYPOS)
+def test_doubled_brackets_around_no_path_are_refused_when_the_grader_is_read(text):
+    with pytest.raises(ConfigError, match="doubled brackets"):
+        read_grader(check("eq", input=text))
+    with pytest.raises(ConfigError, match="doubled brackets"):
+        read_grader({**SCORE, "input": [{"role": "user", "content": [{"type": "input_text", "text": text}]}]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": {"b": {"c": "{{item.a}}"}}}',
+        '{"a": {"b": {}}} {{item.a}} {"a": {}}',
+        "{{{item.a}}}",
+        "{} } { \\frac{1}{2}",
+    ],
+)
+def test_json_and_single_brackets_in_a_template_are_no_typos(text):
+    assert read_grader(check("eq", input=text)).input == text
+
+
 # Formulas: random trees, written by ourselves and worked out by Python on the way.
 
 
@@ -320,7 +346,38 @@ def test_a_python_grader_without_a_number_is_no_zero_and_reaches_nothing(body):
 
 def test_a_python_grader_that_hangs_is_stopped():
     verifier = OpenAIGrader(python("def grade(sample, item):\n    while True: pass\n"), wall_s=0.3)
-    assert verifier("x").status == "error"
+    late = verifier("x")
+    assert (late.value, late.status) == (None, "timeout")
+
+
+SEES_JSON = "def grade(sample, item):\n    return 0.5 if sample['output_json'] is None else 1.0\n"
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("on_raise", ["unscored", "zero"])
+def test_no_depth_of_json_makes_a_reply_unscored(opening, closing, on_raise):
+    verifier = OpenAIGrader(python(SEES_JSON), on_raise=on_raise)
+    samples = [Sample("q", opening * n + "1" + closing * n) for n in (1, 30, *range(56, 64), 300, 900, 100_000)]
+    values = [score.value for score in score_all(verifier, samples)]
+    assert values == [1.0] * values.index(0.5) + [0.5] * (len(values) - values.index(0.5))
+    assert values.index(0.5) == 5  # 58 brackets are as deep as the sandbox takes in a call's argument
+
+
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_what_the_sandbox_does_not_take_is_the_fault_of_who_wrote_it():
+    row = graded(python(SEES_JSON), "x", deep=nested(70))
+    assert (row.value, row.status) == (None, "error")
+    assert "nests deeper" in row.reason
+    call = {"type": "function", "function": {"name": "f", "arguments": nested(70)}}
+    reply = graded(python(SEES_JSON), "x", messages=[{"role": "assistant", "content": "x", "tool_calls": [call]}])
+    assert (reply.value, reply.status) == (0.0, "ok")
+    assert "nests deeper" in reply.reason
 
 
 SCORE = {
@@ -358,6 +415,15 @@ def test_a_model_without_a_result_is_no_zero(said):
     assert graded(SCORE, "said", Scripted(lambda _: said), answer="gold").status == "error"
     late = graded(SCORE, "said", Scripted(lambda _: EngineTimeout("late")), answer="gold")
     assert (late.value, late.status) == (None, "timeout")
+
+
+@pytest.mark.parametrize(
+    ("ends", "value"), [((0, 4), 0.0), ((1, 5), 1.0), ((-1, 1), 0.0), ((-5, -1), -5.0), (None, 0.0)]
+)
+def test_a_reply_without_the_key_is_the_lowest_grade_where_the_range_has_no_zero(ends, value):
+    grader = {**SCORE, "range": ends, "input": [{"role": "user", "content": "{{sample.output_json.name}}"}]}
+    score = graded(grader, "no JSON", Scripted(lambda _: reply(1)))
+    assert (score.value, score.status) == (value, "ok")
 
 
 LABELS = {
@@ -423,6 +489,7 @@ def test_a_file_is_a_spec_also_in_the_forms_of_jobs_and_evals(tmp_path):
         {**MULTI, "calculate_output": "name + other"},
         {**MULTI, "calculate_output": "__import__('os')"},
         {**MULTI, "graders": {"inner": MULTI}},
+        {**MULTI, "graders": [check("eq"), {**SCORE, "name": "c"}], "calculate_output": "c"},
         {**SCORE, "range": [1, 0]},
         {**SCORE, "input": []},
         {**SCORE, "input": [{"role": "user", "content": {"type": "input_image", "image_url": "x"}}]},

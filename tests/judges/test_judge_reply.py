@@ -94,6 +94,14 @@ def test_a_megabyte_of_almost_verdicts_is_read_in_no_time(text):
     assert time.perf_counter() - start < 3
 
 
+@pytest.mark.parametrize("form", [{"scale": (1, 10)}, {"labels": {"true": 1.0, "false": 0.0}}])
+def test_a_whole_number_too_long_for_a_float_is_no_verdict(form):
+    for number in ("1" + "0" * 400, "-" + "9" * 4000):
+        verdict = ReplyFormat(member="result", **form).parse(Output(f'{{"result": {number}}}'))
+        assert verdict.value is None
+        assert isinstance(verdict.error, UnparseableVerdict)
+
+
 def test_a_one_token_verdict_is_the_share_of_the_first_label():
     form = load_prompt("pairwise-token").reply
     assert form.parse(token(m=0.6, M=0.2, The=0.2)).value == pytest.approx(0.75)

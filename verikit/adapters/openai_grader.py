@@ -1,8 +1,8 @@
 """A verifier as an OpenAI grader: `verikit adapter write openai-grader SPEC`.
 
 What a grader can say exactly is written; anything else is refused with its name. The row's gold stands under `answer`,
-its prompt under `prompt`. Sums, `mean`, `minimum`, `maximum` and `clip` become a formula over the parts; verifiers are
-known by what they are, not by their class, so that nothing here needs the judges.
+its prompt under `prompt`. Sums, `mean`, `minimum`, `maximum` and `clip` become a formula over the parts; a verifier is
+known by its type as it is registered, so that nothing here imports the judges.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import math
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from verikit.base import Verifier
 from verikit.combine import Clip, Combined, Constant, Mapped
 from verikit.errors import UsageError
-from verikit.graders.formula import renamed
+from verikit.graders.formula import FUNCTIONS, renamed
 from verikit.graders.schema import Multi, read_grader
+from verikit.registry import find
 
 MODEL = "gpt-4.1-2025-04-14"
 """Written where a judge's engine names no model."""
@@ -57,6 +59,9 @@ def grader_of(verifier: Verifier) -> dict[str, Any]:
     Raises:
         UsageError: a part of the verifier that no grader can say.
     """
+    if _registered(verifier, "openai_grader") and verifier.reads == "reply":
+        own: Any = verifier
+        return _dumped(own.spec)
     graders: dict[str, dict[str, Any]] = {}
     formula = _formula(verifier, graders)
     if graders.keys() == {formula}:
@@ -76,9 +81,16 @@ def _formula(verifier: Verifier, graders: dict[str, dict[str, Any]]) -> str:
     if isinstance(verifier, Combined):
         return _combined(verifier, [_formula(part, graders) for part in verifier.parts])
     say = _SAYABLE.get(verifier.name)
-    if say is None:
+    if say is None or not _registered(verifier, verifier.name):
         raise _refused(verifier, "no grader says it", f"these can be said: {', '.join(_SAYABLE)}, and sums of them")
+    if verifier.reads != "reply":
+        raise _refused(verifier, f"it reads {verifier.reads}, and sample.output_text is the reply")
     return say(verifier, graders)
+
+
+def _registered(verifier: Verifier, name: str) -> bool:
+    """Whether a verifier is of the type that is registered under a name."""
+    return verifier.name == name and type(verifier) is find("verifiers", name)
 
 
 def _combined(verifier: Combined, parts: Sequence[str]) -> str:
@@ -102,10 +114,14 @@ def _number(value: float) -> str:
 
 
 def _added(graders: dict[str, dict[str, Any]], name: str, grader: Mapping[str, Any]) -> str:
-    """The name under which a grader was added."""
-    free = name
-    while free in graders:
-        free = f"{name}_{len(graders) + 1}"
+    """The name under which a grader was added, which a formula can say and no function has."""
+    base = re.sub(r"\W", "_", name, flags=re.ASCII)
+    base = base if re.match(r"[A-Za-z_]", base) else f"_{base}"
+    free = base
+    for number in count(2):
+        if free not in graders and free not in FUNCTIONS:
+            break
+        free = f"{base}_{number}"
     graders[free] = {**grader, "name": free}
     return free
 
@@ -115,7 +131,7 @@ def _python(graders: dict[str, dict[str, Any]], name: str, source: str) -> str:
 
 
 def _exact(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
-    if (verifier.normalizer, verifier.extract, verifier.reads) != ("none", "whole", "reply"):
+    if (verifier.normalizer, verifier.extract) != ("none", "whole"):
         raise _refused(verifier, "it looks for a stated answer", "exact(extract='whole') compares the whole reply")
     return _python(graders, "exact", _EXACT)
 
@@ -129,6 +145,8 @@ def _rouge(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
     metric = _ROUGE.get(verifier.kind)
     if metric is None or verifier.measure_of != "fmeasure" or verifier.stemmer:
         raise _refused(verifier, "graders have rouge1 to rouge4 and rougeL, as F1 and without stemming")
+    if verifier.extract != "whole":
+        raise _refused(verifier, "it looks for a stated answer", "rouge(extract='whole') measures the whole reply")
     return _added(
         graders,
         metric,
@@ -146,10 +164,13 @@ def _own(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
 
 
 def _dumped(spec: Any) -> dict[str, Any]:
-    table: dict[str, Any] = spec.model_dump(mode="json", exclude_none=True)
-    if "sampling_params" in table:
+    """A grader's JSON, of what it was read from: what was left to OpenAI's defaults still is."""
+    table: dict[str, Any] = spec.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    if isinstance(spec, Multi):
+        table["graders"] = {name: {**_dumped(grader), "name": name} for name, grader in spec.graders.items()}
+    if "max_tokens" in table.get("sampling_params", {}):
         table["sampling_params"]["max_completions_tokens"] = table["sampling_params"].pop("max_tokens")
-    return table
+    return {**table, "name": spec.name or spec.type}
 
 
 def _judge(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
@@ -176,6 +197,8 @@ def _reference_judge(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
 def _rubric(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
     """A grader for each criterion of a rubric of all rows, and their points in the formula."""
     rubric = verifier.criteria
+    if verifier.on_missing != "unscored":
+        raise _refused(verifier, f"on_missing={verifier.on_missing!r} scores criteria that no verdict was read on")
     if rubric is None:
         raise _refused(verifier, "each row has a rubric of its own", "rubric(engine, rubric='FILE')")
     plain = rubric.rule in ("points", "sum") and verifier.asks == 1
@@ -184,11 +207,10 @@ def _rubric(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
     labels = verifier.file.reply.labels
     terms = []
     for item in rubric.items:
-        shown = f"1. {item.text}"
         note = f"\n\nGive the verdict on the criterion, one of {', '.join(labels)}, as `result`."
         passing = [label for label, value in labels.items() if (value == 1.0) != item.negate]
         grader = {"type": "label_model", "labels": list(labels), "passing_labels": passing}
-        name = _added(graders, "criterion", grader | _asking(verifier, note, criteria=shown))
+        name = _added(graders, "criterion", grader | _asking(verifier, note, criteria=verifier.listed([item])))
         terms.append(f"{_number(item.points)} * {name}")
     total = " + ".join(terms)
     formula = f"({total}) / {_number(rubric.positive)}" if rubric.rule == "points" else f"({total})"
@@ -223,4 +245,4 @@ _SAYABLE: Mapping[str, Callable[[Any, dict[str, dict[str, Any]]], str]] = {
     "rouge": _rouge,
     "rubric": _rubric,
 }
-"""By the verifier's name."""
+"""By the name under which a verifier's type is registered: another type of that name may do anything."""

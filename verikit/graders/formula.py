@@ -159,13 +159,17 @@ class Formula:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """A formula with its graders under other names.
+    """A formula with its graders under other names; functions, also of a grader's name, stay as they are.
 
     Raises:
         UsageError: it is no formula.
     """
     wanted = Formula(text).names
-    words = [names.get(word, word) if kind == "name" and word in wanted else word for kind, word in _tokens(text)]
+    tokens = list(_tokens(text))
+    words = []
+    for (kind, word), after in zip(tokens, [*tokens[1:], ("", "")], strict=True):
+        grader = kind == "name" and word in wanted and after != ("sign", "(")
+        words.append(names.get(word, word) if grader else word)
     return " ".join(words)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -70,6 +71,8 @@ class Python(_Grader):
 
     type: Literal["python"]
     source: str = Field(max_length=SOURCE)
+    image_tag: str | None = Field(None, repr=False)
+    """OpenAI's image that it runs in; decides nothing here."""
 
 
 class GraderTurn(BaseModel):
@@ -100,6 +103,8 @@ class GraderSampling(BaseModel):
     top_p: float = Field(1.0, gt=0, le=1)
     seed: int | None = None
     max_tokens: int = Field(4096, ge=1)
+    reasoning_effort: str | None = Field(None, repr=False)
+    """Kept for what is written; engines are not told."""
 
     @model_validator(mode="before")
     @classmethod
@@ -169,7 +174,10 @@ class Multi(_Grader):
         if isinstance(graders, Mapping) and isinstance(graders.get("type"), str):
             graders = [graders]
         if isinstance(graders, list) and all(isinstance(grader, Mapping) for grader in graders):
-            return {str(grader.get("name")): grader for grader in graders}
+            names = [str(grader.get("name")) for grader in graders]
+            if twice := [name for name, count in Counter(names).items() if count > 1]:
+                raise ValueError(f"{twice[0]!r} names several graders")
+            return dict(zip(names, graders, strict=True))
         return graders
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from typing import Any
 from verikit.errors import UsageError
 
 _HOLE = re.compile(r"\{\{([^{}]{0,500})\}\}")
+_BRACES = re.compile(r"\{\{|\{\s{0,99}(?:item|sample)\b[^{}]{0,500}\}\}|[{}]")
 _STEP = re.compile(
     r"""\.?([A-Za-z_][\w-]{0,99})|\[\s?(-?\d{1,6})\s?\]|\[\s?"([^"\]]{0,99})"\s?\]|\[\s?'([^'\]]{0,99})'\s?\]"""
 )
@@ -57,11 +58,20 @@ def parse(path: str) -> Path:
 def check(text: str) -> None:
     """Refuse a template that can't be filled in.
 
+    JSON in a template is left as it is: its `}}` closes two brackets that stand open.
+
     Raises:
-        UsageError: a path that is none.
+        UsageError: a path that is none, or doubled brackets around none.
     """
     for hole in _HOLE.finditer(text):
         parse(hole[1])
+    rest, opened = _HOLE.sub("…", text), 0
+    for brace in _BRACES.finditer(rest):
+        sign, at = brace[0], brace.start()
+        if len(sign) > 1 or (rest.startswith("}}", at) and opened < 2):
+            problem = f"doubled brackets without a path between them, at {rest[at : at + 40]!r}"
+            raise UsageError(problem, hint="{{item.key}}, of at most 500 characters")
+        opened = max(0, opened + (1 if sign == "{" else -1))
 
 
 def lookup(path: Path, values: Mapping[str, Any]) -> Any:
