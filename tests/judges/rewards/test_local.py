@@ -152,6 +152,8 @@ def test_a_gated_model_of_its_own_code_gives_its_score_and_the_rewards_it_sums(t
             output = model(ids, torch.ones_like(ids))
         assert float(score) == pytest.approx(float(output.score), abs=1e-5)
         assert [float(part) for part in score.parts.values()] == pytest.approx(output.rewards[0].tolist(), abs=1e-5)
+    with pytest.raises(ConfigError, match="score of its own"):
+        verikit.load(f"rm('hf:{folder}', remote_code=True, activation='softmax')").score(SAMPLES[:1])
 
 
 def test_too_long_an_input_has_no_score_and_is_told_where_it_is_cut():
