@@ -146,7 +146,7 @@ def _resampled(values: Sequence[Ranked | None]) -> Estimate | None:
     for ranked in known:
         units[ranked[0]][ranked[1].partition(":")[2] if ranked[0].lower() == TIES else ranked[1]].append(ranked)
     rng = Random(0)
-    drawn = sorted(value for _ in range(RESAMPLES) if not math.isnan(value := _score(_redrawn(units, rng))))
+    drawn = sorted(score for _ in range(RESAMPLES) if not math.isnan(score := _score(_redrawn(units, rng))))
     low, high = drawn[int(0.025 * len(drawn))], drawn[int(0.975 * len(drawn))]
     return Estimate(value, low, high, stdev(drawn) if len(drawn) > 1 else 0.0, len(known), "bootstrap")
 
