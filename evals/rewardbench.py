@@ -90,10 +90,10 @@ def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
     """
     subset = str(doc["category"])
     if isinstance(replies[0], Failed):
-        return {"acc": None, "score": None, _metric(subset): None}
+        return {"score": None, "acc": None, _metric(subset): None}
     scores = _scores(replies[0], len(doc["candidates"]), doc["id"])
     ranked: Ranked = (subset, doc["id"], int(doc["correct"]), scores)
-    return {"acc": _accuracy(ranked), "score": ranked, _metric(subset): ranked}
+    return {"score": ranked, "acc": _accuracy(ranked), _metric(subset): ranked}
 
 
 def _scores(reply: str, count: int, id: str) -> list[float]:
