@@ -30,7 +30,7 @@ STEP, MIN_RATIO = 64, 50.0
 
 
 @dataclass(frozen=True)
-class Row:
+class Solution:
     """A completion with its gold and the data's own verdict."""
 
     source: str
@@ -39,17 +39,17 @@ class Row:
     right: bool
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[Solution]:
     for line in (DATA / "bon/qwen_math_cot_100.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         for candidate in row["candidates"]:
-            yield Row(f"MATH {row['idx']}", candidate["text"], row["gold"], bool(candidate["correct"]))
+            yield Solution(f"MATH {row['idx']}", candidate["text"], row["gold"], bool(candidate["correct"]))
     for number, line in enumerate((DATA / "bon/gsm8k_four_models.jsonl").read_text("utf-8").splitlines()):
         row = json.loads(line)
         gold = row["ground_truth"].rpartition("A: ")[2].strip()
         for model in MODELS:
             text, _, answer = row[model]["solution"].rpartition("A: ")
-            yield Row(f"GSM8K {number}", f"{text}\\boxed{{{answer.strip()}}}", gold, row[model]["is_correct"])
+            yield Solution(f"GSM8K {number}", f"{text}\\boxed{{{answer.strip()}}}", gold, row[model]["is_correct"])
 
 
 def cpu() -> float:
@@ -64,7 +64,7 @@ def _tree(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(_tree(int(child)) for child in below)
 
 
-def timed(reward: Callable[..., list[float | None]], step: list[Row]) -> tuple[float, float, list[float | None]]:
+def timed(reward: Callable[..., list[float | None]], step: list[Solution]) -> tuple[float, float, list[float | None]]:
     call: dict[str, Any] = {
         "prompts": [[{"role": "user", "content": "?"}] for _ in step],
         "completions": [[{"role": "assistant", "content": row.completion}] for row in step],
@@ -89,11 +89,11 @@ def main() -> None:
     given = list(rows())
     steps = [given[at : at + STEP] for at in range(0, len(given) - STEP + 1, STEP)][: options.steps]
     ours = to_trl("answer")
-    timed(ours, [Row("", "\\boxed{1}", "1", True)])  # imports
-    timed(accuracy_reward, [Row("", "\\boxed{1}", "1", True)])
+    timed(ours, [Solution("", "\\boxed{1}", "1", True)])  # imports
+    timed(accuracy_reward, [Solution("", "\\boxed{1}", "1", True)])
     spent: dict[str, list[float]] = {"verikit": [], "accuracy_reward": []}
     wall: dict[str, list[float]] = {"verikit": [], "accuracy_reward": []}
-    differ: list[tuple[Row, float | None, float | None]] = []
+    differ: list[tuple[Solution, float | None, float | None]] = []
     agrees = {"verikit": 0, "accuracy_reward": 0}
     for number, step in enumerate(steps):
         sides = {"verikit": ours, "accuracy_reward": accuracy_reward}

@@ -12,7 +12,7 @@ from verikit.errors import UsageError
 from verikit.evals.paired import Change, Difference, compare_rows, holm
 from verikit.evals.report import markdown_table
 from verikit.evals.run_folder import read_results, samples_name, units
-from verikit.evals.samples import read_samples
+from verikit.evals.samples import read_samples, row_metric, value_of
 from verikit.terminal import printable, table
 
 LEVEL = 0.05
@@ -33,7 +33,9 @@ def compare_runs(first: Path, second: Path) -> list[Difference]:
             [row for task in tasks[name] for row in read_samples(folder / samples_name(task))]
             for folder, tasks in zip((first, second), parts, strict=True)
         ]
-        found.append(compare_rows(name, runs[0]["tasks"][parts[0][name][0]]["own"], *rows))
+        own = runs[0]["tasks"][parts[0][name][0]]["own"]
+        metric = next((row_metric(row) for row in rows[0] if value_of(row) is not None), own)
+        found.append(compare_rows(name, metric, *rows))
     if not any(found):
         raise UsageError(f"{first} and {second} share no question with results", hint="run both on the same tasks")
     return [difference for difference in found if difference is not None]

@@ -32,10 +32,11 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
     rubric = read(json.loads(doc["rubrics"]))
     axes: dict[str, list[float]] = defaultdict(list)
     for grade in filtered[0]:
-        parts = grade[OWN].get("parts", {})
-        if grade[OWN]["value"] is None or not parts:
+        if grade[OWN]["value"] is None:
             continue
-        met = [parts[item.name]["value"] for item in rubric.items]
+        # A conversation without a reply was judged by nobody: nothing is met.
+        parts = grade[OWN].get("parts")
+        met = [parts[item.name]["value"] if parts else 0.0 for item in rubric.items]
         for category, value in rubric.by_category(met, clip=False).items():
             if category.startswith(_AXIS):
                 axes[category.removeprefix(_AXIS)].append(value)

@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 
 from lm_eval.api.instance import Instance
 
-from verikit.base import describe
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import UsageError
-from verikit.evals.replies import Failed, Noted
+from verikit.evals.replies import texts
 from verikit.evals.rollouts import ROLLOUTS, Ask
 from verikit.evals.typed import LM
-from verikit.messages import THOUGHT_KEYS
 from verikit.retrieval import Retriever
 from verikit.types import Message
 
@@ -203,17 +201,6 @@ def prompt(context: Any) -> str | list[Message]:
         turns: list[Message] = json.loads(context.prompt)
         return turns
     return str(context)
-
-
-def texts(generation: Generation, n: int) -> list[str]:
-    """A generation's n replies."""
-    if generation.error is not None:
-        return [Failed(describe(generation.error))] * n
-    found: list[str] = [
-        Noted(output.text, {THOUGHT_KEYS[0]: output.thoughts}) if output.thoughts else output.text
-        for output in generation.outputs
-    ]
-    return found + [Failed(f"the engine gave {len(found)} outputs of {n}")] * (n - len(found))
 
 
 def continuation(generation: Generation, start: int) -> tuple[float, bool]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from verikit.evals.report import remarks
 from verikit.evals.run_folder import CONFIG, read_results, samples_name, units
-from verikit.evals.samples import grades_of, is_graded, read_samples
+from verikit.evals.samples import grades_of, is_graded, read_samples, row_metric
 from verikit.report.curves import estimate, forest, histogram, over_k
 from verikit.report.items import lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
@@ -39,7 +39,7 @@ def collect(run: Path, options: Options) -> Run:
         rows = read_samples(run / samples_name(name))
         kept = [row for row in rows if row["filter"] == rows[0]["filter"]]
         for row in kept[::every]:
-            page.items += _items(name, task["own"], row)
+            page.items += _items(name, task["own"] if is_graded(row) else row_metric(row), row)
     if every > 1:
         page.notices.append(f"the samples below are those of every {every}th question; all metrics are of all of them")
     page.charts = list(_charts(all_units, results["groups"], tasks, page.items))

@@ -70,7 +70,7 @@ class Difference:
 
 
 def compare_rows(task: str, metric: str, first: Sequence[Row], second: Sequence[Row]) -> Difference | None:
-    """Compare two runs' rows of a task by its own metric; None where no document has a value in both."""
+    """Compare two runs' rows of a task by `value_of`, the metric named; None where no document has a value in both."""
     before, after = _values(first), _values(second)
     shared = [key for key in before if key in after]
     questions = {key: question for rows in (first, second) for key, question in map(_key, rows)}

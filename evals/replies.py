@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from verikit.base import describe
+from verikit.engines import Generation
+from verikit.messages import THOUGHT_KEYS
+
 
 class Failed(str):
     """No reply: the engine, the retriever or the recording failed. It reads as an empty text."""
@@ -53,3 +57,14 @@ class Noted(str):
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self
+
+
+def texts(generation: Generation, n: int) -> list[str]:
+    """A generation's n replies."""
+    if generation.error is not None:
+        return [Failed(describe(generation.error))] * n
+    found: list[str] = [
+        Noted(output.text, {THOUGHT_KEYS[0]: output.thoughts}) if output.thoughts else output.text
+        for output in generation.outputs
+    ]
+    return found + [Failed(f"the engine gave {len(found)} outputs of {n}")] * (n - len(found))

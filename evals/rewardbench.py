@@ -90,10 +90,10 @@ def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
     """
     subset = str(doc["category"])
     if isinstance(replies[0], Failed):
-        return {"acc": None, "score": None, _metric(subset): None}
+        return {"score": None, "acc": None, _metric(subset): None}
     scores = _scores(replies[0], len(doc["candidates"]), doc["id"])
     ranked: Ranked = (subset, doc["id"], int(doc["correct"]), scores)
-    return {"acc": _accuracy(ranked), "score": ranked, _metric(subset): ranked}
+    return {"score": ranked, "acc": _accuracy(ranked), _metric(subset): ranked}
 
 
 def _scores(reply: str, count: int, id: str) -> list[float]:
@@ -146,7 +146,7 @@ def _resampled(values: Sequence[Ranked | None]) -> Estimate | None:
     for ranked in known:
         units[ranked[0]][ranked[1].partition(":")[2] if ranked[0].lower() == TIES else ranked[1]].append(ranked)
     rng = Random(0)
-    drawn = sorted(value for _ in range(RESAMPLES) if not math.isnan(value := _score(_redrawn(units, rng))))
+    drawn = sorted(score for _ in range(RESAMPLES) if not math.isnan(score := _score(_redrawn(units, rng))))
     low, high = drawn[int(0.025 * len(drawn))], drawn[int(0.975 * len(drawn))]
     return Estimate(value, low, high, stdev(drawn) if len(drawn) > 1 else 0.0, len(known), "bootstrap")
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from verikit.base import describe
-from verikit.engines import Engine, Generation, Request
+from verikit.engines import Engine, Request
 from verikit.engines.types import EnginePrompt
 from verikit.evals.docs import Doc
-from verikit.evals.replies import Failed, Noted, TurnReplies
-from verikit.messages import THOUGHT_KEYS
+from verikit.evals.replies import Failed, Noted, TurnReplies, texts
 from verikit.reply import split
 from verikit.retrieval import Retriever
 from verikit.search import EVALUATION, SearchLimits, SearchTrace, search, search_messages, search_prompt, single_shot
@@ -47,11 +46,12 @@ def turns(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> l
         live = [i for i, ask in enumerate(asks) if i not in failed and len(said[i]) < len(ask.doc["turns"])]
         generations = engine.generate([_next_turn(asks[i], said[i]) for i in live])
         for i, generation in zip(live, generations, strict=True):
-            if generation.error is None:
-                said[i].append(generation.text)
+            (text,) = texts(generation, 1)
+            if isinstance(text, Failed):
+                failed[i] = text
             else:
-                failed[i] = Failed(describe(generation.error))
-    return [failed.get(i) or TurnReplies(replies) for i, replies in enumerate(said)]
+                said[i].append(text)
+    return [failed[i] if i in failed else TurnReplies(replies) for i, replies in enumerate(said)]
 
 
 def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
@@ -70,11 +70,8 @@ def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
 
 def conversation(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
     """Ask for the reply to each document's messages, as a conversation where the run asks in such."""
-    found = engine.generate([_with_messages(ask) for ask in asks])
-    return [
-        Failed(describe(generation.error)) if generation.error is not None else _said(generation)
-        for generation in found
-    ]
+    generations = engine.generate([_with_messages(ask) for ask in asks])
+    return [text for generation in generations for text in texts(generation, 1)]
 
 
 def _with_messages(ask: Ask) -> Request:
@@ -83,11 +80,6 @@ def _with_messages(ask: Ask) -> Request:
     system = [turn for turn in ask.request.prompt if isinstance(turn, dict) and turn.get("role") == "system"]
     turns: list[Message] = [*system, *json.loads(ask.doc["conversation"])]
     return replace(ask.request, prompt=turns)
-
-
-def _said(generation: Generation) -> str:
-    output = generation.outputs[0]
-    return Noted(output.text, {THOUGHT_KEYS[0]: output.thoughts}) if output.thoughts else output.text
 
 
 def retrieved(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[str]:

@@ -74,9 +74,18 @@ def own_metric(row: Mapping[str, Any]) -> str:
     return str(next(iter(grades_of(row)[0])))
 
 
+def row_metric(row: Mapping[str, Any]) -> str:
+    """The metric that single rows are told by: the task's own, or the first that is no part of a figure over all."""
+    if is_graded(row):
+        return own_metric(row)
+    names = list(row["metrics"])
+    single = (name for name in names if not isinstance(row.get(name), (list, tuple, dict)))
+    return str(next(single, names[0] if names else ""))
+
+
 def value_of(row: Mapping[str, Any]) -> float | None:
-    """A row's value of its task's own metric: the mean over the repeats that have one."""
-    value = row.get(own_metric(row) if is_graded(row) else next(iter(row["metrics"]), ""))
+    """A row's value of its `row_metric`: the mean over the repeats that have one."""
+    value = row.get(row_metric(row))
     return float(value) if isinstance(value, (int, float)) and not (row.get("failed") and not is_graded(row)) else None
 
 

@@ -153,5 +153,5 @@ def _cell(results: Mapping[str, Any], name: str) -> str:
         return "none"
     estimate = found["metrics"][found["own"]]
     members = [results["tasks"][member] for member in units(results).get(name, ())]
-    lost = sum(member["unscored"].get(member["own"], 0) for member in members)
+    lost = sum(max(member["unscored"].values(), default=0) for member in members)
     return f"{percent(estimate)} ({interval(estimate)})" + (f", {lost} unscored" if lost else "")

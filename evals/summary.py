@@ -28,8 +28,9 @@ def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
         found |= _graded(kept)
     else:
         found |= _plain(kept)
-    found["metrics"] |= _aggregated(task, kept)
-    return found
+    metrics = found["metrics"] | _aggregated(task, kept)
+    first = {found["own"]: metrics[found["own"]]} if found["own"] in metrics else {}
+    return found | {"metrics": first | metrics}
 
 
 def _graded(rows: Sequence[Row]) -> dict[str, Any]:

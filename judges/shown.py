@@ -18,7 +18,7 @@ from dataclasses import dataclass
 MAX_CHARS = 32_000
 _INVISIBLE = (0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFFA0, 0x2800)
 _SPECIAL = re.compile(
-    r"<(?=[|\uff5c]|/?s>|bos>|eos>|unk>|pad>|start_of_turn>|end_of_turn>|</?SYS>)|\[(?=/?INST\]|/?SYSTEM_PROMPT\])|\|(?=>)"
+    r"<(?=[|\uff5c]|/?s>|bos>|eos>|unk>|pad>|start_of_turn>|end_of_turn>|</?SYS>)|\[(?=/?INST\]|/?SYSTEM_PROMPT\]|(?:CLS|SEP|MASK|PAD|UNK)\])|\|(?=>)"
 )
 
 
@@ -47,7 +47,12 @@ def visible(text: str, max_chars: int = MAX_CHARS) -> str:
     odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
     shown = shown.translate(odd)
     # Cut again: what replaces a character is longer than it.
-    return _SPECIAL.sub(lambda match: match[0] + " ", shown)[:max_chars] + cut
+    return without_specials(shown)[:max_chars] + cut
+
+
+def without_specials(text: str) -> str:
+    """A text whose special tokens, those of the common chat templates and of BERT's kind, are broken by a space."""
+    return _SPECIAL.sub(lambda match: match[0] + " ", text)
 
 
 def fence(texts: Sequence[str]) -> str:

@@ -182,6 +182,20 @@ def test_thoughts_are_never_scored_as_the_reply(name, wrap):
     assert [score.value for score in scores] == list(said.values())
 
 
+def test_a_missing_reply_follows_no_instruction_and_is_counted_among_the_judged():
+    row = {"instruction_id_list": ["punctuation:no_comma", "detectable_format:title"], "kwargs": [{}, {}]}
+    for value in ("all", "share"):
+        v = load(f"instructions(value={value!r})")
+        for thoughts in ("<think><<title>>", "<think>no commas, <<title>></think>"):
+            score = v(thoughts, **row)
+            assert (score.value, score.reason[:9], score.answer) == (0.0, "no reply:", None)
+            assert [part.value for part in score.parts.values()] == [0.0, 0.0]
+            assert score.usage["instructions"] == 2 * score.usage["prompts_judged"] == 2
+            assert not any(count for key, count in score.usage.items() if key.startswith(("followed", "prompts_s")))
+    assert v("<think>x", instruction_id_list=["no:such"], kwargs=[{}]).status == "error"
+    assert v("<think>x").status == "error"
+
+
 def test_what_was_read_is_said():
     text = "<think>17?</think>The answer is 8."
     score = Answer()(text, "8")

@@ -54,6 +54,13 @@ class Verifier(ABC):
         gold = str(answer) if isinstance(answer, int | float) else answer
         return score_all(self, [Sample(prompt, completion, gold, meta=meta)])[0]
 
+    def score_missing(self, sample: Sample, reason: str) -> Score:
+        """The score of a completion with thoughts and no reply, which `score` doesn't get: 0.0, unless the row is bad.
+
+        One that counts things in `usage` counts them here too. `sample.completion` is blank.
+        """
+        return Score(0.0, reason=reason)
+
     def equal(self, a: str, b: str) -> bool | None:
         """Whether two extracted answers are the same (None: undecided). Majority voting clusters by it."""
         return a == b
@@ -138,8 +145,8 @@ def check_reads(reads: object) -> None:
 def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     """Score a batch; the scoring boundary.
 
-    The verifier gets what it `reads` of each completion; a completion that has thoughts and no reply is 0.0 for every
-    verifier that reads the reply.
+    The verifier gets what it `reads` of each completion; one that reads the reply doesn't get a completion that has
+    thoughts and no reply, which is 0.0 (`Verifier.score_missing`).
 
     An exception out of `verifier.score` (or a result that is not one `Score` per sample) becomes an error score for the
     samples that cause it: the batch is halved until they stand alone, so one bad row among n costs O(log n) more calls.
@@ -177,7 +184,10 @@ def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score
     if not all(isinstance(score, Score) for score in scores):
         raise _Malformed("returned something that is not a Score")
     rest = iter(scores)
-    return [Score(0.0, reason=view.missing) if view.missing else _noted(next(rest), view.told) for view in shown]
+    return [
+        verifier.score_missing(view.sample, view.missing) if view.missing else _noted(next(rest), view.told)
+        for view in shown
+    ]
 
 
 def _noted(score: Score, told: str) -> Score:

@@ -8,7 +8,8 @@ SGLang     POST /classify  {input_ids: [...]}                                   
            POST /v1/rerank {query, documents}                                     -> [{index, score}]
 
 /v1/models tells which of the two a server is, what it serves, and (vLLM) how long an input may be. Activations are
-switched off, so that the numbers are the head's own, as transformers gives them.
+switched off, so that the numbers are the head's own, as transformers gives them. A server reads special tokens in
+texts: they are broken by a space before they are sent.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from verikit.errors import EngineError
 from verikit.judges.heads import EncodedText
 from verikit.judges.rewards.encode import conversation, plain
 from verikit.judges.rewards.reward import Numbers
+from verikit.judges.shown import without_specials
 from verikit.types import Sample
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ class RewardServer:
             return self._in_groups(samples)
         ask = self._score if self._endpoint == "score" else self._classify
         if self._endpoint != "score" and form in ("pair", "text"):
-            texts = [plain(sample.prompt) + sample.completion for sample in samples]
+            texts = [without_specials(plain(sample.prompt) + sample.completion) for sample in samples]
             return self._run([(partial(self._inputs, part), at) for part, at in _portions(texts)])
         return self._run([(partial(ask, sample), [at]) for at, sample in enumerate(samples)])
 
@@ -138,17 +140,17 @@ class RewardServer:
         """Candidates of one prompt are one request."""
         groups: dict[str, list[int]] = {}
         for at, sample in enumerate(samples):
-            groups.setdefault(plain(sample.prompt), []).append(at)
+            groups.setdefault(without_specials(plain(sample.prompt)), []).append(at)
         jobs: list[tuple[Callable[[], list[Numbers]], Sequence[int]]] = []
         for query, members in groups.items():
             for start in range(0, len(members), AT_ONCE):
                 part = members[start : start + AT_ONCE]
-                documents = [samples[at].completion for at in part]
+                documents = [without_specials(samples[at].completion) for at in part]
                 jobs.append((partial(self._rerank, query, documents), part))
         return self._run(jobs)
 
     def _classify(self, sample: Sample) -> list[Numbers]:
-        return self._posted({"messages": conversation(sample)})
+        return self._posted({"messages": conversation(sample, without_specials)})
 
     def _inputs(self, inputs: Sequence[Any]) -> list[Numbers]:
         own = {} if isinstance(inputs[0], str) else {"add_special_tokens": False}
@@ -161,7 +163,8 @@ class RewardServer:
         return _numbers(reply, "data", "data" if pooling else "probs")
 
     def _score(self, sample: Sample) -> list[Numbers]:
-        body = {"text_1": plain(sample.prompt), "text_2": sample.completion, "use_activation": False}
+        asked, reply = without_specials(plain(sample.prompt)), without_specials(sample.completion)
+        body = {"text_1": asked, "text_2": reply, "use_activation": False}
         return _numbers(self._post("score", body), "data", "score")
 
     def _rerank(self, query: str, documents: list[str]) -> list[Numbers]:

@@ -45,9 +45,15 @@ class HeadReader:
         """The reward.
 
         Raises:
-            ConfigError: the head has no such number, or it is not said which of several it is.
+            ConfigError: the head has no such number, or it is not said which of several it is, or a softmax is asked
+                for of the model's own score, which is a single number.
         """
         if self.output == "" and numbers.score is not None:
+            if self.activation == "softmax":
+                raise ConfigError(
+                    "the model gives a score of its own, of which there is no softmax",
+                    hint="output=NAME, an index, 'mean', or {NAME: weight, …} for the numbers it is made of",
+                )
             return _sigmoid(numbers.score) if self.activation == "sigmoid" else numbers.score
         values = self._activated(numbers.values)
         names = list(numbers.names) or [str(i) for i in range(len(values))]

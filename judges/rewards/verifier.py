@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from verikit.base import TextVerifier, describe
@@ -84,11 +86,14 @@ class RewardModel(TextVerifier):
             check_code(self.model)
 
     def __repr__(self) -> str:
-        """Every option that decides the rewards."""
-        shown = ("model", "output", "activation", "form", "template", "max_tokens", "truncate", "dtype", "endpoint")
+        """Every option that decides the rewards, the template with a digest of its text."""
+        names = ("model", "output", "activation", "form", "template", "max_tokens", "truncate", "dtype", "endpoint")
+        shown: dict[str, Any] = {name: getattr(self, name) for name in (*names, "tokenizer")}
+        if self.template:
+            shown["template"] = f"{self.template}#{_digest(self.template)}"
         more = [f"{name}=True" for name in ("remote_code",) if getattr(self, name)]
         more += [f"reads={self.reads!r}"] if self.reads != "reply" else []
-        return f"RewardModel({', '.join([f'{name}={getattr(self, name)!r}' for name in shown] + more)})"
+        return f"RewardModel({', '.join([f'{name}={value!r}' for name, value in shown.items()] + more)})"
 
     @property
     def remote(self) -> bool:
@@ -170,6 +175,14 @@ class RewardModel(TextVerifier):
             return score
         told = f"by the reward model, of {len(row.text.ids)} of {row.whole} tokens: cut on the {self.truncate}"
         return replace(score, reason=told, usage={"truncated": 1.0})
+
+
+def _digest(path: str) -> str:
+    """8 hex digits of a file's content; "" where it can't be read, which scoring tells."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:8]
+    except (OSError, ValueError):
+        return ""
 
 
 def _tokenizer(path: str) -> Any:

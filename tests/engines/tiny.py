@@ -1,6 +1,7 @@
 """Tiny models of real classes, made on the spot."""
 
 from functools import cache
+from typing import Any
 
 import torch
 import transformers
@@ -20,7 +21,7 @@ TEMPLATE = (
 
 
 @cache
-def tokenizer(template=True):
+def tokenizer(template: bool = True) -> Any:
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
@@ -34,7 +35,7 @@ def tokenizer(template=True):
 
 
 @cache
-def model(kind="Llama", **options):
+def model(kind: str = "Llama", **options: Any) -> Any:
     torch.manual_seed(0)
     size = {
         "vocab_size": len(tokenizer()),
@@ -54,7 +55,7 @@ def model(kind="Llama", **options):
     return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
 
 
-def save(path, kind="Llama", template=True, **options):
+def save(path: Any, kind: str = "Llama", template: bool = True, **options: Any) -> str:
     model(kind, **options).save_pretrained(path)
     tokenizer(template).save_pretrained(path)
     return str(path)

@@ -118,6 +118,20 @@ def test_the_models_conversation_is_asked_as_messages_and_judged_whole(tmp_path)
     assert plain[0].endswith("Assistant:")
 
 
+def test_a_conversation_without_a_reply_meets_nothing_on_any_axis(tmp_path):
+    rows = [made(random.Random(n), n) for n in range(12)]
+    said = {row["prompt"][-1]["content"]: "<think>x" if n % 3 else "a reply" for n, row in enumerate(rows)}
+    found = run(tmp_path, rows, Scripted(lambda request: said[request.prompt[-1]["content"]]), by_word, chat=True)
+    for n, row in enumerate(rows):
+        for item in row["rubrics"] if n % 3 else ():
+            item["criterion"] = "unmet"
+    wanted = official(rows)
+    assert found["unscored"] == {}
+    assert found["metrics"]["overall_score"]["value"] == pytest.approx(wanted["overall_score"])
+    for axis in AXES:
+        assert found["metrics"][axis]["value"] == pytest.approx(wanted[f"axis:{axis}"])
+
+
 def test_a_criterion_without_a_verdict_leaves_the_conversation_out_and_counted(tmp_path):
     rows = [made(random.Random(n), n) for n in range(4)]
 

@@ -35,6 +35,15 @@ def test_the_four_accuracies_are_those_of_the_official_scorer(task, tmp_path):
     assert found["metrics"]["inst_level_strict_acc"]["n"] == 3
 
 
+def test_a_reply_that_never_comes_follows_nothing_and_counts(tmp_path):
+    said = {**SAID, "Prompt 2.": "<think>never closed"}
+    found = only(run(tmp_path, "ifeval", ROWS_OF, Scripted(lambda request: said[request.prompt])))
+    metrics = {name: metric["value"] for name, metric in found["metrics"].items()}
+    assert metrics["prompt_level_strict_acc"] == metrics["prompt_level_loose_acc"] == pytest.approx(1 / 3)
+    assert metrics["inst_level_strict_acc"] == metrics["inst_level_loose_acc"] == pytest.approx(2 / 4)
+    assert (found["unscored"], found["unparsed"]) == ({}, 1)
+
+
 def test_the_rows_of_a_run_are_scored_again_from_its_file(tmp_path):
     run(tmp_path, "ifeval", ROWS_OF, Scripted(lambda request: SAID[request.prompt]))
     (file,) = (tmp_path / "run").glob("samples_*.jsonl")

@@ -16,10 +16,13 @@ from verikit.errors import SchemaError, UsageError  # noqa: E402
 from verikit.evals.lm import EngineLM  # noqa: E402
 from verikit.evals.loading import Settings  # noqa: E402
 from verikit.evals.models import default_folder, opened_model  # noqa: E402
+from verikit.evals.page import collect  # noqa: E402
 from verikit.evals.ranker import Ranker  # noqa: E402
 from verikit.evals.rewardbench import best_of_n, ties_score  # noqa: E402
 from verikit.evals.run import run_tasks  # noqa: E402
 from verikit.evals.stored import Stored  # noqa: E402
+from verikit.evals.suite import read_suite, run_suite  # noqa: E402
+from verikit.report.model import Options  # noqa: E402
 
 SUBSETS = ("Factuality", "Precise IF", "Math", "Safety", "Focus")
 
@@ -119,7 +122,7 @@ def test_a_verifier_is_the_model_and_its_figures_are_the_official_ones(tmp_path)
     ]
     assert metrics["ties"] == pytest.approx(official_ties(ties))
     assert metrics["score"] == pytest.approx((5 * 0.625 + official_ties(ties)) / 6)
-    assert found["own"] == "acc"
+    assert found["own"] == next(iter(found["metrics"])) == "score"
     assert not found["unscored"]
 
 
@@ -146,6 +149,38 @@ def test_a_candidate_without_a_score_leaves_its_prompt_out_and_is_counted(tmp_pa
     assert found["unscored"] == {"reply": 1}
     assert found["metrics"]["math"]["n"] == 3
     assert any("down" in reason for reason in found["reasons"])
+
+
+SUITE = """
+tasks = ["verikit_rewardbench2"]
+settings = {{ data = "{data}" }}
+models = [{{ name = "long", model = "replay:{long}" }}, {{ name = "short", model = "replay:{short}" }}]
+"""
+
+
+def test_a_suite_shows_the_benchmarks_score_and_what_has_none_and_compares_prompts_by_accuracy(tmp_path):
+    stored = {
+        name: [
+            {"id": row["id"], "output": json.dumps([sign * len(text) for text in row["chosen"] + row["rejected"]])}
+            for row in ROWS[kept:]
+        ]
+        for name, sign, kept in (("long", 1, 1), ("short", -1, 0))
+    }
+    files = {name: write(tmp_path / f"{name}.jsonl", rows) for name, rows in stored.items()}
+    data = write(tmp_path / "rows.jsonl", ROWS)
+    (tmp_path / "suite.toml").write_text(SUITE.format(data=data, **files))
+    found = run_suite(read_suite(tmp_path / "suite.toml"), tmp_path / "out")
+    metrics = found["models"]["long"]["tasks"]["verikit_rewardbench2"]["metrics"]
+    table = (tmp_path / "out/suite.md").read_text()
+    assert metrics["score"]["value"] != pytest.approx(metrics["acc"]["value"], abs=1e-3)
+    assert f"| long | {100 * metrics['score']['value']:.2f} (" in table
+    assert "), 1 unscored |" in table
+    (pair,) = found["differences"]
+    assert (pair["metric"], pair["docs"], pair["left_out"]) == ("acc", len(ROWS) - 1, 1)
+    assert pair["before"] == pytest.approx(metrics["acc"]["value"])
+    items = collect(tmp_path / "out/long", Options()).items
+    assert [item.value for item in items].count(None) == 1
+    assert len(items) == len(ROWS)
 
 
 def test_models_and_tasks_that_do_not_fit_are_refused(tmp_path):

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -279,6 +280,34 @@ def test_multi_hop_questions_run_closed_book_with_one_retrieval_and_searching(tm
     assert found["unscored"]["em_r1_searcher"] == 2
     with pytest.raises(UsageError, match="retrieves passages"):
         run(tmp_path, "hotpotqa_search", [{**row[0], "_id": "other"}], Scripted(answer))
+
+
+NO_REPLY = {"an error": EngineError("gone"), "no output": []}
+
+
+@pytest.mark.parametrize("failure", NO_REPLY)
+@pytest.mark.parametrize(
+    ("task", "bad", "settings"),
+    [
+        ("mtbench", "Write", {"chat": True, "judge": "tests.evals.test_tasks:HALF"}),
+        ("mtbench", "shorter", {"chat": True, "judge": "tests.evals.test_tasks:HALF"}),
+        ("healthbench", "sick", {"judge": "tests.evals.test_tasks:HALF"}),
+        ("hotpotqa_search", "Which dog", {"retriever": Passages()}),
+        ("hotpotqa_rag", "Which dog", {"retriever": Passages()}),
+    ],
+)
+def test_a_rollout_that_gets_no_reply_has_no_score_and_the_others_go_on(task, bad, settings, failure, tmp_path):
+    rows = ROWS[task.partition("_")[0]]
+    other = json.loads(json.dumps(rows[0]).replace("Make it shorter", "Again").replace(bad, "Say"))
+    other |= {"question_id": 82, "prompt_id": "4b", "_id": "x2"}
+
+    def answer(request):
+        said = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]
+        return NO_REPLY[failure] if bad in said else "<answer>the brown fox</answer>"
+
+    found = only(run(tmp_path, task, [*rows, other], Scripted(answer), **settings))
+    assert set(found["unscored"].values()) == {1}
+    assert found["metrics"][found["own"]]["n"] == 1
 
 
 def test_a_server_that_only_answers_users_can_search_by_turns(tmp_path):

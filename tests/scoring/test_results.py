@@ -230,6 +230,10 @@ def test_rates_say_what_share_of_all_counted_things_came_out(score, tmp_path):
         assert "prompts judged" not in outcome.out
         rates = json.loads((tmp_path / "run/summary.json").read_text())["rates"]
         assert rates["instruction_strict_accuracy"]["value"] == 0.5
+    silent = write(tmp_path / "silent.jsonl", [{"prompt": "?", "completions": ["1 and 2", "<think>1", ""], **given}])
+    rates = json.loads(score(silent, "-v", "instructions", "--json").out)["rates"]
+    assert (rates["prompt_strict_accuracy"]["count"], rates["prompt_strict_accuracy"]["of"]) == (1, 3)
+    assert (rates["instruction_loose_accuracy"]["count"], rates["instruction_loose_accuracy"]["of"]) == (2, 6)
     plain = write(tmp_path / "plain.jsonl", [{"prompt": "?", "completions": ["4"], "answer": "4"}])
     score(plain, "-v", "exact", "-o", tmp_path / "plain")
     assert "rates" not in json.loads((tmp_path / "plain/summary.json").read_text())

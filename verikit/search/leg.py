@@ -130,6 +130,9 @@ class Legs:
         if generation.error is not None:
             trace.error = generation.error
             return
+        if not generation.outputs:
+            trace.error = EngineError("the engine gave 0 outputs of 1")
+            return
         output = generation.outputs[0]
         trace.finished = output.finish_reason == "stop"
         if self._tokenizer is None:

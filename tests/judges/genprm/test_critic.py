@@ -10,7 +10,7 @@ from verikit.verifiers.answer import Answer
 WRONG, RIGHT = "Step 1: take 2\nStep 2: so 2 + 2 = 5\n\nthe answer is \\boxed{5}", "Step 1: 2 + 2 = 4, \\boxed{4}"
 
 
-class Policy(Engine):
+class ScriptedPolicy(Engine):
     name = "policy"
 
     def __init__(self, *replies):
@@ -27,7 +27,7 @@ def doubts_five(paragraph, request):
 
 
 def critic(*replies, **options):
-    policy = Policy(*replies)
+    policy = ScriptedPolicy(*replies)
     return Critic(policy, GenPRM(Reviewer(careful(doubts_five)), paths=2), truth=Answer(), **options), policy
 
 
@@ -88,7 +88,7 @@ def test_a_policy_that_fails_ends_its_own_solutions_only():
 
 
 def test_a_review_that_fails_changes_nothing():
-    policy = Policy()
+    policy = ScriptedPolicy()
     found = Critic(policy, GenPRM(Reviewer(lambda *_: EngineError("down")))).refine([Sample("A", WRONG)])[0]
     assert [turn.score.status for turn in found.turns] == ["error"]
     assert policy.requests == []
@@ -96,7 +96,7 @@ def test_a_review_that_fails_changes_nothing():
 
 def test_stored_scores_cannot_guide_the_loop():
     with pytest.raises(ConfigError, match="stored"):
-        Critic(Policy(), StepColumn())
+        Critic(ScriptedPolicy(), StepColumn())
 
 
 def test_a_rows_own_steps_are_quoted_and_forgotten_with_its_solution():

@@ -152,6 +152,8 @@ def test_a_gated_model_of_its_own_code_gives_its_score_and_the_rewards_it_sums(t
             output = model(ids, torch.ones_like(ids))
         assert float(score) == pytest.approx(float(output.score), abs=1e-5)
         assert [float(part) for part in score.parts.values()] == pytest.approx(output.rewards[0].tolist(), abs=1e-5)
+    with pytest.raises(ConfigError, match="score of its own"):
+        verikit.load(f"rm('hf:{folder}', remote_code=True, activation='softmax')").score(SAMPLES[:1])
 
 
 def test_too_long_an_input_has_no_score_and_is_told_where_it_is_cut():
@@ -277,3 +279,15 @@ def test_prm_reads_a_scalar_head_after_each_step(pad, activation):
                 logit = model(torch.tensor([ids])).logits[0, 0]
             wanted.append(float(logit if activation == "none" else logit.sigmoid()))
         assert [float(step) for step in score.steps] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_another_tokenizer_or_template_text_is_another_fingerprint(tmp_path):
+    spec, template = "openai:http://127.0.0.1:9#m", tmp_path / "t.jinja"
+    template.write_text("{{ messages }}")
+    found = [RewardModel(spec, **options) for options in ({}, {"tokenizer": "a"}, {"tokenizer": "b"})]
+    found.append(RewardModel(spec, tokenizer="a", template=str(template)))
+    told = [reward.fingerprint for reward in found]
+    assert len(set(told)) == 4
+    template.write_text("{{ messages[0] }}")
+    assert found[-1].fingerprint != told[-1]
+    assert RewardModel(spec, template="none.jinja").fingerprint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import ClassVar, Literal, get_args
 
@@ -59,6 +59,11 @@ class Instructions(TextVerifier):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
         return [self._score_sample(sample) for sample in samples]
+
+    def score_missing(self, sample: Sample, reason: str) -> Score:
+        """No instruction is followed, and all are counted; a row that can't be judged has no score here either."""
+        score = self._score_sample(sample)
+        return score if score.value is None else replace(score, answer=None, reason=reason)
 
     def _score_sample(self, sample: Sample) -> Score:
         try:
