@@ -266,7 +266,7 @@ def python_calls(text: str) -> list[ToolCall]:
 
 
 def _parsed(text: str) -> ast.expr:
-    """The syntax tree of an expression, without the warnings that a model's text would give ("\\d", 1or 2).
+    """The syntax tree of an expression, without the warnings that a model's text would give (escapes, "1or 2").
 
     A filter for this file name alone stays installed: to change filters and to change them back is not safe in threads.
     """

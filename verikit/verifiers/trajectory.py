@@ -30,7 +30,8 @@ class Trajectory(Verifier):
     The reference is a conversation (its messages) or a list of calls. `strict`: the same calls in the same order, of
     messages the same roles with the same calls; `unordered`: the same calls; `subset`: no call that the reference has
     not; `superset`: every call of the reference; `f1`: the harmonic mean of precision and recall over calls. A breach
-    of a limit is 0.0, and where tools are forbidden or `match` is `none`, so is a call that can't be read. Rules as in agentevals, but that calls are paired as well as they can be.
+    of a limit is 0.0; so is a call that can't be read, where tools are forbidden or `match` is `none`. Rules as in
+    agentevals, but that calls are paired as well as they can be.
     """
 
     match: TrajectoryMode = "strict"
@@ -203,7 +204,7 @@ def _reached(function: StateFunction, made: Sequence[ToolCall], wanted: Sequence
     expected = sample.meta["final_state"] if "final_state" in sample.meta else function(_plain(wanted), sample)
     try:
         state = function(_plain(made), sample)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # the user's function, on the model's arguments
         function(_plain(wanted), sample)  # where this raises too, the function is at fault
         return Score(0.0, reason=f"the calls can't be carried out: {type(error).__name__}: {str(error)[:120]}")
     right = same(state, expected)
