@@ -110,7 +110,8 @@ class Group:
         return [
             Sample(
                 *(self.prompt, text, self.answer, self.id, {**self.meta, **keys} if keys else self.meta),
-                *((thoughts_in(keys), rebuilt(text, keys)) if keys else ()),
+                thoughts=thoughts_in(keys) if keys else "",
+                messages=rebuilt(text, keys) if keys else (),
             )
             for text, keys in zip(self.completions, self.candidate_meta, strict=True)
         ]
