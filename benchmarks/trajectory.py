@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from verikit.types import Sample
-from verikit.verifiers.trajectory import Arguments, Match, Trajectory
+from verikit.verifiers.trajectory import Arguments, Trajectory, TrajectoryMode
 
-MATCHES: tuple[Match, ...] = ("strict", "unordered", "subset", "superset")
+MATCHES: tuple[TrajectoryMode, ...] = ("strict", "unordered", "subset", "superset")
 ARGUMENTS: tuple[Arguments, ...] = ("exact", "ignore", "subset", "superset")
 Conversation = list[dict[str, Any]]
 Calls = list[tuple[str, dict[str, int]]]

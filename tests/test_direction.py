@@ -43,6 +43,7 @@ BROAD = {
     "verikit/sandbox/guest/gym_score.py": 2,  # reasoning_gym's scorers raise whatever an answer or a row brings about
     "verikit/verifiers/code.py": 1,  # whatever comparing a value runs into, the value is the candidate's
     "verikit/verifiers/program.py": 1,
+    "verikit/verifiers/trajectory.py": 1,  # a user's function raises whatever the model's arguments bring about
 }
 """Broad excepts by file, those that raise again aside: the scoring boundary, and where a worker process runs code of
 others. Nothing else may have one."""

@@ -12,7 +12,7 @@ from verikit import Sample, verifier
 from verikit.adapters import to_lm_eval, to_trl, to_verifiers, to_verl
 from verikit.adapters.ray_data import ScoreBatch
 from verikit.errors import UsageError
-from verikit.messages import continuation, from_responses
+from verikit.messages import content_text, continuation, from_responses
 from verikit.readers import read
 from verikit.serve.protocols import NATIVE, PROTOCOLS
 
@@ -211,3 +211,9 @@ def test_what_follows_the_prompt_is_the_completion():
     assert [*continuation(ASKED + TURNS, "tea?")] == TURNS
     assert [*continuation(TURNS, ASKED)] == TURNS
     assert [*continuation(ASKED, ASKED)] == []
+
+
+def test_content_that_is_one_part_is_that_parts_text():
+    assert content_text({"type": "text", "text": "hello"}) == "hello"
+    assert content_text({"type": "thinking", "thinking": "hm", "text": "hm"}) == ""
+    assert Sample("q", [{"role": "assistant", "content": {"type": "text", "text": "hello"}}]).completion == "hello"

@@ -103,3 +103,33 @@ def test_hostile_conversations_are_survived():
     assert value(sized, many) == 0.0
     odd = Sample("q", "x", messages=[{"role": "assistant", "content": 7}, {"content": ["a", None, 3]}, {"role": 5}])
     assert verikit.score_all(verikit.turns(sized), [odd])[0].status == "ok"
+
+
+def test_calls_in_what_came_before_a_turn_are_kept_in_its_prompt():
+    seen = []
+
+    @verifier
+    def asked(sample):
+        seen.append(sample.prompt)
+        return 1.0
+
+    call = [{"function": {"name": "f", "arguments": "{}"}}]
+    prompt = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "tool_calls": call},
+        {"role": "tool", "content": "r", "tool_call_id": "c"},
+        {"role": "assistant", "content": None},
+    ]
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": call, "reasoning_content": "hm"},
+        {"role": "assistant", "content": "done"},
+    ]
+    assert verikit.turns(asked, which="last")(messages, prompt=prompt).value == 1.0
+    assert seen == [
+        [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": "", "tool_calls": call},
+            {"role": "tool", "content": "r", "tool_call_id": "c"},
+            {"role": "assistant", "content": "", "tool_calls": call},
+        ]
+    ]

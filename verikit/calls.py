@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +24,9 @@ MAX_PYTHON = 20_000
 MAX_DEPTH = 50
 """How deep arguments may be nested."""
 MAX_CALLS = 256
-"""Calls of a completion that are read; one with more has a problem."""
+"""Calls of a completion that are read; more are one call with a problem."""
+MAX_BITS = 10_000
+"""Bits of a whole number in Python-style arguments; Python does not write much longer ones as digits."""
 NUMBER_BOUND = 10**18
 """Arithmetic on constants in Python-style arguments is carried out below this."""
 
@@ -31,7 +34,13 @@ _ARGUMENTS = ("arguments", "args", "parameters", "input", "kwargs")
 _OPENINGS = ("<tool_call>", "<TOOLCALL>", "<function=", "<function_call>", "[TOOL_CALLS]", "<|python_tag|>")
 _TAGGED = (("<tool_call>", "</tool_call>"), ("<TOOLCALL>", "</TOOLCALL>"), ("<function_call>", "</function_call>"))
 _REST = ("[TOOL_CALLS]", "<|python_tag|>")
+_NOT_JSON = "not JSON"
 _NAME = re.compile(r"[\w./:-]{1,200}")
+_PYTHON_CALL = re.compile(r"\[?\s{0,99}[^\W\d][\w.]{0,200}\s{0,9}\(")
+_PARSER_CAPS = ("Exceeds the limit", "too many nested", "parser stack overflow")
+"""How messages begin that say that Python's parser met a limit of its own, not that the syntax is wrong."""
+_SOURCE_NAME = "<tool call>"
+_QUIET = ("ignore", None, Warning, re.compile(_SOURCE_NAME), 0)
 _FENCE = re.compile(r"```[ \t]*(?:json|python|py|tool_code|tool_call)?[ \t]*\n")
 
 
@@ -105,8 +114,10 @@ def load_json(text: str) -> tuple[Any, str]:
         return None, f"{len(text)} characters, over the cap of {MAX_CHARS}"
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return None, f"not JSON: {str(error)[:80]}"
+    except json.JSONDecodeError as error:
+        return None, f"{_NOT_JSON}: {str(error)[:80]}"
+    except (ValueError, RecursionError) as error:  # a number too long, or nesting
+        return None, f"JSON that can't be read: {str(error)[:80]}"
     if text.count("{") + text.count("[") > MAX_DEPTH and deeper_than(value, MAX_DEPTH):
         return None, f"nested deeper than {MAX_DEPTH} levels"
     return value, ""
@@ -132,10 +143,11 @@ def text_calls(text: str) -> list[ToolCall]:
     """The calls in a reply: in a model family's tags, or a reply that is nothing but calls, as JSON or Python.
 
     Known tags: `<tool_call>`, `<function_call>`, `<TOOLCALL>`, `<function=NAME>`, `[TOOL_CALLS]`, `<|python_tag|>`.
-    Prose has no calls, whatever it mentions.
+    Prose has no calls, whatever it mentions. What is over a cap is a call with that problem, never no call: padding
+    hides nothing.
     """
     if len(text) > MAX_CHARS:
-        return []
+        return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]
     if any(mark in text for mark in _OPENINGS):
         found = list(_tagged_calls(text))
         if found:
@@ -146,7 +158,12 @@ def text_calls(text: str) -> list[ToolCall]:
 def _capped(calls: list[ToolCall]) -> list[ToolCall]:
     if len(calls) <= MAX_CALLS:
         return calls
-    return [*calls[:MAX_CALLS], ToolCall("", {}, f"{len(calls)} calls, over the cap of {MAX_CALLS}")]
+    return [_unread(f"{len(calls)} calls, over the cap of {MAX_CALLS}")]
+
+
+def _unread(problem: str) -> ToolCall:
+    """What may be calls, but is not read."""
+    return ToolCall("", {}, problem, written=True)
 
 
 def _tagged_calls(text: str) -> Iterator[ToolCall]:
@@ -198,6 +215,8 @@ def _whole(text: str) -> list[ToolCall]:
         value, problem = load_json(text)
         if not problem:
             return _json_calls(value)
+        if not problem.startswith(_NOT_JSON):
+            return [_unread(problem)]
     return python_calls(text)
 
 
@@ -224,20 +243,36 @@ def _json_call(item: Any, *, listed: bool) -> ToolCall | None:
 def python_calls(text: str) -> list[ToolCall]:
     """The calls of `[f(a=1), g(b="x")]`, or of one or several calls with commas; none where the text is not that."""
     text = text.strip("`\n ").strip("'")
-    if not 3 <= len(text) <= MAX_PYTHON or "(" not in text or not text.rstrip(" ]").endswith(")"):
+    if len(text) < 3 or "(" not in text or not text.rstrip(" ]").endswith(")"):
         return []
+    if len(text) > MAX_PYTHON:
+        problem = f"calls of {len(text)} characters, over the cap of {MAX_PYTHON}"
+        return [_unread(problem)] if _PYTHON_CALL.match(text) else []
     if not text.startswith("["):
         text = f"[{text}"
     if not text.endswith("]"):
         text = f"{text}]"
     try:
-        body = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+        body = _parsed(text)
+    except (SyntaxError, ValueError) as error:
+        capped = str(error).startswith(_PARSER_CAPS) and _PYTHON_CALL.match(text)
+        return [_unread(f"calls that can't be read: {str(error)[:80]}")] if capped else []
+    except (RecursionError, MemoryError):
+        return [_unread("calls that can't be read: nested too deep")] if _PYTHON_CALL.match(text) else []
     elements = body.elts if isinstance(body, ast.List) else []
     if not elements or not all(isinstance(element, ast.Call) for element in elements):
         return []
     return [_python_call(element) for element in elements if isinstance(element, ast.Call)]
+
+
+def _parsed(text: str) -> ast.expr:
+    """The syntax tree of an expression, without the warnings that a model's text would give (escapes, "1or 2").
+
+    A filter for this file name alone stays installed: to change filters and to change them back is not safe in threads.
+    """
+    if warnings.filters[:1] != [_QUIET]:
+        warnings.filterwarnings("ignore", module=_SOURCE_NAME)
+    return ast.parse(text, _SOURCE_NAME, "eval").body
 
 
 class _Unreadable(Exception):
@@ -246,6 +281,8 @@ class _Unreadable(Exception):
 
 def _python_call(node: ast.Call) -> ToolCall:
     name = _dotted(node.func)
+    if not name:
+        return _unread("a call without a name")
     try:
         return ToolCall(name, _keywords(node, 0), written=True)
     except _Unreadable as error:
@@ -276,6 +313,8 @@ def _keywords(node: ast.Call, depth: int) -> dict[str, Any]:
 def _literal(node: ast.expr, depth: int) -> Any:
     """The value of a literal; a bare name and a call without names are their text, as data sets write variables."""
     if type(node) is ast.Constant:  # as most are
+        if type(node.value) is int and node.value.bit_length() > MAX_BITS:
+            raise _Unreadable("a number out of range")
         return "..." if node.value is Ellipsis else node.value
     if depth > MAX_DEPTH:
         raise _Unreadable(f"nested deeper than {MAX_DEPTH} levels")
@@ -311,6 +350,8 @@ def _source(node: ast.expr) -> str:
         return ast.unparse(node)
     except RecursionError:
         raise _Unreadable(f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError:  # a number with too many digits
+        raise _Unreadable("a number out of range") from None
 
 
 def _number(node: ast.expr, depth: int) -> int | float:

@@ -17,6 +17,7 @@ from verikit.types import Message, Sample, Score
 Rule = Literal["mean", "min", "last"]
 MAX_TURNS = 1000
 """A conversation of more turns of the model is 0.0 unread."""
+_KEPT = ("tool_calls", "tool_call_id", "name")
 _SLICE = re.compile(r"(-?\d{1,4})?(:)?(-?\d{1,4})?")
 
 
@@ -81,16 +82,21 @@ class Turns(Verifier):
 
 def _turn(sample: Sample, messages: Sequence[CompletionMessage], number: int) -> Sample:
     """One turn as a sample: what came before it is its prompt."""
-    asked = [Message(role="user", content=sample.prompt)] if isinstance(sample.prompt, str) else [*sample.prompt]
-    before = [
-        Message(role=str(earlier.get("role", "assistant")), content=_text(earlier)) for earlier in messages[:number]
-    ]
+    asked = [Message(role="user", content=sample.prompt)] if isinstance(sample.prompt, str) else sample.prompt
+    before = [_asked(turn) for turn in asked if turn.get("content") or turn.get("tool_calls")]
+    before += map(_asked, messages[:number])
     message = messages[number]
     meta: Mapping[str, Any] = sample.meta
     return Sample(
-        *([turn for turn in asked if turn["content"]] + before, _text(message), sample.answer, sample.id, meta),
+        *(before, _text(message), sample.answer, sample.id, meta),
         *(thoughts_in(message), (message,)),
     )
+
+
+def _asked(message: CompletionMessage) -> Message:
+    """A message as one of a prompt: its text, with the calls made and answered beside."""
+    kept = {key: message[key] for key in _KEPT if message.get(key)}
+    return cast(Message, {"role": str(message.get("role", "assistant")), "content": _text(message), **kept})
 
 
 def _text(message: CompletionMessage) -> str:

@@ -83,13 +83,15 @@ def as_mapping(message: Any) -> CompletionMessage:
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's content: itself, or that of its parts but for thoughts, joined by blank lines.
+    """The text of a message's content: itself, or that of its parts (or lone part) but for thoughts, with blank lines.
 
     Raises:
         UsageError: it is neither.
     """
     if isinstance(content, str) or content is None:
         return content or ""
+    if isinstance(content, Mapping):
+        content = [content]
     if not isinstance(content, Iterable):
         raise UsageError(f"a message's content is a text or a list of parts, not a {type(content).__name__}")
     return "\n\n".join(text for part in content if isinstance(text := _text_of_part(part), str))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, get_args
+from typing import Any, Literal, Required, TypedDict, get_args
 
 from verikit.errors import Unscored
 from verikit.messages import CompletionMessage, messages_of, rebuilt, text_of, thoughts_in, thoughts_of
@@ -43,7 +43,10 @@ LABEL, ASKS = "label", "asks"
 """Names of the parts of a judged criterion's score: what people said of it, and the verdicts of each asking."""
 
 
-@dataclass(frozen=True, slots=True)
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Sample:
     """One candidate answer to one prompt: what a verifier scores.
 
@@ -64,25 +67,28 @@ class Sample:
     messages: Sequence[CompletionMessage] = ()
     """The completion's messages with their tool calls and the tools' results; none where it came as a text."""
 
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            prompt: Prompt = "",
-            completion: str | Sequence[CompletionMessage] = "",
-            answer: Gold = None,
-            id: str = "",
-            meta: Mapping[str, Any] = ...,
-            thoughts: str = "",
-            messages: Sequence[CompletionMessage] = (),
-        ) -> None: ...
-
-    def __post_init__(self) -> None:
-        if type(self.completion) is not str and not isinstance(self.completion, str):
-            turns = messages_of(self.completion)
-            object.__setattr__(self, "messages", turns)
-            object.__setattr__(self, "thoughts", self.thoughts or thoughts_of(turns))
-            object.__setattr__(self, "completion", text_of(turns))
+    def __init__(
+        self,
+        prompt: Prompt = "",
+        completion: str | Sequence[CompletionMessage] = "",
+        answer: Gold = None,
+        id: str = "",
+        meta: Mapping[str, Any] | None = None,
+        thoughts: str = "",
+        messages: Sequence[CompletionMessage] = (),
+    ) -> None:
+        if type(completion) is not str and not isinstance(completion, str):
+            messages = messages_of(completion)
+            thoughts = thoughts or thoughts_of(messages)
+            completion = text_of(messages)
+        # Written out, since a generated one takes a third longer, and there are as many samples as candidates.
+        _set(self, "prompt", prompt)
+        _set(self, "completion", completion)
+        _set(self, "answer", answer)
+        _set(self, "id", id)
+        _set(self, "meta", {} if meta is None else meta)
+        _set(self, "thoughts", thoughts)
+        _set(self, "messages", messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@ import itertools
 import random
 import sqlite3
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -83,6 +84,22 @@ def test_order_and_multiplicity_follow_the_options(dialect):
     assert verdict(distinct, gold, dialect, order="never", rows="set").value == 1
     with pytest.raises(UsageError, match="no order"):
         SQL(rows="set")
+
+
+def test_texts_that_are_the_same_under_the_golds_collation_tie():
+    schema = {"schema": "CREATE TABLE t (n TEXT, i INT); INSERT INTO t VALUES ('b', 1), ('A', 2), ('a', 3), ('A ', 4)"}
+    said = "SELECT n, i FROM t ORDER BY lower(trim(n)), i DESC"
+    for key, value in (("n COLLATE NOCASE", 0), ("trim(n) COLLATE NOCASE", 1), ("n", 0), ("2", 0)):
+        for gold in (f"SELECT n, i FROM t ORDER BY {key}", f"SELECT n, i FROM t WHERE 1 ORDER BY {key} ASC LIMIT 9"):
+            score = verdict(said, gold, meta=schema)
+            assert (score.status, score.value) == ("ok", value), (gold, score)
+    named = "SELECT n AS m, i FROM t WHERE i < 4 ORDER BY m COLLATE nocase DESC"
+    for order, value in (("lower(n) DESC, i", 1), ("lower(n) DESC, i DESC", 1), ("n DESC", 1), ("i", 1), ("i DESC", 0)):
+        score = verdict(f"SELECT n, i FROM t WHERE i < 4 ORDER BY {order}", named, meta=schema)
+        assert (score.status, score.value) == ("ok", value), (order, score)
+    spaced = "SELECT n, i FROM t WHERE i <> 3 ORDER BY n COLLATE RTRIM"
+    assert verdict("SELECT n, i FROM t WHERE i <> 3 ORDER BY trim(n), i DESC", spaced, meta=schema).value == 1
+    assert verdict("SELECT n, i FROM t WHERE i <> 3 ORDER BY n DESC", spaced, meta=schema).value == 0
 
 
 def test_any_of_several_golds_will_do_and_a_gold_that_fails_is_unscored(dialect):
@@ -370,6 +387,61 @@ def test_results_are_the_same_exactly_if_some_order_of_rows_and_columns_says_so(
     names = tuple(f"c{i}" for i in range(width))
     same = not difference(Result(names, tuple(whole), blocks), Result(names, tuple(told)), columns, 1e-9)
     assert same == brute_force(whole, told, columns, blocks)
+
+
+def verdict_of(gold, said, **options):
+    names = tuple(f"c{i}" for i in range(len(gold[0])))
+    ours, theirs = (Result(names, tuple(map(tuple, rows))) for rows in (gold, said))
+    return difference(ours, theirs, "any", 0, **options)
+
+
+def rings(*sizes):
+    """Rows that each hold two neighbours of some ring: refining classes does not tell one ring from two."""
+    starts = itertools.accumulate(sizes, initial=0)
+    edges = [
+        {start + i, start + (i + 1) % size} for start, size in zip(starts, sizes, strict=False) for i in range(size)
+    ]
+    apart = [*range(0, sum(sizes), 2), *range(1, sum(sizes), 2)]
+    return [[int(column in edge) for column in apart] for edge in edges]
+
+
+def test_columns_that_look_alike_are_matched_or_told_apart():
+    for size in (8, 30):
+        unit = [[int(i == j) for j in range(size)] for i in range(size)]
+        doubled = [[*row[:-1], row[-2]] for row in unit]
+        assert verdict_of(unit, doubled) == verdict_of(doubled, unit) == "other rows"
+        shuffled = [*zip(*random.Random(1).sample([*zip(*unit, strict=True)], size), strict=True)]
+        assert verdict_of(unit, shuffled) == ""
+        assert verdict_of(unit, shuffled[1:] + shuffled[:1], distinct=True) == ""
+        assert verdict_of(unit, [[1 - cell for cell in row] for row in unit]) == "other rows"
+
+
+def test_many_columns_in_any_order_are_matched_without_recursion():
+    row = random.Random(2).sample(range(10_000), 1900)
+    assert verdict_of([row], [row[::-1]]) == ""
+    assert verdict_of([row], [[*row[1:], row[1]]]) == "other rows"
+    assert verdict_of([[7] * 1900], [[7] * 1900]) == ""
+
+
+def test_matching_columns_of_large_results_takes_a_bounded_time():
+    rng = random.Random(3)
+    large = [[rng.randint(0, 1) for _ in range(20)] for _ in range(20_000)]
+    other = [row[::-1] for row in large]
+    begin = time.perf_counter()
+    assert verdict_of(large, other) == ""
+    other[7][3] ^= 1
+    assert verdict_of(large, other) == "other rows"
+    assert verdict_of(rings(32), rings(16, 16)) == "32 columns look too much alike to be matched"
+    assert verdict_of(rings(8), rings(4, 4)) == "other rows"
+    assert time.perf_counter() - begin < 30
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 1)] * 4), min_size=1, max_size=5), st.permutations(range(4)), st.data())
+def test_columns_of_few_values_match_as_brute_force_matches_them(rows, order, data):
+    said = [tuple(row[i] for i in order) for row in data.draw(st.permutations(rows))]
+    if data.draw(st.booleans()):
+        said[0] = data.draw(st.tuples(*[st.integers(0, 1)] * 4))
+    assert (not verdict_of(rows, said)) == brute_force(rows, said, "any", ())
 
 
 @given(st.text(alphabet="selct ordrby()'\"-*/;,\n[]`", max_size=60))

@@ -3,6 +3,7 @@
 import json
 import pickle
 import time
+import warnings
 from keyword import iskeyword
 
 import pytest
@@ -398,3 +399,93 @@ def test_bfcls_own_checker_says_the_same_of_its_items_and_their_mutants():
     from benchmarks.tool_calls import Peer, disagreements
 
     assert not disagreements(Peer(None))
+
+
+BIG = "0x" + "f" * 5000
+UNREAD = [
+    "[f(a='" + "x" * 30_000 + "')]",
+    "<tool_call>" + '{"name": "f", "arguments": {}}' + "</tool_call>" + "x" * 100_001,
+    "[" + ", ".join(["f()"] * (MAX_CALLS + 1)) + "]",
+    '[{"name": "f", "arguments": {"a": ' + "[" * 60 + "]" * 60 + "}}]",
+    '[{"name": "f", "arguments": {"a": ' + "9" * 5000 + "}}]",
+    "f(a=" + "9" * 5000 + ")",
+    f"f(a={BIG})",
+    f"f(a=g[{BIG}])",
+    "f(a=" + "[" * 300 + "]" * 300 + ")",
+    "<tool_call>garbage</tool_call>",
+    "<function=>x",
+    "[x[0](a=1)]",
+    [{"role": "assistant", "tool_calls": [7]}],
+]
+
+
+@pytest.mark.parametrize("completion", UNREAD, ids=lambda completion: str(completion)[:30])
+def test_calls_that_are_not_read_are_neither_no_call_nor_any_call(completion):
+    for calls in ([], "any", [{"name": "f", "arguments": {"a": 1}}], [{"f": {"a": [1]}}]):
+        score = verifier(completion, calls=calls)
+        assert (score.value, score.status, score.answer) == (0.0, "ok", None), calls
+        assert score.reason
+
+
+@pytest.mark.parametrize("text", ["f(x) = 2 x + g(x)", "I call it (so to say)" * 2000, "f(a=1 b)"])
+def test_a_text_that_is_no_call_stays_none_however_long(text):
+    assert value(text, []) == 1.0
+
+
+@pytest.mark.parametrize("number", [16**5000, -(16**5000)], ids=["positive", "negative"])
+def test_numbers_too_long_to_be_written_are_wrong_arguments(number):
+    typed, floats = (
+        [{"name": "f", "parameters": {"properties": {"a": {"type": kind}}}}] for kind in ("string", "float")
+    )
+    for calls, tools in (
+        ([{"name": "f", "arguments": {"a": 1}}], None),
+        ([{"name": "f", "arguments": {"a": "1"}}], typed),
+        ([{"f": {"a": [1]}}], None),
+        ([{"f": {"a": [1.0]}}], floats),
+    ):
+        score = verifier(message(("f", {"a": number})), calls=calls, tools=tools)
+        assert (score.value, score.status, score.answer) == (0.0, "ok", None), score
+
+
+def test_the_category_of_a_sample_says_its_language():
+    calls = [{"f": {"a": [[1, 2]]}}]
+    tools = [{"name": "f", "parameters": {"properties": {"a": {"type": "Array", "items": {"type": "integer"}}}}}]
+    text = "f(a='new int[]{1, 2}')"
+    assert verifier(text, calls=calls, tools=tools, category="simple_java").value == 1.0
+    assert verifier(text, calls=calls, tools=tools).value == 0.0
+
+
+def test_numbers_of_source_are_written_in_ascii():
+    assert java_value("１２", "integer") == "１２"
+    assert java_value("１.５", "double") == "１.５"
+    assert javascript_value("[１, 2]", "array") == ["１", 2]
+
+
+def test_what_is_no_json_is_equal_as_text_alone():
+    assert not verifier.equal("x{", "y[")
+    assert verifier.equal("x{", "x{")
+    assert not verifier.equal("null", "x{")
+
+
+@pytest.mark.parametrize("text", [r"f(a='\d')", "f(a=[0x1for x in y])", "f(a=1or 2)"])
+def test_texts_of_a_model_give_no_warnings(text):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        python_calls(text)
+    assert not seen
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = python_calls(r"f(a='\d')")
+    assert made[0].arguments == {"a": r"\d"}
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        python_calls(text)
+        warnings.warn("another's", stacklevel=1)
+    assert len(seen) == 1
+
+
+def test_the_first_missing_argument_is_named():
+    calls = [{"f": {name: [1] for name in ("b", "a", "d", "c")}}]
+    assert verifier("f(a=1)", calls=calls).reason == "f: no argument 'b'"
+    assert verifier("f(b=1)", calls=calls).reason == "f: no argument 'a'"
+    assert verifier("f(b=1, a=1)", calls=calls).reason == "f: no argument 'd'"

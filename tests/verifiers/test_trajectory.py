@@ -88,6 +88,31 @@ def test_limits_are_zeros_with_their_reason():
     assert verikit.trajectory("none", forbidden="rm")([turn(("rm", {}))]).value == 0.0
 
 
+HARMLESS = [("a", {})] * 256
+HIDDEN = [
+    [turn(*HARMLESS, ("rm", {}))],
+    '<tool_call>{"name": "rm", "arguments": {}}</tool_call>' + "x" * 100_001,
+    "rm(path='" + "x" * 30_000 + "')",
+    "<tool_call>rm -r</tool_call>",
+    [{"role": "assistant", "tool_calls": ["rm"]}],
+]
+
+
+@pytest.mark.parametrize("completion", HIDDEN, ids=lambda completion: str(completion)[:20])
+def test_no_call_is_hidden_from_the_limits_by_what_cant_be_read(completion):
+    for options in ({"forbidden": "rm"}, {}, {"most": 1000}):
+        score = verikit.trajectory("none", **options)(completion)
+        assert (score.value, score.status) == (0.0, "ok")
+        assert score.reason
+    for match in ("strict", "subset", "superset", "unordered", "f1"):
+        assert value(completion, [turn(("a", {}))], match=match, forbidden=["rm"]) == 0.0
+    assert verikit.trajectory("none", forbidden="rm")([turn(*HARMLESS)]).value == 1.0
+
+
+def test_a_reference_in_text_that_is_over_a_cap_is_an_error():
+    assert verikit.trajectory()([turn(A)], "a(x='" + "x" * 30_000 + "')").status == "error"
+
+
 def test_a_reference_that_is_missing_abstains_and_one_that_cant_be_read_is_an_error():
     trajectory = verikit.trajectory()
     assert trajectory([turn(A)]).status == "abstained"
@@ -111,6 +136,9 @@ def balance(calls, sample):
     return money
 
 THING = 7
+
+def exact(calls, sample):
+    return sum(call["arguments"]["amount"] for call in calls)
 
 def broken(calls, sample):
     raise RuntimeError("our world is down")
@@ -143,6 +171,18 @@ def test_a_fault_of_the_function_is_ours_and_a_missing_one_is_told_at_once(world
         verikit.trajectory(state=f"{world}:absent")
     with pytest.raises(UsageError):
         verikit.trajectory(state=f"{world}:THING")
+
+
+def test_arguments_that_the_function_does_not_take_are_the_models_fault(world):
+    trajectory = verikit.trajectory("none", state=f"{world}:exact")
+    paid, misnamed = [turn(("pay", {"amount": 3}))], [turn(("pay", {"sum": 3}))]
+    assert trajectory(paid, trajectory=paid).value == 1.0
+    for keys in ({"trajectory": paid}, {"final_state": 3}, {"trajectory": paid, "final_state": 3}):
+        score = trajectory(misnamed, **keys)
+        assert (score.value, score.status) == (0.0, "ok")
+        assert score.reason == "the calls can't be carried out: KeyError: 'amount'"
+    assert trajectory(misnamed, trajectory=misnamed).status == "error"
+    assert trajectory(misnamed, trajectory=misnamed, final_state=3).status == "error"
 
 
 def test_an_edited_function_is_another_verifier(world):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from verikit.calls import ToolCall
+from verikit.verifiers.call_arguments import shown
 from verikit.verifiers.call_literals import JAVA_TYPES, JAVASCRIPT_TYPES, java_value, javascript_value
 
 Language = Literal["python", "java", "javascript"]
@@ -67,8 +68,8 @@ class ExpectedCall:
             for key, accepted in alternatives.items()
             if properties is None or key in properties
         }
-        required = {*(schema or {}).get("required", ())}
-        self._required = required | {key for key, accepted in alternatives.items() if OPTIONAL not in accepted}
+        needed = [key for key, accepted in alternatives.items() if OPTIONAL not in accepted]
+        self._required = tuple(dict.fromkeys([*(schema or {}).get("required", ()), *needed]))
 
     def problem(self, call: ToolCall) -> str:
         """What is wrong with a call; "" where it is the expected one."""
@@ -85,7 +86,7 @@ class ExpectedCall:
             if parameter is None:
                 return f"{self.name}: an argument {str(key)[:80]!r} that is not expected"
             if not parameter.accepts(value):
-                return f"{self.name}: {key} is {repr(value)[:80]}, which is not expected"
+                return f"{self.name}: {key} is {shown(value)}, which is not expected"
         return ""
 
 
@@ -123,7 +124,10 @@ class _Parameter:
         if type(value) is tuple and wanted is list and self._convert is None:
             value = list(value)
         elif type(value) is int and wanted is float and self._convert is None:
-            value = float(value)
+            try:
+                value = float(value)
+            except OverflowError:
+                return False
         variable = self._variable is not None and self._variable is not wanted
         if type(value) is wanted:
             nested = value if isinstance(value, list) and self._inner is not None else None

@@ -37,7 +37,7 @@ class PlainCall:
             if key not in given:
                 return f"{self.name}: no argument {key!r}"
             if not same(given[key], value):
-                return f"{self.name}: {key} is {repr(given[key])[:80]}, not {repr(value)[:80]}"
+                return f"{self.name}: {key} is {shown(given[key])}, not {shown(value)}"
         extra = next((key for key in given if key not in self._wanted), MISSING)
         return "" if extra is MISSING else f"{self.name}: an argument {str(extra)[:80]!r} that is not expected"
 
@@ -57,6 +57,14 @@ class PlainCall:
         return found
 
 
+def shown(value: Any) -> str:
+    """The beginning of a value's text, for a reason; of any value."""
+    try:
+        return repr(value)[:80]
+    except (ValueError, RecursionError) as error:  # a number with too many digits, or nesting
+        return f"a {type(value).__name__} that can't be written ({type(error).__name__})"
+
+
 def coerced(value: Any, schema: Any, depth: int = 0) -> Any:
     """A value as the type that a JSON Schema states, where it is that value written otherwise; else as it is."""
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
@@ -68,7 +76,10 @@ def coerced(value: Any, schema: Any, depth: int = 0) -> Any:
     if kind == "integer" and type(value) is float and value.is_integer():
         return int(value)
     if kind == "string" and type(value) in (int, float):
-        return repr(value)
+        try:
+            return repr(value)
+        except ValueError:  # more digits than Python writes
+            return value
     if isinstance(value, (list, tuple)):
         return [coerced(item, schema.get("items"), depth + 1) for item in value]
     properties = schema.get("properties")

@@ -28,9 +28,9 @@ JAVASCRIPT_TYPES: Mapping[str, type] = {
     "array": list,
     "dict": dict,
 }
-_WHOLE = re.compile(r"-?\d{1,4000}\Z")
-_DECIMAL = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?\Z")
-_PLAIN_DECIMAL = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?\Z")
+_WHOLE = re.compile(r"-?[0-9]{1,4000}\Z")
+_DECIMAL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,4})?\Z")
+_PLAIN_DECIMAL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?\Z")
 _NEW_ARRAY = re.compile(r"new\s{1,9}\w{1,99}\[\]\s{0,9}\{")
 _NEW_LIST = re.compile(r"new\s{1,9}ArrayList<\w{0,99}>\(")
 _NEW_MAP = re.compile(r"new\s{1,9}HashMap<[^(]{0,200}>\s{0,9}\(\)")
@@ -121,7 +121,9 @@ def _java_guess(text: str) -> Any:
 
 
 def _number(text: str) -> Any:
-    """A number, else the text."""
+    """A number in ASCII, else the text."""
+    if not text.isascii():
+        return text
     kinds: tuple[Callable[[str], Any], ...] = (int, float)
     for kind in kinds:
         try:

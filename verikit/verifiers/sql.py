@@ -23,7 +23,7 @@ from verikit.text import accepted
 from verikit.types import Sample, Score
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.gold import check_choice
-from verikit.verifiers.sql_compare import Columns, Result, Unmatched, difference, in_blocks, read
+from verikit.verifiers.sql_compare import Columns, Result, difference, in_blocks, read
 from verikit.verifiers.sql_text import SortKeys, query, sort_keys, stripped
 
 Dialect = Literal["auto", "sqlite", "duckdb"]
@@ -153,8 +153,6 @@ class SQL(TextVerifier):
             return difference(expected, Result(names, rows), self.columns, self.tolerance, distinct=self.rows == "set")
         except ValueError as problem:
             return f"gives what can't be compared ({str(problem)[:200]})"
-        except Unmatched as problem:
-            return Score.error(str(problem))
 
     def _limits(self) -> RunLimits:
         return RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb, output_kb=self.result_mb << 10)
@@ -246,7 +244,7 @@ def _gold(gold: str, database: _Database, options: SQL) -> Result:
 
 
 def _blocks(rows: Sequence[Any], keyed: Sequence[Any] | None, keys: SortKeys) -> tuple[int, ...]:
-    return in_blocks(rows, keyed if keys.sql else rows, keys.columns)
+    return in_blocks(rows, keyed if keys.sql else rows, keys.columns, keys.collations)
 
 
 def _run(box: LocalSandbox, database: _Database, sql: str, keyed: str, options: SQL, limits: RunLimits) -> RunResult:

@@ -12,12 +12,15 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Literal
+
+from verikit.verifiers.sql_columns import TooManyOrders, column_order
 
 Columns = Literal["position", "name", "any"]
 Cells = tuple[Hashable, ...]
-_MOST_TRIES = 2000
 _MOST_DIGITS = 5000
+_ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,6 @@ class Result:
     rows: tuple[Cells, ...]
     blocks: tuple[int, ...] = ()
     """Sizes of the runs of rows that are in order; rows of one run may stand in any order. Empty: all rows are one."""
-
-
-class Unmatched(Exception):
-    """Columns that look alike could be matched in too many ways."""
 
 
 def read(text: str) -> tuple[tuple[str, ...], tuple[Cells, ...], tuple[Cells, ...] | None]:
@@ -73,13 +72,17 @@ def _decimal(text: str) -> Hashable:
     return int(number) if number == number.to_integral_value() and number.adjusted() < 400 else float(number)
 
 
-def in_blocks(rows: Sequence[Cells], keyed: Sequence[Cells] | None, columns: Sequence[int]) -> tuple[int, ...]:
+def in_blocks(
+    rows: Sequence[Cells], keyed: Sequence[Cells] | None, columns: Sequence[int], collations: Sequence[str] = ()
+) -> tuple[int, ...]:
     """Sizes of the runs of rows whose sort keys tie; each row alone where the keys are not known.
 
     Args:
         rows: Of the ordered query.
         keyed: The same rows with the keys as further columns, or None.
         columns: Of each key the 1-based output column it is, 0 where it is a further column.
+        collations: Of each key the collation that it is sorted under, in lower case; sqlite's `nocase` and `rtrim` make
+            texts tie that are not the same.
     """
     width = len(rows[0]) if rows else 0
     if keyed is None or [row[:width] for row in keyed] != list(rows) or any(not 0 <= c <= width for c in columns):
@@ -88,12 +91,19 @@ def in_blocks(rows: Sequence[Cells], keyed: Sequence[Cells] | None, columns: Seq
     last: Cells | None = None
     for row in keyed:
         key = tuple(row[column - 1] if column else row[width + i] for i, column in enumerate(columns))
+        key = tuple(map(_collated, key, collations)) if collations else key
         if key == last:
             sizes[-1] += 1
         else:
             sizes.append(1)
         last = key
     return tuple(sizes)
+
+
+def _collated(cell: Hashable, collation: str) -> Hashable:
+    if not isinstance(cell, str):
+        return cell
+    return cell.translate(_ASCII_LOWER) if collation == "nocase" else cell.rstrip(" ") if collation == "rtrim" else cell
 
 
 def difference(gold: Result, said: Result, columns: Columns, tolerance: float, *, distinct: bool = False) -> str:
@@ -105,9 +115,6 @@ def difference(gold: Result, said: Result, columns: Columns, tolerance: float, *
         columns: Matched by their position, by their names, or in any order.
         tolerance: Numbers may differ by this much, absolutely or relatively.
         distinct: Compare as sets: how often a row comes is not looked at.
-
-    Raises:
-        Unmatched: columns in any order could be matched in too many ways.
     """
     if len(gold.names) != len(said.names):
         return f"{len(said.names)} columns, not {len(gold.names)}"
@@ -123,16 +130,15 @@ def difference(gold: Result, said: Result, columns: Columns, tolerance: float, *
     ours, theirs = close.table(gold.rows), close.table(said.rows)
     blocks = gold.blocks if not distinct else ()
     at = _numbered(blocks, len(ours))
-    matched = _any_order(ours, theirs, at, distinct) if columns == "any" else order
-    if matched is None or not _same(_bag(ours, at, None, distinct), _bag(theirs, at, matched, distinct)):
+    try:
+        matched = _any_order(ours, theirs, at, distinct) if columns == "any" else order
+    except TooManyOrders as problem:
+        return str(problem)
+    if matched is None or _bag(ours, at, None, distinct) != _bag(theirs, at, matched, distinct):
         return _told(ours, theirs, matched or order, blocks, distinct)
     if close.wide and not distinct and not _pairwise(gold.rows, said.rows, matched, at, ours, theirs, tolerance):
         return "numbers that differ by more than the tolerance"
     return ""
-
-
-def _same(a: Counter[Cells], b: Counter[Cells]) -> bool:
-    return a == b
 
 
 def _told(ours: list[Cells], theirs: list[Cells], order: Sequence[int], blocks: Sequence[int], distinct: bool) -> str:
@@ -174,30 +180,9 @@ def _any_order(
     ours: list[Cells], theirs: list[Cells], at: Sequence[int] | None, distinct: bool
 ) -> tuple[int, ...] | None:
     """An order of the candidate's columns in which its rows are the gold's; None where there is none."""
-    width = len(ours[0]) if ours else 0
-    if not width or not theirs:
-        return tuple(range(width)) if bool(ours) == bool(theirs) else None
-    content = [tuple(row[i] for row in theirs) for i in range(width)]
-    tries = 0
-
-    def extended(chosen: tuple[int, ...]) -> tuple[int, ...] | None:
-        nonlocal tries
-        if len(chosen) == width:
-            return chosen
-        wanted = _bag([row[: len(chosen) + 1] for row in ours], at, None, distinct)
-        seen: set[Cells] = set()
-        for i in range(width):
-            if i in chosen or content[i] in seen:
-                continue
-            seen.add(content[i])
-            tries += 1
-            if tries > _MOST_TRIES:
-                raise Unmatched(f"more than {_MOST_TRIES} ways to match {width} columns")
-            if _bag(theirs, at, (*chosen, i), distinct) == wanted and (found := extended((*chosen, i))):
-                return found
-        return None
-
-    return extended(())
+    if distinct:
+        return column_order([*dict.fromkeys(ours)], [*dict.fromkeys(theirs)], None)
+    return column_order(ours, theirs, at)
 
 
 class _Ids:
@@ -207,7 +192,9 @@ class _Ids:
         self._ids: dict[float | int, int] = {}
         self.wide = False
         """Whether some id covers numbers further apart than the tolerance: a chain of close ones."""
-        numbers = {cell for rows in tables for row in rows for cell in _flat(row) if _is_number(cell)}
+        self._told: dict[Hashable, Hashable] = {}
+        cells = {cell for rows in tables for row in rows for cell in row}
+        numbers = {cell for cell in _flat(cells) if _is_number(cell)}
         start = last = None
         known = 0
         for number in sorted(numbers):
@@ -220,7 +207,9 @@ class _Ids:
 
     def table(self, rows: Sequence[Cells]) -> list[Cells]:
         """The rows with an id for each cell."""
-        return [tuple(map(self._id, row)) for row in rows]
+        for cell in {cell for row in rows for cell in row}:
+            self._told[cell] = self._id(cell)
+        return [tuple([self._told[cell] for cell in row]) for row in rows]
 
     def _id(self, cell: Hashable) -> Hashable:
         if _is_number(cell):

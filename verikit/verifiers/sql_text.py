@@ -106,6 +106,8 @@ class SortKeys(NamedTuple):
     """The query with keys that are no output column as further columns; "" if there are none such, or no way to."""
     columns: tuple[int, ...]
     """Of each key the 1-based output column it is; 0: the further column of its position."""
+    collations: tuple[str, ...]
+    """Of each key the collation it states, in lower case; "" where it states none."""
 
 
 def sort_keys(sql: str) -> SortKeys | None:
@@ -125,17 +127,18 @@ def sort_keys(sql: str) -> SortKeys | None:
         return None
     begin = outer[starts[-1] + 1].end
     stop = next((t.start for t in outer[starts[-1] + 2 :] if t.word in _ENDS), found[-1].end)
-    keys = [_key(part) for part in _parts(found, begin, stop)]
+    collated = [_collated(_key(part)) for part in _parts(found, begin, stop)]
+    keys, collations = [key for key, _ in collated], tuple(name for _, name in collated)
     named = _output_names(found, outer)
     columns = tuple(_column(key, named) for key in keys)
     if all(columns):
-        return SortKeys("", columns)
+        return SortKeys("", columns, collations)
     single = words.count("select") == words.count("from") == 1 and not {"distinct", *_SETS} & set(words)
     if not single or found[0].depth or not all(keys) or words.index("from") < words.index("select"):
-        return SortKeys("", (0,))
+        return SortKeys("", (0,), ("",))
     at = outer[words.index("from")].start
     shown = ", ".join("NULL" if column else f"({_source(sql, key)})" for key, column in zip(keys, columns, strict=True))
-    return SortKeys(f"{sql[:at]}, {shown} {sql[at:]}", columns)
+    return SortKeys(f"{sql[:at]}, {shown} {sql[at:]}", columns, collations)
 
 
 def _parts(found: Sequence[SqlToken], begin: int, stop: int) -> list[list[SqlToken]]:
@@ -155,6 +158,13 @@ def _key(part: list[SqlToken]) -> list[SqlToken]:
     if len(part) > 2 and part[-2].word == "nulls" and part[-1].word in ("first", "last"):
         part = part[:-2]
     return part[:-1] if part and part[-1].word in ("asc", "desc") else part
+
+
+def _collated(key: list[SqlToken]) -> tuple[list[SqlToken], str]:
+    """A sort key without its COLLATE, and the collation."""
+    if len(key) > 2 and key[-2].word == "collate":
+        return key[:-2], _unquoted(key[-1])
+    return key, ""
 
 
 def _column(key: Sequence[SqlToken], named: Sequence[str]) -> int:

@@ -47,8 +47,8 @@ class ToolCalls(Verifier):
     Calls are those in the messages' `tool_calls`, else those in the reply's text: JSON, Python-style calls, or the tags
     of the common model families. Expected calls are OpenAI's (`{"name", "arguments"}`), Python-style text, or BFCL's
     `{name: {parameter: [alternatives]}}`, by whose rules they are then compared (texts without case and punctuation,
-    types as described). An empty list says that no call is right, `"any"` that any is. A sample without expected calls
-    abstains; expected calls that can't be read are an error.
+    types as described). An empty list says that no call is right, `"any"` that any is that can be read. A sample
+    without expected calls abstains; expected calls that can't be read are an error.
     """
 
     calls: str = "calls"
@@ -60,7 +60,8 @@ class ToolCalls(Verifier):
     coerce: bool = True
     """Whether an argument may be written as another type than the tool's schema states ("5" for 5); not BFCL's."""
     language: Language | None = None
-    """What BFCL arguments are written in; None: as the sample's id or category says (simple_java_3), else Python."""
+    """What BFCL arguments are written in; None: as the sample's id or its `category` says (simple_java_3),
+    else Python."""
     name = "tool_calls"
     reads: ClassVar[Reads | None] = None
     _memory: _Memory = field(default_factory=_Memory, init=False, repr=False, compare=False)
@@ -101,8 +102,10 @@ class ToolCalls(Verifier):
         return prepared
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Whether two sets of calls are equal as JSON; in any order where that is free."""
-        first, second = load_json(a)[0], load_json(b)[0]
+        """Whether two sets of calls are equal as JSON, in any order where that is free; else as texts."""
+        (first, problem), (second, other) = load_json(a), load_json(b)
+        if problem or other:
+            return a == b
         if self.order == "any" and isinstance(first, list) and isinstance(second, list):
             first, second = sorted(first, key=_canonical), sorted(second, key=_canonical)
         return _canonical(first) == _canonical(second)
@@ -180,9 +183,13 @@ def schemas_of(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
 
 def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> Score:
     """1.0 if the calls made are the wanted ones, with the first difference as the reason."""
-    answer = f"[{', '.join(map(_as_json, made))}]" if made else None
+    answer = _answer(made)
     if isinstance(wanted, str):
-        return Score(float(bool(made)), answer=answer, reason="a call" if made else "no call was made")
+        readable = any(not call.problem for call in made)
+        reason = "a call" if readable else made[0].problem if made else "no call was made"
+        return Score(float(readable), answer=answer, reason=reason)
+    if len(made) == 1 and not made[0].name:
+        return Score(0.0, reason=made[0].problem)
     if len(made) != len(wanted):
         problem = f"{len(made)} calls, {len(wanted)} expected" if made else f"no call was made, {len(wanted)} expected"
         return Score(0.0, answer=answer, reason=problem)
@@ -208,13 +215,24 @@ def _unmatched(made: Sequence[ToolCall], wanted: Sequence[Expected]) -> str:
 
 
 def _language(sample: Sample) -> Language:
-    if "java" not in sample.id:
+    named = f"{sample.id} {sample.meta.get('category', '')}"
+    if "java" not in named:
         return "python"
-    return "javascript" if "simple_javascript" in sample.id else "java" if "simple_java" in sample.id else "python"
+    return "javascript" if "simple_javascript" in named else "java" if "simple_java" in named else "python"
+
+
+def _answer(made: Sequence[ToolCall]) -> str | None:
+    """The calls as JSON; None where there are none, or some that can't be read or written."""
+    if not made or any(call.problem for call in made):
+        return None
+    try:
+        return f"[{', '.join(map(_as_json, made))}]"
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _as_json(call: ToolCall) -> str:
-    arguments = call.source if call.source.strip() else _json(call.arguments)
+    arguments = call.source if call.source.strip() else _encode(call.arguments)
     return f'{{"name": {_encode(call.name)}, "arguments": {arguments}}}'
 
 

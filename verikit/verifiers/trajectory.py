@@ -17,7 +17,7 @@ from verikit.spec import import_object
 from verikit.types import Sample, Score
 from verikit.verifiers.call_arguments import same
 
-Match = Literal["strict", "unordered", "subset", "superset", "f1", "none"]
+TrajectoryMode = Literal["strict", "unordered", "subset", "superset", "f1", "none"]
 Arguments = Literal["exact", "ignore", "subset", "superset"]
 StateFunction = Callable[[list[dict[str, Any]], Sample], Any]
 """Of the calls (`name` and `arguments`) and the sample: the state they lead to, a JSON value."""
@@ -30,10 +30,11 @@ class Trajectory(Verifier):
     The reference is a conversation (its messages) or a list of calls. `strict`: the same calls in the same order, of
     messages the same roles with the same calls; `unordered`: the same calls; `subset`: no call that the reference has
     not; `superset`: every call of the reference; `f1`: the harmonic mean of precision and recall over calls. A breach
-    of a limit is 0.0. Rules as in agentevals, but that calls are paired as well as they can be.
+    of a limit is 0.0; so is a call that can't be read, where tools are forbidden or `match` is `none`. Rules as in
+    agentevals, but that calls are paired as well as they can be.
     """
 
-    match: Match = "strict"
+    match: TrajectoryMode = "strict"
     """How calls are compared: `strict`, `unordered`, `subset`, `superset`, `f1`; `none`: by limits and state alone."""
     arguments: Arguments = "exact"
     """How arguments are: `exact`, `ignore`, or the model's are a `subset` or `superset` of the reference's."""
@@ -46,12 +47,13 @@ class Trajectory(Verifier):
     state: str | StateFunction | None = None
     """A function `file.py:name` (or `package.module:name`) of the calls, each with name and arguments, and the sample,
     that returns the last state. It has to equal the sample's `final_state` or, where there is none, what the function
-    returns for the reference's calls."""
+    returns for the reference's calls. If it raises on the model's calls but not on the reference's (none, where there
+    is no reference), that is 0.0; if on both, the sample is unscored."""
     name = "trajectory"
     reads: ClassVar[Reads | None] = None
 
     def __post_init__(self) -> None:
-        for option, allowed in (("match", Match), ("arguments", Arguments)):
+        for option, allowed in (("match", TrajectoryMode), ("arguments", Arguments)):
             if getattr(self, option) not in get_args(allowed):
                 raise UsageError(
                     f"{option} must be one of {', '.join(get_args(allowed))}, not {getattr(self, option)!r}"
@@ -99,7 +101,11 @@ class Trajectory(Verifier):
         if self.most is not None and len(made) > self.most:
             return f"{len(made)} calls, over the most of {self.most}"
         called = next((call.name for call in made if call.name in self.forbidden), None)
-        return "" if called is None else f"calls {called!r}, which is forbidden"
+        if called is not None:
+            return f"calls {called!r}, which is forbidden"
+        if not self.forbidden and self.match != "none":
+            return ""  # it matches nothing
+        return next((call.problem for call in made if call.problem), "")
 
     def _compared(
         self,
@@ -174,7 +180,7 @@ def _reference(told: Any, sample: Sample) -> tuple[list[ToolCall], Sequence[Comp
     if isinstance(told, str):
         value, problem = load_json(told)
         if problem and (calls := text_calls(told)):
-            return calls, None, ""
+            return calls, None, next((call.problem for call in calls if call.problem), "")
         if problem:
             return [], None, problem
         told = value
@@ -191,12 +197,16 @@ def _reference(told: Any, sample: Sample) -> tuple[list[ToolCall], Sequence[Comp
 
 
 def _reached(function: StateFunction, made: Sequence[ToolCall], wanted: Sequence[ToolCall], sample: Sample) -> Score:
-    """Whether the calls lead to the expected state."""
+    """Whether the calls lead to the expected state; none, if the function takes the reference's calls and not these."""
     broken = next((call.problem for call in made if call.problem), "")
     if broken:
         return Score(0.0, reason=broken)
-    state = function(_plain(made), sample)
     expected = sample.meta["final_state"] if "final_state" in sample.meta else function(_plain(wanted), sample)
+    try:
+        state = function(_plain(made), sample)
+    except Exception as error:  # noqa: BLE001  # the user's function, on the model's arguments
+        function(_plain(wanted), sample)  # where this raises too, the function is at fault
+        return Score(0.0, reason=f"the calls can't be carried out: {type(error).__name__}: {str(error)[:120]}")
     right = same(state, expected)
     return Score(float(right), reason="the expected last state" if right else f"another last state: {_short(state)}")
 

@@ -34,6 +34,11 @@ class Cursor:
         self.index = index if index < self.last else self.last
         self.token = self.tokens[self.index]
 
+    def shorten(self) -> None:
+        """Read the first character of the next token alone."""
+        self.token = self.token._replace(text=self.token.text[1:])
+        self.tokens[self.index] = self.token
+
     def at(self, *texts: str) -> bool:
         """Whether the next token is an operator, command or separator with one of these texts."""
         token = self.token

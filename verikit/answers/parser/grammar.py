@@ -319,7 +319,7 @@ class Parser(Cursor):
             self.leave()
             return found.args[0] if found.op == "set" and len(found.args) == 1 else found
         if token.kind == "num" and len(token.text) > 1 and token.text.isdigit():
-            self.tokens[self.index] = self.token = token._replace(text=token.text[1:])
+            self.shorten()
             return num(int(token.text[0]))
         return self.atom()
 

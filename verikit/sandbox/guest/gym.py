@@ -42,5 +42,5 @@ if importlib.util.find_spec("reasoning_gym"):
     importlib.import_module("reasoning_gym")
     import sympy
 
-    x = sympy.Symbol("x")
-    sympy.simplify(sympy.diff(sympy.parse_expr("2*x**3 + sin(x)"), x) - x)
+    _x = sympy.Symbol("x")
+    sympy.simplify(sympy.diff(sympy.parse_expr("2*x**3 + sin(x)"), _x) - _x)
