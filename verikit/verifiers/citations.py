@@ -49,10 +49,11 @@ class Citation(NamedTuple):
 class Citations(TextVerifier):
     """1.0 if every quotation occurs in the passages, and every reference [n] is the number of one.
 
-    Quotations stand in quotation marks or quoted lines and have at least `min_words` words; an ellipsis leaves out any
-    text, and a quotation none of whose pieces is that long earns nothing where it holds. Words are whole ones. One that a reference follows must occur in a passage it names. Case, space and the kind of quotes, dashes and
-    apostrophes are not looked at. The passages stand in `meta.passages` (`contexts`, `documents`, `ctxs`, …): texts, or
-    objects with `text` or the like. Numbers count from 1.
+    Quotations stand in quotation marks or quoted lines and have at least `min_words` words; an ellipsis leaves out
+    any text, and a quotation none of whose pieces is that long has to hold but earns nothing. Words are whole ones.
+    One that a reference follows must occur in a passage it names. Case, space and the kind of quotes, dashes and
+    apostrophes are not looked at. The passages stand in `meta.passages` (`contexts`, `documents`, `ctxs`, …): texts,
+    or objects with `text` or the like. Numbers count from 1.
     """
 
     reward: Literal["all", "fraction"] = "all"
