@@ -78,6 +78,11 @@ class Verifier(ABC):
         return {}
 
     @property
+    def without_reply(self) -> float:
+        """The value of a completion that has thoughts and no reply; not 0 where less is better."""
+        return 0.0
+
+    @property
     def slowest_s(self) -> float:
         """The most seconds that one sample can take, where that is bounded by an option; else 0. Not of its parts."""
         return 0.0
@@ -139,7 +144,7 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     """Score a batch; the scoring boundary.
 
     The verifier gets what it `reads` of each completion; a completion that has thoughts and no reply is 0.0 for every
-    verifier that reads the reply.
+    verifier that reads the reply (of a rate of errors: the worst, `Verifier.without_reply`).
 
     An exception out of `verifier.score` (or a result that is not one `Score` per sample) becomes an error score for the
     samples that cause it: the batch is halved until they stand alone, so one bad row among n costs O(log n) more calls.
@@ -177,7 +182,8 @@ def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score
     if not all(isinstance(score, Score) for score in scores):
         raise _Malformed("returned something that is not a Score")
     rest = iter(scores)
-    return [Score(0.0, reason=view.missing) if view.missing else _noted(next(rest), view.told) for view in shown]
+    worst = verifier.without_reply
+    return [Score(worst, reason=view.missing) if view.missing else _noted(next(rest), view.told) for view in shown]
 
 
 def _noted(score: Score, told: str) -> Score:
