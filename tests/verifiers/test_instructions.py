@@ -349,8 +349,21 @@ def test_the_language_of_hostile_text_is_told_in_time(text):
 
 
 def test_a_pattern_of_the_row_that_a_text_makes_hang_is_given_up():
-    score = judged("a" * 40 + "!", ("keywords:existence", {"keywords": ["(a|a)+$"]}))
-    assert (score.value, score.status) == (0.0, "ok")
+    for instruction in (
+        ("keywords:existence", {"keywords": ["(a|a)+$"]}),
+        ("keywords:forbidden_words", {"forbidden_words": ["(a|a)+$"]}),
+    ):
+        score = judged("a" * 40 + "!", instruction)
+        assert (score.value, score.status) == (0.0, "ok")
+
+
+@pytest.mark.parametrize("preset", ["official", "repaired"])
+def test_sentences_are_counted_before_their_words_are(preset):
+    start = time.process_time()
+    instruction = ("count:counting_composition", {"n_sent": 3, "n_words": 2})
+    text = "a..." * 12_000
+    assert judged(f"{text}\n***\n{text}\n***\na b. a b. a b.", instruction, preset=preset).value == 0.0
+    assert time.process_time() - start < 2
 
 
 def test_options_are_checked():

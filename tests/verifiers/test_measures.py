@@ -117,6 +117,49 @@ def test_a_text_over_the_cap_is_0_unread_and_one_below_it_takes_seconds_at_most(
     assert verifier("x", over).status == "error"
 
 
+@pytest.mark.parametrize("measure", [Wer, Cer, Ter])
+def test_no_text_and_a_text_over_the_cap_are_no_perfect_rates(measure):
+    rate = measure(rate=True, max_chars=40)
+    silent, thoughts = rate("", "a b"), rate("<think>hm</think>", "a b")
+    assert silent.value == thoughts.value == rate(" ", "a b").value == 1.0
+    assert rate("x " * 50, "a b").value > rate("x " * 20, "a b").value > 1.0
+    assert rate("x " * 50, "a " * 20).value >= 1.0
+    assert measure()("", "a b").value == measure()("<think>hm</think>", "a b").value == 0.0
+
+
+@pytest.mark.parametrize("verifier", [Fuzzy(normalizer="squad"), Wer("squad"), Cer("squad")], ids=lambda v: v.name)
+def test_a_reference_that_normalises_to_nothing_is_the_datas_fault(verifier):
+    assert verifier("The.", "the").status == "error"
+    assert verifier("The.", ["the", "cat"]).value == 0.0
+    assert verifier("The cat.", ["the", "cat"]).value == 1.0
+
+
+def test_words_moved_everywhere_run_ter_out_of_time():
+    rng = random.Random(0)
+    words = [str(rng.randrange(10)) for _ in range(400)]
+    moved = " ".join(rng.sample(words, len(words)))
+    begun = time.monotonic()
+    assert Ter(timeout_s=1.0)(moved, " ".join(words)).value == 0.0
+    assert Ter(timeout_s=1.0, rate=True)(moved, " ".join(words)).value > 1.0
+    assert time.monotonic() - begun < 20
+    assert Ter(timeout_s=60.0)(" ".join(words[:100]), " ".join(words[:101])).value == pytest.approx(1 - 1 / 101)
+    with pytest.raises(UsageError, match="timeout_s"):
+        Ter(timeout_s=0)
+
+
+@pytest.mark.parametrize("kind", ["rougeL", "rougeLsum"])
+def test_common_subsequences_of_too_many_words_are_refused_unread(kind):
+    begun = time.monotonic()
+    assert Rouge(kind)("a b " * 5_000, "a " * 5_000).value == 0.0
+    assert Rouge(kind)("a " * 5_000, "a b " * 5_000).status == "error"
+    assert Rouge("rouge1")("a b " * 5_000, "a b " * 5_000).value == 1.0
+    assert time.monotonic() - begun < 3
+
+
+def test_any_white_space_parts_words():
+    assert Wer()("turn\nthe\tlight  off\n", "turn the light off").value == 1.0
+
+
 def test_the_stated_answer_can_be_measured_instead_of_the_whole():
     assert Fuzzy(extract="stated")("Let me see. The answer is **Paris**.", "Paris").value == 1.0
     assert Fuzzy()("Let me see. The answer is **Paris**.", "Paris").value < 0.5

@@ -44,6 +44,14 @@ PERSON = {
         ("&a [*a]", 0),
         ("[" * 1000 + "]" * 1000, 0),
         ("? [1, 2]\n: x", 0),
+        ("name: Ann\nage: 0x" + "f" * 9000, 1),
+        ("name: 0x" + "f" * 9000 + "\nage: 5", 0),
+        ('name: Ann\nage: 5\n1: a\n"1": b', 0),
+        ("name: Ann\nage: 5\n1: a\n0x1: b", 0),
+        ("name: Ann\nage: 5\n1: a\n1.0: b", 0),
+        ("name: Ann\nage: 5\n1: a\n2: b\n~: c", 1),
+        ("```\nls\n```\nname: Ann\nage: 5\n```\nls\n```", 0),
+        ("As asked:\n```text\nname: Ann\nage: 5\n```", 1),
         ("", 0),
         ("```yaml\n```", 0),
     ],
@@ -62,6 +70,24 @@ def test_aliases_that_blow_up_are_refused_and_plain_ones_are_read():
     assert Yaml(PERSON)("base: &b {name: Ann}\n<<: *b\nage: 5").value == 1.0
 
 
+def test_merges_that_blow_up_are_refused():
+    lines = ["a0: &a0 {b: 1, c: 2}"]
+    lines += [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}]}}" for i in range(1, 7)]
+    lines_of_one = [f"- &b{i} {{<<: *b{i - 1}, k{i}: 1}}" for i in range(1, 2000)]
+    for text in ("\n".join(lines), "\n".join(["- &b0 {k0: 1}", *lines_of_one]), "a: &a {<<: *a}"):
+        begun = time.monotonic()
+        assert Yaml()(text).value == 0.0
+        assert time.monotonic() - begun < 2
+    assert Yaml()("- &a {<<: {x: 1}}\n- {<<: {x: 1}, <<: {y: 1}}").value == 0.0
+
+
+def test_a_mapping_may_override_a_merge_and_be_merged_itself():
+    text = "b: &b {x: 1}\nc:\n  inner: &c\n    <<: *b\n    x: 2\nd:\n  <<: *c\n"
+    assert Yaml({"const": {"b": {"x": 1}, "c": {"inner": {"x": 2}}, "d": {"x": 2}}})(text).value == 1.0
+    text = "- &x {a: 1}\n- <<: *x\n  b: 2\n- <<: [*x, {a: 3, c: 3}]"
+    assert Yaml({"const": [{"a": 1}, {"a": 1, "b": 2}, {"a": 1, "c": 3}]})(text).value == 1.0
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -72,6 +98,12 @@ def test_aliases_that_blow_up_are_refused_and_plain_ones_are_read():
         ("name = Ann\nage = 5", 0),
         ("a = " + "[" * 5000 + "]" * 5000, 0),
         ("a = " + "9" * 50_000, 0),
+        ('name = "Ann"\nage = 0x' + "f" * 9000, 1),
+        ("age = 5\nname = 0x" + "f" * 9000, 0),
+        ('age = 5\nname = "' + "a." * 300 + '"  # ' + "a." * 300, 1),
+        ('age = 5\nname = """"\n' + "a." * 300 + '""""', 1),
+        ('name = "Ann"\nage = 5\n' + "a." * 199 + "a = 1", 1),
+        ('name = "Ann"\nage = 5\n' + "'a' . " * 200 + "a = 1", 0),
         ("", 0),
     ],
 )
@@ -80,10 +112,19 @@ def test_toml_is_well_formed_and_of_the_schemas_shape(text, value):
     assert (score.status, score.value) == ("ok", value), score
 
 
+@pytest.mark.parametrize("form", ["{}=1", "[{}]", "x = {{{}=1}}"])
+def test_toml_keys_of_thousands_of_parts_are_refused_at_once(form):
+    begun = time.monotonic()
+    assert Toml()(form.format("a." * 16_000 + "a")).value == 0.0
+    assert time.monotonic() - begun < 2
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
         ("name,age\nAnn,5\nBo,6", 1),
+        ("name,age\nAnn,٥", 0),
+        ("name,age\nAnn,٥.٥", 0),
         ('```csv\nname,age\n"Ann, the first",5\n```', 1),
         ('name,age\n"Ann\nB",5', 1),
         ('name,age\n"say ""hi""",5', 1),
@@ -119,8 +160,16 @@ def test_csv_counts_rows_and_reads_cells_as_their_types():
     assert verifier("id,n,ok").value == 0.0
     assert verifier("id,n,ok" + "\n1,1,true" * 3).value == 0.0
     assert Csv(delimiter="\t", columns=("a", "b"))("a\tb\n1\t2").value == 1.0
+    assert Csv(delimiter="\t", columns=("a", "b"))("\n a\tb\n1\t\n  ").value == 1.0
+    assert Csv(delimiter="\t", columns=("a", "b"))("a\tb\n1").value == 0.0
     with pytest.raises(UsageError, match="delimiter"):
         Csv(delimiter=", ")
+
+
+def test_references_of_a_csv_schema_start_from_the_schema_itself():
+    price = Csv({"properties": {"p": {"$ref": "#/$defs/p"}}, "$defs": {"p": {"enum": ["1", "2"]}}})
+    assert [price(text).value for text in ("p\n1\n2", "p\n1\n3", "p")] == [1, 0, 1]
+    assert price("p\n1\n3").reason.startswith("row 3: $.p")
 
 
 XSD = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="person"><xs:complexType><xs:sequence>
@@ -171,7 +220,8 @@ def test_the_root_can_be_asked_for_and_a_bad_schema_is_told():
 
 @pytest.mark.parametrize("verifier", [Yaml(), Toml(), Csv(), Xml()], ids=lambda v: v.name)
 def test_hostile_texts_of_the_capped_size_end_soon(verifier):
-    units = ["[", "{", "a: ", "- ", "? ", "&a *a ", "!", '"', "'", "a.a.", "[[a]]\n", "a=1\n", "<a>", "<a b=''", "&#1;",
+    units = ['"\\', "'''a", '""\\',
+             "[", "{", "a: ", "- ", "? ", "&a *a ", "!", '"', "'", "a.a.", "[[a]]\n", "a=1\n", "<a>", "<a b=''", "&#1;",
              "<!--", ",", '"",', "a,b\n", "# ", "|\n ", "\x00", "\ud800", "\U0001f600"]  # fmt: skip
     for unit in units:
         begun = time.monotonic()

@@ -24,12 +24,16 @@ _QUOTED = re.compile(
     r"|^[ \t]{0,3}>[ \t]?(\S[^\n]{0,2000})",
     re.MULTILINE,
 )
+_NUMBERS = r"\^?[0-9]{1,4}(?:\s{0,3}[–-]\s{0,3}\^?[0-9]{1,4})?"
 _REFERENCE = re.compile(
-    r"[\[【]\s{0,3}(\^?[0-9]{1,4}(?:\s{0,3}[,;–-]\s{0,3}\^?[0-9]{1,4}){0,20})\s{0,3}(?:†[^】\]\n]{0,40})?[\]】]"
+    r"[\[【]\s{0,3}(?![0-9]{4}[–-](?:0[1-9]|1[0-2])[\]】])"  # a month, as in [2024-01], is no reference
+    rf"({_NUMBERS}(?:\s{{0,3}}[,;]\s{{0,3}}{_NUMBERS}){{0,20}})\s{{0,3}}(?:†[^】\]\n]{{0,40}})?[\]】]"
 )
 _NEXT = re.compile(r"""[\s.,;:!?)"”»]{0,4}(?=[\[【])""")
 _GAP = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _MOST_QUOTES = 300
+_UNSPACED = "\u0e00"
+"""Scripts from here on (Thai, Chinese, Japanese) mostly set no spaces between words."""
 _SPAN = 60
 """The most passages that a range like [1-60] may name."""
 
@@ -45,10 +49,11 @@ class Citation(NamedTuple):
 class Citations(TextVerifier):
     """1.0 if every quotation occurs in the passages, and every reference [n] is the number of one.
 
-    Quotations stand in quotation marks or quoted lines and have at least `min_words` words; an ellipsis leaves out any
-    text. One that a reference follows must occur in a passage it names. Case, space and the kind of quotes, dashes and
-    apostrophes are not looked at. The passages stand in `meta.passages` (`contexts`, `documents`, `ctxs`, …): texts, or
-    objects with `text` or the like. Numbers count from 1.
+    Quotations stand in quotation marks or quoted lines and have at least `min_words` words; an ellipsis leaves out
+    any text, and a quotation none of whose pieces is that long has to hold but earns nothing. Words are whole ones.
+    One that a reference follows must occur in a passage it names. Case, space and the kind of quotes, dashes and
+    apostrophes are not looked at. The passages stand in `meta.passages` (`contexts`, `documents`, `ctxs`, …): texts,
+    or objects with `text` or the like. Numbers count from 1.
     """
 
     reward: Literal["all", "fraction"] = "all"
@@ -148,7 +153,8 @@ def quotations(reply: str, passages: Sequence[str], min_words: int) -> list[Cita
             problem = "occurs in another passage than it names"
         else:
             problem = "occurs in no passage"
-        found.append(Citation(said, problem))
+        if problem or max(len(piece.split()) for piece in pieces) >= min_words:
+            found.append(Citation(said, problem))
     return found
 
 
@@ -166,13 +172,22 @@ def _named(reply: str, quote: re.Match[str]) -> list[int]:
 
 
 def _in_order(pieces: Sequence[str], passage: str) -> bool:
+    """Whether all pieces occur in a passage as whole words, one after the other."""
     at = 0
     for piece in pieces:
         at = passage.find(piece, at)
+        while at >= 0 and _cuts(passage, at, at + len(piece)):
+            at = passage.find(piece, at + 1)
         if at < 0:
             return False
         at += len(piece)
     return True
+
+
+def _cuts(passage: str, start: int, end: int) -> bool:
+    """Whether a span begins or ends within a word; scripts that set no spaces between words have no bounds."""
+    edges = (passage[max(at - 1, 0) : at + 1] for at in (start, end))
+    return any(len(edge) == 2 and edge[0].isalnum() and edge[1].isalnum() and max(edge) < _UNSPACED for edge in edges)
 
 
 def _resolved(match: re.Match[str], passages: int) -> Citation:

@@ -72,16 +72,17 @@ def cosine_length(
     unit: LengthUnit = "chars",
     tokenizer: str = "",
 ) -> Verifier:
-    """The cosine reward of "Demystifying Long Chain-of-Thought Reasoning" (arXiv 2502.03373, section 3.2) and open-r1.
+    """The cosine reward of "Demystifying Long Chain-of-Thought Reasoning" (arXiv 2502.03373).
 
-    Along half a cosine from the value of a completion of no length to that of one of `max_length`; thoughts count.
+    With its defaults that of open-r1's `get_cosine_scaled_reward`. Along half a cosine from the value of a completion
+    of no length to that of one of `max_length`; thoughts count.
 
     Args:
         part: A verifier that says whether the completion is right (0.5 or more).
         max_length: The length at which the reward ends to change.
         right: The rewards of a right completion of no length, and of the whole length.
         wrong: The same for a wrong one.
-        exceeded: The reward of a longer completion, right or wrong; None: that of the whole length.
+        exceeded: The reward of a completion longer than `max_length`, right or wrong; None: that of the whole length.
         unit: `chars` (open-r1), `words` or `tokens`, which the sample carries or `tokenizer` counts.
         tokenizer: The folder of a model, or a `tokenizer.json`.
 

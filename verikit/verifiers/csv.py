@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from verikit.errors import UsageError
+from verikit.types import Score
 from verikit.verifiers.structured import StructuredText
 
 
@@ -39,13 +41,12 @@ class Csv(StructuredText):
             raise UsageError(f"delimiter is one character and no quote, not {self.delimiter!r}")
         if self.min_rows < 0 or (self.max_rows is not None and self.max_rows < self.min_rows):
             raise UsageError(f"csv needs 0 <= min_rows <= max_rows, not {self.min_rows} and {self.max_rows}")
-        rows = {"type": "array", "items": self.schema}
-        object.__setattr__(self, "_schema", type(self._schema)(rows, timeout_s=self.timeout_s))
 
     def parse(self, text: str) -> Any:
         """The rows as objects by column."""
+        space = " \t\r\n".replace(self.delimiter, "")  # a delimiter at the end stands before an empty cell
         try:
-            lines = list(csv.reader(io.StringIO(text.strip(), newline=""), delimiter=self.delimiter, strict=True))
+            lines = list(csv.reader(io.StringIO(text.strip(space), newline=""), delimiter=self.delimiter, strict=True))
         except csv.Error as problem:
             raise ValueError(str(problem)) from None
         header, rows = lines[0], lines[1:]
@@ -63,6 +64,17 @@ class Csv(StructuredText):
             {name: _read(cell, kinds) for name, cell, kinds in zip(header, row, wanted, strict=True)} for row in rows
         ]
 
+    def check(self, value: Any, body: str) -> Score:
+        """Each row against the schema, whose references (`#/$defs/x`) start from the schema itself."""
+        end = time.monotonic() + self.timeout_s
+        for number, row in enumerate(value, 2):
+            score = self._schema.check(row, body)
+            if score.value != 1.0:
+                return replace(score, reason=f"row {number}: {score.reason}")
+            if time.monotonic() > end:
+                return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s at row {number}")
+        return Score(1.0, answer=body, reason="the schema accepts every row")
+
 
 def _types(schema: Mapping[str, Any], name: str) -> Sequence[str]:
     properties = schema.get("properties")
@@ -74,18 +86,19 @@ def _types(schema: Mapping[str, Any], name: str) -> Sequence[str]:
 def _read(cell: str, kinds: Sequence[str]) -> Any:
     """The cell as the first of the types that it is written as; else the text, which the schema then refuses."""
     text = cell.strip()
+    written = text if text.isascii() and "_" not in text else "no number"
     if "null" in kinds and not text:
         return None
     if "boolean" in kinds and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if "integer" in kinds or "number" in kinds:
         try:
-            return int(text) if "_" not in text else cell
+            return int(written)
         except ValueError:
             pass
-    if "number" in kinds and "_" not in text:
+    if "number" in kinds:
         try:
-            number = float(text)
+            number = float(written)
         except ValueError:
             return cell
         return number if math.isfinite(number) else cell

@@ -9,7 +9,7 @@ from typing import Literal
 from verikit.errors import UsageError
 from verikit.text import NORMALIZERS, Normalizer
 from verikit.verifiers.gold import check_choice
-from verikit.verifiers.references import ReferenceVerifier
+from verikit.verifiers.references import ReferenceVerifier, normalized
 
 Ratio = Literal[
     "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio", "token_ratio", "partial_token_sort_ratio",
@@ -42,8 +42,8 @@ class Fuzzy(ReferenceVerifier):
 
     def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
         """The similarity to the nearest reference, or whether it is enough."""
-        normalize, ratio = NORMALIZERS[self.normalizer], _ratio(self.ratio)
-        best = max(ratio(normalize(given), normalize(text)) for given in references)
+        ratio, said = _ratio(self.ratio), NORMALIZERS[self.normalizer](text)
+        best = max(ratio(given, said) for given in normalized(references, self.normalizer))
         told = f"{self.ratio} {best:.4g}"
         return (best if self.at_least is None else float(best >= self.at_least)), told
 

@@ -93,7 +93,7 @@ class JsonSchema(TextVerifier):
             fault = best_match(_validator(json.dumps(self.schema)).iter_errors(value))
         except TimeoutError:
             return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
-        except (RecursionError, ArithmeticError) as error:
+        except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to be written
             return Score(0.0, answer=body, reason=f"nested too deeply, or a number out of range: {str(error)[:80]}")
         if fault is not None:
             return Score(0.0, answer=body, reason=f"{fault.json_path[:80]}: {fault.message[:120]}")

@@ -69,14 +69,19 @@ def _same(code: str, wanted: str) -> bool:
 
 
 def _check(code: str) -> None:
-    known = _factory().langlist
+    known = detector_factory().langlist
     if not any(_same(name, code) for name in known):
         raise UsageError(f"unknown language {code!r}", hint=f"known: {', '.join(sorted(known))}")
 
 
+def detector_factory() -> Any:
+    """The profiles of langdetect with a fixed seed, loaded once."""
+    with _LOCK:
+        return _factory()
+
+
 @cache
 def _factory() -> Any:
-    """Langdetect's profiles, loaded once."""
     from langdetect import PROFILES_DIRECTORY
     from langdetect.detector_factory import DetectorFactory
 
@@ -90,9 +95,7 @@ def _detected(text: str) -> dict[str, float]:
     """Languages with their probabilities, likeliest first; none where nothing can be told."""
     from langdetect.lang_detect_exception import LangDetectException
 
-    with _LOCK:
-        factory = _factory()
-    detector = factory.create()
+    detector = detector_factory().create()
     detector.append(text)
     try:
         return {found.lang: float(found.prob) for found in detector.get_probabilities()}

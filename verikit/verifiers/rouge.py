@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 from verikit.verifiers.gold import check_choice
-from verikit.verifiers.references import ReferenceVerifier
+from verikit.verifiers.references import ReferenceVerifier, TooLong
 
+_WORD = re.compile(r"[a-z0-9]+", re.IGNORECASE)
+_MOST_CELLS = 4_000_000
+"""A longest common subsequence of two texts takes a table of their words; this many cells take a second or two."""
 Measure = Literal["fmeasure", "precision", "recall"]
 
 
@@ -34,6 +38,11 @@ class Rouge(ReferenceVerifier):
     def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
         """The best ROUGE of one text over its references."""
         scorer = _scorer(self.kind, self.stemmer)
+        longest = max(len(_WORD.findall(given)) for given in references)
+        if self.kind in ("rougeL", "rougeLsum") and (words := len(_WORD.findall(text))) * longest > _MOST_CELLS:
+            if words <= longest:
+                raise ValueError(f"a reference of {longest} words is too long for {self.kind}")
+            raise TooLong(f"{words} words against {longest} are too many for {self.kind}")
         best = max(float(getattr(scorer.score(given, text)[self.kind], self.measure_of)) for given in references)
         return best, f"{self.kind} {self.measure_of}"
 

@@ -5,15 +5,20 @@ A task's corpus score is no mean of these; they are rewards and per-row figures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from verikit.errors import UsageError
+from verikit.errors import HelperTimeout, UsageError
+from verikit.helper import Helper
 from verikit.verifiers.gold import check_choice
-from verikit.verifiers.references import ErrorRate, ReferenceVerifier
+from verikit.verifiers.references import ErrorRate, ReferenceVerifier, TooLong
 
+_HELPER = Helper(preload=("sacrebleu.metrics",))
+"""Where TER of long texts is measured under a deadline."""
+_QUICK_WORDS = 40
+"""Texts of so many words are measured at once, here."""
 _TOKENIZERS = ("13a", "intl", "char", "zh", "none")
 
 
@@ -95,15 +100,36 @@ class Ter(ErrorRate):
     """Whether case counts."""
     max_chars: int = field(default=4_000, kw_only=True)
     """A longer text is 0.0 unread: the search for moved words takes more than quadratic time."""
+    timeout_s: float = field(default=5.0, kw_only=True)
+    """Time for one text; one that runs it out is 0.0 (of a rate: more than any that it can have)."""
     name = "ter"
     package = "sacrebleu"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.timeout_s > 0:
+            raise UsageError(f"timeout_s is more than 0, not {self.timeout_s!r}")
+
     def error_rate(self, text: str, references: Sequence[str]) -> float:
         """Edits, moves of words among them, by the length of the references."""
-        scorer = _metric(
-            "TER", normalized=self.normalized, no_punct=not self.punctuation, case_sensitive=self.case_sensitive
-        )
-        return float(scorer.sentence_score(text, list(references)).score) / 100
+        options = {
+            "normalized": self.normalized,
+            "no_punct": not self.punctuation,
+            "case_sensitive": self.case_sensitive,
+        }
+        words = max(len(given.split()) for given in (text, *references))
+        if words * len(references) <= _QUICK_WORDS:
+            return ter_rate(text, list(references), options)
+        target = "verikit.verifiers.sacrebleu:ter_rate"
+        try:
+            return float(_HELPER.call(target, text, list(references), options, timeout=self.timeout_s))
+        except HelperTimeout:
+            raise TooLong(f"the search for moved words took more than {self.timeout_s} s") from None
+
+
+def ter_rate(text: str, references: Sequence[str], options: Mapping[str, bool]) -> float:
+    """TER as sacrebleu has it under its options."""
+    return float(_metric("TER", **options).sentence_score(text, list(references)).score) / 100
 
 
 def _at_least_one(name: str, value: int) -> None:

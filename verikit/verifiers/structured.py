@@ -54,6 +54,10 @@ class StructuredText(TextVerifier):
         except (ValueError, RecursionError, ArithmeticError) as problem:
             told = " ".join(str(problem).split()) or type(problem).__name__
             return Score(0.0, answer=body, reason=f"not {self.name}: {told[:200]}")
+        return self.check(value, body)
+
+    def check(self, value: Any, body: str) -> Score:
+        """The score of a document that was read, by the schema."""
         return self._schema.check(value, body)
 
     @abstractmethod
@@ -71,4 +75,4 @@ def fenced_or_whole(reply: str, labels: frozenset[str]) -> str:
     marked = [content for label, content in blocks if label in labels]
     if marked:
         return marked[-1]
-    return blocks[0][1] if len(blocks) == 1 and blocks[0][0] == "" else reply
+    return blocks[0][1] if len(blocks) == 1 else reply

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import datetime
+import re
 import tomllib
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from verikit.verifiers.structured import StructuredText
+
+_MOST_PARTS = 200
+"""A dotted key of more parts is refused: reading one takes quadratic time."""
+_STRING = re.compile(
+    r'"""(?:[^"\\]|\\.|""?(?!"))*+(?:""")?|"(?:[^"\\\n]|\\.)*+"?'
+    r"|'''(?:[^']|''?(?!'))*+(?:''')?|'[^'\n]*+'?|#[^\n]*+",
+    re.DOTALL,
+)
+"""Strings and comments, also those that never end: so no character is looked at twice."""
+_LONG_KEY = re.compile(rf"[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
 
 
 @dataclass(frozen=True)
@@ -19,6 +30,8 @@ class Toml(StructuredText):
 
     def parse(self, text: str) -> Any:
         """The document as JSON's types."""
+        if _LONG_KEY.search(_STRING.sub("s", text)):
+            raise ValueError(f"a key of more than {_MOST_PARTS} parts")
         return _plain(tomllib.loads(text))
 
 

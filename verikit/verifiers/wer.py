@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from verikit.text import NORMALIZERS, Normalizer
 from verikit.verifiers.gold import check_choice
-from verikit.verifiers.references import ErrorRate
+from verikit.verifiers.references import ErrorRate, normalized
 
 
 @dataclass(frozen=True)
 class Wer(ErrorRate):
-    """1 - word error rate, at least 0, against the nearest reference: jiwer's `wer`."""
+    """1 - word error rate, at least 0, against the nearest reference: jiwer's `wer`, words parted by any space."""
 
     normalizer: Normalizer = "none"
     """Applied to both texts first: `squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
@@ -25,17 +25,13 @@ class Wer(ErrorRate):
 
     def error_rate(self, text: str, references: Sequence[str]) -> float:
         """Words put in, left out and changed, by the words of the reference."""
-        return self._least("wer", text, references)
+        return self._least("wer", " ".join(text.split()), [" ".join(given.split()) for given in references])
 
     def _least(self, measure: str, text: str, references: Sequence[str]) -> float:
         import jiwer
 
-        normalize = NORMALIZERS[self.normalizer]
-        normal = [short for given in references if (short := normalize(given))]
-        if not normal:
-            raise ValueError("no reference is left after normalising")
-        said = normalize(text)
-        return min(float(getattr(jiwer, measure)(given, said)) for given in normal)
+        said = NORMALIZERS[self.normalizer](text)
+        return min(float(getattr(jiwer, measure)(given, said)) for given in normalized(references, self.normalizer))
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,16 @@ from verikit.verifiers.structured import StructuredText
 _MOST_OPEN = 200
 """How deep a document may nest."""
 _MOST_VALUES = 100_000
-"""A document of more values than that, aliases written out, is not looked at."""
+"""A document of more values than that, aliases and merges written out, is not looked at."""
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True)
 class Yaml(StructuredText):
     """1.0 if the completion is YAML (1.1, plain types only) that the schema accepts.
 
-    Keys that come twice, tags of Python, and aliases that blow up are faults. Dates are checked as their ISO text, keys
-    that are no text as their text.
+    Keys that come twice (also as `1` and `"1"`), tags of Python, and aliases that blow up are faults. Dates are
+    checked as their ISO text, keys that are no text as their text.
     """
 
     name = "yaml"
@@ -46,7 +47,15 @@ class Yaml(StructuredText):
 
         try:
             _shallow(yaml.parse(text, _loader()))
-            return _plain(yaml.load(text, _loader()), [0])
+            loader = _loader()(text)
+            try:
+                root = loader.get_single_node()
+                if root is None:
+                    return None
+                _check_mappings(root, loader)
+                return _plain(loader.construct_document(root), [0])
+            finally:
+                loader.dispose()
         except yaml.YAMLError as problem:
             raise ValueError(str(problem)) from None
 
@@ -55,16 +64,59 @@ class Yaml(StructuredText):
 def _loader() -> Any:
     import yaml
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        """Plain types only, every key once."""
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            keys = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            if len(set(keys)) < len(keys):
-                raise yaml.YAMLError(f"a key that comes twice at line {node.start_mark.line + 1}")
-            return super().construct_mapping(node, deep)
 
-    return Loader
+def _check_mappings(root: Any, loader: Any) -> None:
+    """Refuse keys that come twice as written, and merges that blow up, before the loader carries merges out."""
+    waiting, known = [root], {id(root)}
+    sizes: dict[int, int] = {}
+    total = 0
+    while waiting:
+        node = waiting.pop()
+        if node.id == "mapping":
+            _check_keys(node, loader)
+            total += _merged_size(node, sizes)
+            if total > _MOST_VALUES:
+                raise ValueError(f"more than {_MOST_VALUES} keys, merges written out")
+        parts = [part for pair in node.value for part in pair] if node.id == "mapping" else node.value
+        new = [part for part in parts if id(part) not in known] if node.id != "scalar" else []
+        known.update(map(id, new))
+        waiting += reversed(new)  # in the document's order, so that what is merged has its size already
+
+
+def _check_keys(node: Any, loader: Any) -> None:
+    """Refuse keys that are one as JSON's text or as Python's value: `1` and `"1"`, `1` and `1.0`."""
+    texts: set[str] = set()
+    values: set[Any] = set()
+    for key, _ in node.value:
+        if key.id != "scalar":
+            continue
+        typed = key.tag.rpartition(":")[2] in ("int", "float", "bool", "null", "timestamp")
+        value = loader.construct_object(key) if typed else key.value
+        text = value if isinstance(value, str) else _key(value)
+        if text in texts or value in values:
+            raise ValueError(f"a key that comes twice at line {node.start_mark.line + 1}: {text[:80]}")
+        texts.add(text)
+        values.add(value)
+
+
+def _merged_size(node: Any, sizes: dict[int, int]) -> int:
+    """How many pairs a mapping has, its merges (`<<`) written out."""
+    if id(node) in sizes:
+        if sizes[id(node)] < 0:
+            raise ValueError("a merge that holds itself")
+        return sizes[id(node)]
+    sizes[id(node)] = -1
+    size = 0
+    for key, value in node.value:
+        merges = key.tag == _MERGE and value.id != "scalar"
+        merged = value.value if merges and value.id == "sequence" else [value] if merges else ()
+        size += 1 + sum(_merged_size(part, sizes) for part in merged if part.id == "mapping")
+        if size > _MOST_VALUES:
+            raise ValueError(f"more than {_MOST_VALUES} keys, merges written out")
+    sizes[id(node)] = size
+    return size
 
 
 def _shallow(events: Iterable[Any]) -> None:

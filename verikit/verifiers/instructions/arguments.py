@@ -17,7 +17,7 @@ Check = Callable[[str, Arguments], bool]
 
 LESS, LEAST = "less than", "at least"
 PATTERN_S = 1.0
-"""Time for one pattern of a row's own that repeats something; a text that runs it out does not match."""
+"""Time for one pattern of a row's own that repeats something; a text that runs it out follows no instruction by it."""
 _REPEATS = re.compile(r"[*+?{]")
 
 
@@ -97,15 +97,18 @@ def holds(count: int, arguments: Arguments, threshold: str, how: str = "relation
 
 
 def occurrences(pattern: str, value: str, *, cased: bool = False, then: str = "") -> Iterator[Any]:
-    """The matches of a row's own pattern, and of ours `then`; one that repeats something runs under a time limit."""
+    """The matches of a row's own pattern, and of ours `then`; one that repeats something runs under a time limit.
+
+    Raises:
+        TimeoutError: the time is up: nothing is known of what may match.
+        BadArgument: it is no pattern.
+    """
     try:
         if _REPEATS.search(pattern):
             flags = 0 if cased else regex.IGNORECASE
             yield from regex.finditer(pattern + then, value, flags=flags, timeout=PATTERN_S)
         else:
             yield from re.finditer(pattern + then, value, flags=0 if cased else re.IGNORECASE)
-    except TimeoutError:
-        return
     except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise BadArgument(f"{pattern!r} is no pattern: {error}") from None
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-from typing import Any
+from functools import lru_cache
+from importlib.util import find_spec
 
 from verikit.errors import MissingExtra
-
-
-@cache
-def _factory() -> Any:
-    try:
-        from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
-    except ImportError:
-        raise MissingExtra("telling the language of a text", "instructions") from None
-    factory = DetectorFactory()
-    factory.load_profile(PROFILES_DIRECTORY)
-    factory.set_seed(0)
-    return factory
+from verikit.verifiers.language import detector_factory
 
 
 @lru_cache(maxsize=64)
 def language(text: str) -> str | None:
     """The code of a text's language (`en`, `zh-cn`); None where nothing in it tells one."""
-    detector = _factory().create()
+    if find_spec("langdetect") is None:
+        raise MissingExtra("telling the language of a text", "instructions")
+    detector = detector_factory().create()
     from langdetect import LangDetectException
 
     try:

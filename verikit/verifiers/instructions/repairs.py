@@ -258,9 +258,11 @@ def _spoken(value: str) -> list[str]:
 def _composition(value: str, arguments: Arguments) -> bool:
     parts = ifeval.DIVIDER.split(value.replace("* * *", "***"))
     each = number(arguments, "n_words")
-    found = [[len(_spoken(sentence)) for sentence in split_by_rules(part)] for part in parts]
+    found = [split_by_rules(part) for part in parts]
     sent = number(arguments, "n_sent")
-    return len(parts) == 3 and all(len(part) == sent and set(part) <= {each} for part in found)
+    if len(parts) != 3 or any(len(part) != sent for part in found):
+        return False
+    return all(len(_spoken(sentence)) == each for part in found for sentence in part)
 
 
 def _filled(check: Check) -> Check:

@@ -176,9 +176,11 @@ def letter_counting(value: str, arguments: Arguments) -> bool:
 def counting_composition(value: str, arguments: Arguments) -> bool:
     """Three paragraphs with `***` between, of so many sentences of so many words, punctuation counted."""
     parts = DIVIDER.split(value)
-    found = [[len(words.tokenize(sentence)) for sentence in split_by_rules(part)] for part in parts]
-    each = [number(arguments, "n_words")] * min(number(arguments, "n_sent"), len(value) + 1)
-    return len(parts) == 3 and all(lengths == each for lengths in found)
+    n_sent, n_words = number(arguments, "n_sent"), number(arguments, "n_words")
+    found = [split_by_rules(part) for part in parts]
+    if len(parts) != 3 or any(len(part) != n_sent for part in found):
+        return False
+    return all(len(words.tokenize(sentence)) == n_words for part in found for sentence in part)
 
 
 def count_unique(value: str, arguments: Arguments) -> bool:
