@@ -72,12 +72,7 @@ def run_tasks(
     with Folder(out, ()) as folder, quiet():
         config = {"model": model, "tasks": list(names), "settings": settings.model_dump()}
         damaged = [] if restart else _damaged(out, warn)
-        before = {} if restart else folder.read_json(RESULTS) or {}
-        if (other := before.get("model", strike(model))) != strike(model):
-            raise UsageError(
-                f"{out} holds the results of {other}", hint="give another -o, or --restart to replace them"
-            )
-        held = before.get("tasks", {})
+        held = {} if restart else _held(folder, model)
         results: dict[str, Any] = {"model": strike(model), "tasks": {}, "groups": {}, "empty": []}
         tasks, results["empty"] = build_all(names, settings)
         if results["empty"]:
@@ -120,6 +115,20 @@ def _damaged(out: Path, warn: Note) -> list[str]:
     for name in damaged:
         warn(f"{out / name} is not as it was written, by its checksum: it is made anew")
     return damaged
+
+
+def _held(folder: Folder, model: str) -> dict[str, Any]:
+    """The results by task that a folder holds.
+
+    Raises:
+        UsageError: they are another model's.
+    """
+    before = folder.read_json(RESULTS) or {}
+    if (other := before.get("model", strike(model))) != strike(model):
+        raise UsageError(
+            f"{folder.path} holds the results of {other}", hint="give another -o, or --restart to replace them"
+        )
+    return dict(before.get("tasks", {}))
 
 
 def build_all(names: Sequence[str], settings: Settings) -> tuple[list[ConfigurableTask], list[str]]:
