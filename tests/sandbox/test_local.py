@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import Array, Job, LocalSandbox, OpaqueValue, RunLimits, Symbolic
 from verikit.sandbox.client import Flight
@@ -461,3 +463,23 @@ def test_timeouts_are_kept_from_outside_and_on_time(box: LocalSandbox) -> None:
         assert box.run("while True: pass", limits=RunLimits(wall_s=0.2)).status == "timeout"
         late.append(time.monotonic() - start - 0.2)
     assert sorted(late)[2] < 0.1
+
+
+def test_packages_of_an_environment_below_the_folder_for_temporary_files_can_be_imported() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as below:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", below], check=True)
+        [site] = Path(below).glob("lib/python3*/site-packages")
+        (site / "lies_in_tmp.py").write_text("x = 7\n")
+        roots = [str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
+        (site / "_more.pth").write_text("\n".join(roots))
+        program = "import os, lies_in_tmp; open('/tmp/x', 'w'); print(lies_in_tmp.x, os.listdir())"
+        code = f"""
+            from verikit.sandbox import LocalSandbox
+            with LocalSandbox(workers=1) as box:
+                for _ in range(2):
+                    print(box.run({program!r}).stdout, end="")
+                print(box.run("open({str(site)!r} + '/lies_in_tmp.py', 'w')").error.type)
+        """
+        run = [below + "/bin/python", "-c", textwrap.dedent(code)]
+        done = subprocess.run(run, capture_output=True, text=True, check=False, cwd="/")
+    assert done.stdout in ("7 []\n7 []\nOSError\n", "7 []\n7 []\nPermissionError\n"), done.stderr

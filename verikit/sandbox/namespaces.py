@@ -1,26 +1,32 @@
 """A root of one's own: user, mount, network, ipc and host-name namespaces, built once per fork server.
 
 Inside there is a read-only view of what Python needs, five devices, and an empty /tmp on which every run gets a fresh
-memory file system; the loopback is down and nothing else of the machine has a name. Works as root and, where the kernel
-lets users make namespaces, without. Any failure raises OSError: the caller starts over without namespaces and says so.
+memory file system (what Python needs of the machine's own /tmp shows there too); the loopback is down and nothing else
+of the machine has a name. Works as root and, where the kernel lets users make namespaces, without. Any failure raises
+OSError: the caller starts over without namespaces and says so.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from verikit.sandbox import linux
 
 NOBODY = 65534
 WORK = "/tmp"
+_KEPT = "/kept"
+"""Where what lies below `WORK` on the machine is seen too: each run's own file system covers `WORK`."""
 _ALL = linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS
 
 
-def enter(readable: Iterable[str], devices: Iterable[str]) -> None:
-    """Move this process into namespaces of its own, with a private root that shows only the given paths."""
+def enter(readable: Iterable[str], devices: Iterable[str]) -> dict[str, str]:
+    """Move this process into namespaces of its own, with a private root that shows only the given paths.
+
+    Returns where those that lie below `WORK` (an environment made there) are kept, for `fresh_work`.
+    """
     _unshare_user()
     linux.mount("none", "/", "none", linux.MS_REC | linux.MS_PRIVATE)
     sources = {path: os.open(path, os.O_PATH) for path in _outermost(readable)}
@@ -29,6 +35,10 @@ def enter(readable: Iterable[str], devices: Iterable[str]) -> None:
     for path, descriptor in sources.items():
         _bind(descriptor, WORK + path)
         linux.make_read_only(WORK + path)
+    kept = {path: f"{_KEPT}/{number}" for number, path in enumerate(sources) if path.startswith(WORK + "/")}
+    for path, copy in kept.items():
+        _bind(sources[path], WORK + copy)
+        linux.make_read_only(WORK + copy)
     for path, descriptor in nodes.items():
         _bind(descriptor, WORK + path)
     for link, target in _links(readable):
@@ -42,12 +52,20 @@ def enter(readable: Iterable[str], devices: Iterable[str]) -> None:
     linux.pivot_root_here()
     flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
     linux.mount("none", "/", "none", flags)
+    return kept
 
 
-def fresh_work(disk_bytes: int, files: int, uid: int) -> None:
-    """Mount an empty memory file system on the work directory, over whatever is there."""
-    options = f"size={disk_bytes},nr_inodes={files},mode=700,uid={uid},gid={uid}"
+def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -> None:
+    """Mount a memory file system on `WORK`: empty, or with what `enter` kept and an empty directory `work`."""
+    inodes = files + sum(path.count("/") for path in kept)
+    options = f"size={disk_bytes},nr_inodes={inodes},mode=700,uid={uid},gid={uid}"
     linux.mount("tmpfs", WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
+    for path, copy in kept.items():
+        os.makedirs(path)
+        linux.mount(copy, path, "none", linux.MS_BIND | linux.MS_REC)
+    if kept:
+        os.mkdir(WORK + "/work", 0o700)
+        os.chown(WORK + "/work", uid, -1)
 
 
 def drop_work() -> None:

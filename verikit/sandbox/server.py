@@ -55,7 +55,7 @@ class Server:
 
     def __init__(self, control: socket.socket, owner: int, options: dict[str, Any]) -> None:
         self._control, self._owner, self._options = control, owner, options
-        self._base = ""
+        self._base, self._kept = "", dict[str, str]()
         self._worn = False
         """Whether the work directory of a run could not be cleared: this server must not be used again."""
         statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
@@ -63,12 +63,13 @@ class Server:
         readable = paths.readable()
         uid, tasks = os.geteuid(), 0
         if options["namespaces"]:
-            namespaces.enter(readable, paths.DEVICES)
-            self._work = namespaces.WORK
+            self._kept = namespaces.enter(readable, paths.DEVICES)
+            self._writable = namespaces.WORK
+            self._work = namespaces.WORK + ("/work" if self._kept else "")
         else:
             self._base = tempfile.mkdtemp(prefix="verikit-")
             os.chmod(self._base, 0o711)
-            self._work = self._base + "/work"
+            self._work = self._writable = self._base + "/work"
             tasks = isolate.tasks_of(uid if uid else namespaces.NOBODY)
         os.environ.update(HOME=self._work, TMPDIR=self._work)
         tempfile.tempdir = None
@@ -132,7 +133,7 @@ class Server:
         """Fork a child for one run and see it to its end; None when the caller has gone meanwhile."""
         ready_read, ready_write = os.pipe()
         self._fresh_work(order)
-        prepared = isolate.prepare(self._cage, order, self._work)
+        prepared = isolate.prepare(self._cage, order, self._writable)
         try:
             child = os.fork()
             if child == 0:
@@ -190,6 +191,7 @@ class Server:
 
     def _child(self, prepared: isolate.Prepared, session: bool, descriptors: list[int], ready_write: int) -> NoReturn:
         """In the child: take the descriptors, restrict oneself, run."""
+        told = ready_write
         try:
             high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 40) for descriptor in descriptors]
             ready = fcntl.fcntl(ready_write, fcntl.F_DUPFD, 40)
@@ -199,14 +201,14 @@ class Server:
             isolate.confine(prepared)
             for target, descriptor in enumerate(high):
                 os.dup2(descriptor, target)
-            os.dup2(ready, _PASSED)
+            told = os.dup2(ready, _PASSED)
             os.closerange(_PASSED + 1, 1 << 16)
-            if "numpy" in sys.modules:
-                sys.modules["numpy"].random.seed()
+            if "numpy.random" in sys.modules:
+                sys.modules["numpy.random"].seed()
             os.write(_PASSED, b"ready")
             os.close(_PASSED)
         except BaseException as error:  # noqa: BLE001 - a worker's main
-            os.write(ready_write, f"a child could not be restricted: {error!r}".encode()[:4000])
+            os.write(told, f"a child could not be restricted: {error!r}".encode()[:4000])
             os._exit(1)
         try:
             runner.main(session=session)
@@ -215,7 +217,7 @@ class Server:
 
     def _fresh_work(self, order: dict[str, Any]) -> None:
         if not self._base:
-            namespaces.fresh_work(int(order["disk"]), int(order["files"]), self._uid)
+            namespaces.fresh_work(int(order["disk"]), int(order["files"]), self._uid, self._kept)
             return
         os.mkdir(self._work, 0o700)
         os.chown(self._work, self._uid, self._uid if os.geteuid() == 0 else -1)
