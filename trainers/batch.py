@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from verikit.engines.hf.device import to_device
 from verikit.trainers.recipe import Trajectory
 
 
@@ -101,26 +102,25 @@ def collate(rows: Sequence[TrainRow], device: torch.device, *, packed: bool = Fa
     if packed:
         starts = [sum(lengths[:number]) for number in range(len(rows))]
         ids = torch.tensor([[token for row in rows for token in row.ids]])
-        positions = torch.cat([torch.arange(length) for length in lengths])[None].to(device)
+        positions = to_device(torch.cat([torch.arange(length) for length in lengths])[None], device)
     else:
         longest = max(lengths)
         starts = [number * longest for number in range(len(rows))]
         ids = torch.tensor([[*row.ids, *[0] * (longest - len(row.ids))] for row in rows])
-    counts = torch.tensor([len(row.where) for row in rows])
     even = all(row.temperature == 1 for row in rows)
-    values = torch.tensor([[row.weight, row.temperature] for row in rows]).repeat_interleave(counts, 0).to(device)
+    values = torch.tensor([[row.weight, row.temperature] for row in rows for _ in row.where])
+    values = to_device(values, device)
+    where = [start + index for start, row in zip(starts, rows, strict=True) for index in row.where]
     return MicroBatch(
-        ids=ids.to(device),
+        ids=to_device(ids, device),
         positions=positions,
-        where=torch.tensor(
-            [start + index for start, row in zip(starts, rows, strict=True) for index in row.where], device=device
-        ),
-        targets=torch.tensor([target for row in rows for target in row.targets], device=device),
+        where=to_device(torch.tensor(where), device),
+        targets=to_device(torch.tensor([target for row in rows for target in row.targets]), device),
         temperature=None if even else values[:, 1],
-        row=torch.arange(len(rows)).repeat_interleave(counts).to(device),
-        sampled=torch.cat([row.sampled for row in rows]).to(device),
+        row=to_device(torch.tensor([number for number, row in enumerate(rows) for _ in row.where]), device),
+        sampled=to_device(torch.cat([row.sampled for row in rows]), device),
         old=_joined([row.old for row in rows], device),
-        advantage=torch.cat([row.advantage for row in rows]).to(device),
+        advantage=to_device(torch.cat([row.advantage for row in rows]), device),
         reference=_joined([row.reference for row in rows], device),
         weight=values[:, 0],
     )
@@ -128,4 +128,4 @@ def collate(rows: Sequence[TrainRow], device: torch.device, *, packed: bool = Fa
 
 def _joined(parts: list[Tensor | None], device: torch.device) -> Tensor | None:
     there = [part for part in parts if part is not None]
-    return torch.cat(there).to(device) if len(there) == len(parts) else None
+    return to_device(torch.cat(there), device) if len(there) == len(parts) else None

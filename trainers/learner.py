@@ -86,9 +86,9 @@ class Learner:
             row.weight = weight
         all_learn = (self.kl.coefficient > 0 and not self.kl.in_reward) or self.loss.entropy != 0
         live = [row for row in rows if row.where and (all_learn or row.live)]
-        totals = torch.zeros(len(SUMS), dtype=torch.float64)
+        totals = torch.zeros(len(SUMS), dtype=torch.float64, device=self.world.device)
         if not live:
-            return totals, 0.0, 0
+            return totals.cpu(), 0.0, 0
         batches = micro_batches(live, self.batch.tokens, self.world.size, packed=self.batch.packing)
         mine = batches[self.world.rank :: self.world.size]
         for number, batch in enumerate(mine, 1):
@@ -99,10 +99,10 @@ class Learner:
         if math.isfinite(norm):
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return totals, norm, len(live)
+        return totals.cpu(), norm, len(live)  # the device is waited for once a step
 
     def _backward(self, micro: MicroBatch) -> Tensor:
-        """Add one micro-batch's gradient and return its sums."""
+        """Add one micro-batch's gradient and return its sums, on the device."""
         want_entropy = self.loss.entropy != 0
         logp, entropy = self.module(
             micro.ids, micro.where, micro.targets, micro.positions, micro.temperature, want_entropy
@@ -132,7 +132,7 @@ class Learner:
             torch.zeros_like(now) if supervised else kl_to_reference,
             log_ratio,
         )
-        return torch.stack([(column * real).double().sum() for column in columns]).cpu()
+        return torch.stack([(column * real).double().sum() for column in columns])
 
     def _objective(self, logp: Tensor, old: Tensor, micro: MicroBatch) -> losses.Loss:
         low, high = self.loss.clip_low, self.loss.clip_high

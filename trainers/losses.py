@@ -124,8 +124,11 @@ def token_weights(lengths: Tensor, aggregation: str, constant: int | None = None
 
 
 def row_mean(values: Tensor, row: Tensor) -> Tensor:
-    """Return the mean of each sequence's tokens; (sequences,)."""
-    zeros = values.new_zeros(int(row.max()) + 1 if len(row) else 0)
+    """Return the mean of each sequence's tokens; (tokens,), of which the first are the sequences'.
+
+    Every sequence has a token. To return so many means would be to wait for the device, which alone knows how many.
+    """
+    zeros = values.new_zeros(len(row))
     return zeros.index_add(0, row, values) / zeros.index_add(0, row, torch.ones_like(values)).clamp(min=1)
 
 

@@ -13,12 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from verikit.engines.hf.device import logits_at_once
 from verikit.errors import ConfigError
 from verikit.trainers.config import Config
 from verikit.trainers.recipe import Recipe
-
-CHUNK_LOGITS = 2**22
-"""Most logits held at once (16 MB in fp32)."""
 
 
 class LinearLogProb(torch.autograd.Function):
@@ -79,7 +77,7 @@ class LinearLogProb(torch.autograd.Function):
 
 
 def _chunks(hidden: Tensor, weight: Tensor) -> list[slice]:
-    size = max(1, CHUNK_LOGITS // len(weight))
+    size = max(1, logits_at_once(weight.device) // len(weight))
     return [slice(start, start + size) for start in range(0, len(hidden), size)]
 
 

@@ -107,7 +107,10 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
         "lr": options.lr, "betas": options.betas, "eps": options.epsilon, "weight_decay": options.weight_decay
     }  # fmt: skip
     if options.kind == "adamw":
-        return torch.optim.AdamW(parameters, foreach=True, **shared)
+        try:
+            return torch.optim.AdamW(parameters, fused=True, **shared)
+        except RuntimeError:  # a device or a number format without the fused kernel
+            return torch.optim.AdamW(parameters, foreach=True, **shared)
     if find_spec("torchao") is None:
         raise MissingExtra(f"optimizer.kind {options.kind}", "train")
     from torchao import optim

@@ -11,6 +11,7 @@ from hypothesis import strategies as st  # noqa: E402
 from tests.engines import tiny  # noqa: E402
 from verikit.engines import Request, Structured, load_engine  # noqa: E402
 from verikit.engines.errors import BadRequest, NoChatTemplate, Unsupported  # noqa: E402
+from verikit.engines.hf import sampler  # noqa: E402
 from verikit.engines.hf.decoder import Decoder, supports  # noqa: E402
 from verikit.engines.hf.engine import HF  # noqa: E402
 from verikit.engines.hf.generate import GenerateDecoder  # noqa: E402
@@ -220,6 +221,18 @@ def test_prompt_log_probabilities_are_those_of_the_forward_pass():
         best = [top[0].id for top in result.prompt_top_logprobs[1:]]
         assert best == wanted.argmax(-1).tolist()
         assert result.outputs[0].text == ""
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.6, "top_p": 0.8}, {"stop": lambda ids: sum(ids[-2:]) < 150}])
+def test_looking_at_what_was_drawn_once_in_eight_steps_changes_no_row(options, monkeypatch):
+    groups = some_groups(**options)
+    every = Decoder(tiny.model(), range(40)).decode(groups, top_k=2)
+    monkeypatch.setitem(sampler.LOOK_EVERY, "cpu", 8)
+    for decoder in (Decoder, GenerateDecoder):
+        seldom = decoder(tiny.model(), range(40)).decode(groups, top_k=2)
+        for row, other in zip(sum(every, []), sum(seldom, []), strict=True):
+            assert (row.ids, row.finish, len(row.tops)) == (other.ids, other.finish, len(other.ids))
+            assert other.logprobs == pytest.approx(row.logprobs, abs=1e-4)
 
 
 def test_a_stop_text_ends_the_output_and_is_not_part_of_it():

@@ -5,8 +5,9 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from verikit.engines.hf import device  # noqa: E402
 from verikit.trainers import batch as batches  # noqa: E402
-from verikit.trainers import losses, policy  # noqa: E402
+from verikit.trainers import losses  # noqa: E402
 from verikit.trainers.config import BatchSection, LossSection, OptimizerSection  # noqa: E402
 from verikit.trainers.distributed import World  # noqa: E402
 from verikit.trainers.learner import Learner, token_logprobs  # noqa: E402
@@ -36,7 +37,7 @@ def trajectory(length, prompt=3, seed=0, foreign=(), **others):
 @pytest.mark.parametrize("entropy", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
 def test_the_chunked_head_has_the_gradients_of_the_plain_head(entropy, biased, monkeypatch):
-    monkeypatch.setattr(policy, "CHUNK_LOGITS", 5 * V)
+    monkeypatch.setattr(device, "HOST_LOGITS", 5 * V)
     draw = torch.Generator().manual_seed(1)
     hidden, weight, bias = (torch.randn(*s, generator=draw, dtype=torch.float64) for s in ((17, 6), (V, 6), (V,)))
     targets = torch.randint(0, V, (17,), generator=draw)

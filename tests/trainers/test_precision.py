@@ -64,6 +64,28 @@ def test_the_optimizers_of_torchao_train(tmp_path, kind):
     assert all(row["grad_norm"] > 0 and not row["skipped"] for row in rows)
 
 
+def test_adamw_in_one_kernel_takes_the_steps_of_adamw_to_rounding():
+    from verikit.trainers.config import OptimizerSection
+
+    torch.manual_seed(0)
+    ours, plain = torch.nn.Linear(37, 41), torch.nn.Linear(37, 41)
+    plain.load_state_dict(ours.state_dict())
+    options = OptimizerSection(lr=1e-3, weight_decay=0.1)
+    one = precision.make_optimizer(ours, options)
+    other = torch.optim.AdamW(
+        plain.parameters(), lr=1e-3, betas=options.betas, eps=options.epsilon, weight_decay=0.1, foreach=False
+    )
+    for _ in range(20):
+        for mine, theirs in zip(ours.parameters(), plain.parameters(), strict=True):
+            mine.grad = torch.randn_like(mine)
+            theirs.grad = mine.grad.clone()
+        one.step()
+        other.step()
+    assert one.defaults["fused"]
+    for mine, theirs in zip(ours.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-7)
+
+
 def test_an_optimizer_that_is_none_is_named(tmp_path):
     with pytest.raises(ConfigError, match="'adam' is none of adamw"):
         make(tmp_path / "run", settings(warmup__optimizer__kind="adam"))

@@ -12,6 +12,7 @@ the linear layers count.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
+from verikit.engines.hf.device import to_device
 from verikit.engines.hf.prefixes import Prefixes
 from verikit.engines.hf.sampler import SampledRow, SamplingGroup, TokenSampler
 
@@ -89,10 +91,9 @@ class Decoder:
             if not live:
                 return
             if len(live) <= COMPACT_BELOW * len(sampler.rows):
-                index = torch.tensor(live, device=device)
-                tokens = tokens.index_select(0, index)
+                tokens = tokens.index_select(0, to_device(torch.tensor(live), device))
                 sampler.select(live)
-                state.select(index)
+                state.select(live)
                 live = sampler.live()
             logits = state.step(tokens)
 
@@ -130,11 +131,12 @@ class _State:
         config = model.config
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        self._prompts = [torch.tensor(list(group.ids), device=self._device) for group in groups]
-        self._lengths = torch.tensor([len(ids) for ids in self._prompts], device=self._device)
-        sizes = torch.tensor([group.n for group in groups], device=self._device)
-        self._group = torch.repeat_interleave(torch.arange(len(groups), device=self._device), sizes)
-        longest = int(self._lengths.max())
+        self._prompts = [self._put(group.ids) for group in groups]
+        # Sizes are kept on the host too: to ask the device for one is to wait for it.
+        self._sizes = [len(ids) for ids in self._prompts]
+        self._rows = [number for number, group in enumerate(groups) for _ in range(group.n)]
+        self._lengths, self._group = self._put(self._sizes), self._put(self._rows)
+        longest = max(self._sizes)
         steps = max(group.max_tokens for group in groups)
         positions = torch.arange(longest + steps, device=self._device)[None]
         self._cos, self._sin = (tensor[0] for tensor in self._body.rotary_emb(weight.new_empty(1), positions))
@@ -147,7 +149,7 @@ class _State:
         shape = (len(self._group), self._kv_heads, self._start + min(FIRST_STEPS, steps), self._width)
         self._own = [(weight.new_empty(shape), weight.new_empty(shape)) for _ in self._layers]
         self._seen: Tensor | None = None
-        if copied and int(self._lengths.min()) < longest:
+        if copied and min(self._sizes) < longest:
             columns = torch.arange(longest + steps, device=self._device)
             self._seen = (columns >= (longest - self._position)[:, None])[:, None, None]
         if not copied:
@@ -158,11 +160,11 @@ class _State:
 
         `known[i]` (layers, 2, kv heads, tokens, width) is of the beginning of prompt i, which isn't run again.
         """
-        longest = int(self._lengths.max())
+        longest = max(self._sizes)
         # One column more than the longest prompt: there goes what padding leaves.
         shape = (len(self._layers), 2, len(self._prompts), self._kv_heads, longest + 1, self._width)
         held = torch.empty(shape, dtype=self._dtype, device=self._device)
-        held[..., int(self._lengths.min()) :, :] = 0  # what is masked must be finite still
+        held[..., min(self._sizes) :, :] = 0  # what is masked must be finite still
         self._prefix = [(keys[:, :, :longest], values[:, :, :longest]) for keys, values in held]
         begun = [0 if beginning is None else beginning.shape[3] for beginning in known]
         for number, beginning in enumerate(known):
@@ -196,7 +198,7 @@ class _State:
         """
         left = [prompt[start:] for prompt, start in zip(prompts, begun, strict=True)]
         ids = pad_sequence(left, batch_first=True)
-        start = torch.tensor(begun, device=self._device)[:, None]
+        start = self._put(begun)[:, None]
         positions = (start + torch.arange(ids.shape[1], device=self._device)).clamp(max=held.shape[4] - 1)
         seen = None
         if any(begun):
@@ -218,15 +220,15 @@ class _State:
                 query, key, value, seen, is_causal=seen is None, scale=layer.self_attn.scaling
             )
             hidden = _finish(layer, hidden, mixed.transpose(1, 2).flatten(2))
-        return hidden[torch.arange(len(left)), [len(tail) - 1 for tail in left]]
+        return hidden[torch.arange(len(left), device=self._device), self._put([len(tail) - 1 for tail in left])]
 
     def kept(self, row: int, steps: int) -> Tensor:
         """The keys and values (layers, 2, kv heads, tokens, width) of a row's prompt and its first sampled tokens."""
-        length = int(self._position[row]) - self._step
+        length = self._sizes[self._rows[row]]
         first = self._start - length if self._start else 0
         own = torch.stack([tensor[row, :, first : self._start + steps] for pair in self._own for tensor in pair])
         if not self._start:
-            group = int(self._group[row])
+            group = self._rows[row]
             prompt = torch.stack([tensor[group, :, :length] for pair in self._prefix for tensor in pair])
             own = torch.cat((prompt, own), 2)
         return own.unflatten(0, (-1, 2))
@@ -256,33 +258,43 @@ class _State:
         self._position = self._position + 1
         return self._logits(hidden)
 
-    def select(self, index: Tensor) -> None:
+    def select(self, kept: Sequence[int]) -> None:
         """Go on with some rows; groups without any are forgotten."""
+        index = self._put(kept)
+        self._rows = [self._rows[row] for row in kept]
         self._own = [(key.index_select(0, index), value.index_select(0, index)) for key, value in self._own]
         self._position = self._position.index_select(0, index)
         if self._start:
             self._seen = None if self._seen is None else self._seen.index_select(0, index)
             return
-        groups, self._group = torch.unique(self._group.index_select(0, index), return_inverse=True)
-        if len(groups) < len(self._lengths):
+        left = sorted(set(self._rows))
+        self._sizes = [self._sizes[number] for number in left]
+        self._rows = [left.index(number) for number in self._rows]
+        self._group = self._put(self._rows)
+        if len(left) < len(self._lengths):
+            groups = self._put(left)
             self._lengths = self._lengths.index_select(0, groups)
             self._prefix = [(key.index_select(0, groups), value.index_select(0, groups)) for key, value in self._prefix]
         self._arrange()
 
     def _arrange(self) -> None:
         """Lay the rows out as a (groups, widest group) table, in which a group's rows attend to their prompt."""
-        rows = torch.arange(len(self._group), device=self._device)
-        first = torch.searchsorted(self._group, torch.arange(len(self._lengths), device=self._device))
-        rank = rows - first[self._group]
-        self._widest = int(rank.max()) + 1
-        self._slot = self._group * self._widest + rank
-        self._row_of_slot = torch.zeros(len(self._lengths) * self._widest, dtype=torch.int64, device=self._device)
-        self._row_of_slot[self._slot] = rows
-        self._full = len(self._row_of_slot) == len(rows)
-        self._columns = int(self._lengths.max())
+        self._widest = max(Counter(self._rows).values())
+        seen: Counter[int] = Counter()
+        slots, row_of_slot = [], [0] * (len(self._sizes) * self._widest)
+        for row, group in enumerate(self._rows):
+            slots.append(group * self._widest + seen[group])
+            row_of_slot[slots[-1]] = row
+            seen[group] += 1
+        self._slot, self._row_of_slot = self._put(slots), self._put(row_of_slot)
+        self._full = len(row_of_slot) == len(slots)
+        self._columns = max(self._sizes)
         columns = torch.arange(self._columns, device=self._device)
         self._padding = (columns >= self._lengths[:, None])[:, None, None]
-        self._padded = bool(self._padding.any())
+        self._padded = min(self._sizes) < self._columns
+
+    def _put(self, numbers: Sequence[int]) -> Tensor:
+        return to_device(torch.tensor(list(numbers), dtype=torch.int64), self._device)
 
     def _project(self, layer: Any, hidden: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return query (…, heads, width), key and value (…, kv heads, width), rotated to their positions."""

@@ -14,8 +14,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from verikit.engines.hf.device import to_device
+
 AHEAD = 16
 """Steps whose random numbers are made at once."""
+LOOK_EVERY = {"cpu": 1}
+"""Steps between looks at what was drawn, by device, else 8: a look waits for an accelerator; until then, rows that have
+ended run on."""
 ALL = 2**31
 FLOOR = -9999.0
 """Stands for a log-probability of minus infinity, as servers write it."""
@@ -76,16 +81,18 @@ class TokenSampler:
         self.rows: list[SampledRow] = [SampledRow(group) for group in groups for _ in range(group.n)]
         self._eos, self._top_k, self._tempered = frozenset(eos_ids), top_k, tempered
         self._step = 0
+        self._every = LOOK_EVERY.get(device.type, 8)
+        self._unseen: list[tuple[Tensor, Tensor, Tensor | None, Tensor | None]] = []
         keys = [row_key(group.key, row) for group in groups for row in range(group.n)]
-        self._keys = torch.tensor(keys, dtype=torch.int64, device=device)
-        self._temperature = torch.tensor([[row.group.temperature] for row in self.rows], device=device)
-        self._top_p = torch.tensor([[row.group.top_p] for row in self.rows], device=device)
-        self._most = torch.tensor([[row.group.top_k or ALL] for row in self.rows], device=device)
+        self._keys = to_device(torch.tensor(keys, dtype=torch.int64), device)
+        self._temperature = to_device(torch.tensor([[row.group.temperature] for row in self.rows]), device)
+        self._top_p = to_device(torch.tensor([[row.group.top_p] for row in self.rows]), device)
+        self._most = to_device(torch.tensor([[row.group.top_k or ALL] for row in self.rows]), device)
         self._ahead: Tensor | None
         self._choose()
 
     def step(self, logits: Tensor) -> Tensor:
-        """Draw one token for each row.
+        """Draw one token for each row; `rows` may learn of it some steps later.
 
         Args:
             logits: Float tensor (rows, vocabulary).
@@ -103,8 +110,11 @@ class TokenSampler:
             logprobs = scaled - norm if self._top_k else logits
         else:
             chosen = probabilities.gather(1, tokens[:, None]).log()
-        self._keep(tokens.tolist(), chosen.squeeze(1).clamp(min=FLOOR).tolist(), logprobs)
+        tops = logprobs.topk(min(self._top_k, logprobs.shape[-1])) if self._top_k else (None, None)
+        self._unseen.append((tokens, chosen.squeeze(1).clamp(min=FLOOR), *tops))
         self._step += 1
+        if self._bound or len(self._unseen) == self._every or self._step >= self._last:
+            self._look()
         return tokens
 
     def live(self) -> list[int]:
@@ -113,7 +123,7 @@ class TokenSampler:
 
     def select(self, kept: Sequence[int]) -> None:
         """Go on with some rows only; the logits of the next step have these alone."""
-        index = torch.tensor(kept, device=self._keys.device)
+        index = to_device(torch.tensor(kept), self._keys.device)
         self.rows = [self.rows[number] for number in kept]
         self._keys, self._temperature, self._top_p, self._most = (
             tensor.index_select(0, index) for tensor in (self._keys, self._temperature, self._top_p, self._most)
@@ -123,7 +133,10 @@ class TokenSampler:
     def _choose(self) -> None:
         """Note which steps of the draw these rows need at all."""
         groups = [row.group for row in self.rows]
-        self._greedy = [group.temperature == 0 for group in groups]
+        greedy = [group.temperature == 0 for group in groups]
+        self._all_greedy = all(greedy)
+        self._greedy = to_device(torch.tensor(greedy), self._keys.device) if any(greedy) else None
+        self._last = max((group.max_tokens for group in groups), default=0)
         self._scaled = any(group.temperature not in (0, 1) for group in groups)
         self._nucleus = any(group.top_p < 1 or group.top_k for group in groups)
         self._bound = any(group.allowed is not None for group in groups)
@@ -148,7 +161,7 @@ class TokenSampler:
 
         Also returns the probabilities drawn from, where they are those to be reported.
         """
-        if all(self._greedy):
+        if self._all_greedy:
             return None, logits.argmax(-1)
         if self._scaled:
             logits = logits / self._temperature.clamp(min=1e-6)
@@ -165,8 +178,8 @@ class TokenSampler:
         point = self._uniforms() * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, point, right=True).clamp(max=logits.shape[-1] - 1)
         tokens = (tokens if order is None else order.gather(1, tokens)).squeeze(1)
-        if any(self._greedy):
-            tokens = torch.where(torch.tensor(self._greedy, device=tokens.device), logits.argmax(-1), tokens)
+        if self._greedy is not None:
+            tokens = torch.where(self._greedy, logits.argmax(-1), tokens)
             reported = None  # a greedy row's logits were divided by next to nothing
         return reported, tokens
 
@@ -180,20 +193,33 @@ class TokenSampler:
             self._ahead = ahead
         return ahead[:, offset, None]
 
-    def _keep(self, tokens: list[int], chosen: list[float], logprobs: Tensor) -> None:
-        tops = logprobs.topk(min(self._top_k, logprobs.shape[-1])) if self._top_k else None
-        best = [] if tops is None else tops.indices.tolist()
-        values = [] if tops is None else tops.values.clamp(min=FLOOR).tolist()
-        for index, row in enumerate(self.rows):
-            if row.finish:
-                continue
-            row.ids.append(tokens[index])
-            row.logprobs.append(chosen[index])
-            if tops is not None:
-                row.tops.append(list(zip(best[index], values[index], strict=True)))
-            stopped = tokens[index] in self._eos or (row.group.stop is not None and row.group.stop(row.ids))
-            if stopped or len(row.ids) >= row.group.max_tokens:
-                row.finish = "stop" if stopped else "length"
+    def _look(self) -> None:
+        """Give the rows what was drawn since the last look; what came after a row's end is dropped."""
+        drawn = list(zip(*self._unseen, strict=True))
+        tokens, chosen = _to_host(drawn[0], drawn[1])
+        values, best = ([] if column[0] is None else torch.stack(column).tolist() for column in drawn[2:])
+        for step in range(len(self._unseen)):
+            for index, row in enumerate(self.rows):
+                if row.finish:
+                    continue
+                token = tokens[step][index]
+                row.ids.append(token)
+                row.logprobs.append(chosen[step][index])
+                if best:
+                    likely = [max(value, FLOOR) for value in values[step][index]]
+                    row.tops.append(list(zip(best[step][index], likely, strict=True)))
+                stopped = token in self._eos or (row.group.stop is not None and row.group.stop(row.ids))
+                if stopped or len(row.ids) >= row.group.max_tokens:
+                    row.finish = "stop" if stopped else "length"
+        self._unseen = []
+
+
+def _to_host(whole: Sequence[Tensor], floats: Sequence[Tensor]) -> tuple[list[list[int]], list[list[float]]]:
+    """Return int64 and float32 tensors of one shape as lists, waiting for the device once."""
+    if len(whole) == 1 and whole[0].device.type == "cpu":
+        return [whole[0].tolist()], [floats[0].tolist()]
+    both = torch.cat((torch.stack(list(whole)), torch.stack(list(floats)).view(torch.int32).long())).cpu()
+    return both[: len(whole)].tolist(), both[len(whole) :].int().view(torch.float32).tolist()
 
 
 def row_key(key: Sequence[int], row: int) -> int:
