@@ -15,6 +15,7 @@ import json
 import random
 import re
 import string
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -393,7 +394,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # As specs import it: `JUDGES` is to be the same.
-    from benchmarks.official_scorers import main as imported
-
-    imported()
+    sys.modules["benchmarks.official_scorers"] = sys.modules[
+        "__main__"
+    ]  # what specs import: `JUDGES` is to be the same
+    main()
