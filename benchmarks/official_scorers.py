@@ -31,6 +31,7 @@ from verikit.evals.loading import Settings
 from verikit.evals.prompts import choice_prompt, math_prompt
 from verikit.evals.run import run_tasks
 from verikit.judges import Reference
+from verikit.judges.prompt import as_text
 
 Row = dict[str, Any]
 Metrics = dict[str, float]
@@ -50,8 +51,8 @@ class Answers(Engine):
         return [Generation(tuple(Output(text, finish_reason="stop") for text in self._texts(r))) for r in requests]
 
     def _texts(self, request: Request) -> list[str]:
-        text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]
-        said = self.answer(str(text))
+        assert request.kind != "ids", "tasks ask texts and conversations"
+        said = self.answer(as_text(request.prompt))  # type: ignore[arg-type]
         return [said] * request.n if isinstance(said, str) else said
 
 
