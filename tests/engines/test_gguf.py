@@ -74,7 +74,8 @@ def test_a_gguf_file_generates_what_its_weights_do_and_brings_its_tokenizer_and_
     requests = [Request([{"role": "user", "content": "the quick"}], max_tokens=12, logprobs=0)]
     ours = load_engine(f"hf:{file}").generate(requests)[0]
     wanted = HF.of(tiny.model("Qwen2", tie_word_embeddings=False), tiny.tokenizer()).generate(requests)[0]
-    assert ours.prompt_ids == wanted.prompt_ids and ours.outputs[0].ids == wanted.outputs[0].ids
+    assert ours.prompt_ids == wanted.prompt_ids
+    assert ours.outputs[0].ids == wanted.outputs[0].ids
     assert ours.outputs[0].logprobs == pytest.approx(wanted.outputs[0].logprobs, abs=1e-4)
 
 
@@ -110,4 +111,6 @@ def test_a_file_that_is_no_model_is_told_in_a_line(file, tmp_path, content):
 def test_loading_writes_nothing_to_the_terminal(file):
     code = f"from verikit.engines import load_engine; load_engine('hf:{file}')"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert made.returncode == 0 and made.stdout == "" and made.stderr == ""
+    assert made.returncode == 0
+    assert made.stdout == ""
+    assert made.stderr == ""

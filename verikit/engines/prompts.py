@@ -110,7 +110,7 @@ def choice_test(tokenizer: Any, choices: Sequence[str], eos: int) -> Callable[[l
 
 
 def weights_identity(path: str) -> str:
-    """Name a model's weights for caches: a file, or a folder's, by name, size and time of change; else the name given."""
+    """Name a model's weights for caches: files by name, size and time of change; else the name given."""
     folder = Path(path)
     if folder.is_file():
         folder, files = folder.parent, [folder]

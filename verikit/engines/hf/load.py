@@ -1,4 +1,4 @@
-"""Importing transformers, which is loud about what concerns others, and loading what it reads: folders and GGUF files."""
+"""Importing transformers, which is loud about what concerns others; loading folders and GGUF files with it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def import_transformers(what: str, extra: str) -> Any:
 
 
 def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
-    """Load a causal language model and its tokenizer from a folder, a hub name or a GGUF file, whose numbers are unpacked.
+    """Load a causal language model and its tokenizer from a folder, a hub name or a GGUF file (unpacked).
 
     Raises:
         MissingExtra: torch, transformers or, for a GGUF file, gguf is not installed.
