@@ -71,5 +71,6 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
     if find_spec("gguf") is None:
         raise MissingExtra(f"hf:{path}", "gguf")
     # Its bar is tqdm's own, which transformers' switch for bars does not reach.
-    import_module("transformers.modeling_gguf_pytorch_utils").tqdm = lambda items, **options: items
+    reader: Any = import_module("transformers.modeling_gguf_pytorch_utils")
+    reader.tqdm = lambda items, **options: items
     return str(file.parent), {"gguf_file": file.name}
