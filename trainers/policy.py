@@ -2,11 +2,13 @@
 
 Logits are never held: the body's hidden states at the wanted positions go through the head in chunks, forward and
 backward. Sequences are padded on the right (where no real token sees the padding) or packed; no padding token and no
-attention mask exist. A model whose logits are more than head(body(ids)) is found by comparing, and runs in full.
+attention mask exist. Where a family scales or caps its logits (`SCALES`, `CAPPED`), so do the chunks. A model whose
+logits are anything more is found by comparing, and runs in full.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -18,48 +20,76 @@ from verikit.errors import ConfigError
 from verikit.trainers.config import Config
 from verikit.trainers.recipe import Recipe
 
+SCALES: dict[str, Callable[[Any], float]] = {
+    **dict.fromkeys(("cohere", "cohere2"), lambda config: config.logit_scale),
+    **dict.fromkeys(
+        ("granite", "granitemoe", "granitemoeshared", "granitemoehybrid"), lambda config: 1 / config.logits_scaling
+    ),
+}
+"""By `config.model_type`: what the head's outputs are multiplied by."""
+CAPPED = frozenset({"gemma2", "gemma3_text"})
+"""Values of `config.model_type` whose logits x become c tanh(x / c), c being `final_logit_softcapping` where set."""
+WIDE = 100.0
+"""Size of the logits at which a model's are compared with the chunks': small ones would not show a cap."""
+
 
 class LinearLogProb(torch.autograd.Function):
     """log softmax(hidden @ weight.T + bias) at `targets`, and optionally the entropy, in chunks over the tokens.
 
     The backward pass computes each chunk's logits again; d logp / d logits = onehot - p, and
-    d H / d logits = -p (log p + H). The weight's gradient is an ordinary one, so tied embeddings and FSDP work.
+    d H / d logits = -p (log p + H). Capped logits y = c tanh(x / c) / t have dy / dx = (1 - (y t / c)^2) / t. The
+    weight's gradient is an ordinary one, so tied embeddings and FSDP work.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, entropy: bool
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        entropy: bool,
+        cap: float | None = None,
+        temperature: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Take hidden (n, d), weight (v, d), bias (v) and targets (n); return logp (n) and entropy (n)."""
+        """Take hidden (n, d), weight (v, d), bias (v) and targets (n); return logp (n) and entropy (n).
+
+        `cap` bounds the logits; `temperature` (n) divides them then.
+        """
         exact = torch.float64 if hidden.dtype == torch.float64 else torch.float32
         logp, norm = (torch.empty(len(hidden), dtype=exact, device=hidden.device) for _ in range(2))
         spread = torch.empty_like(logp) if entropy else None
         for part in _chunks(hidden, weight):
-            logits = functional.linear(hidden[part], weight, bias).to(exact)
+            logits = _capped(functional.linear(hidden[part], weight, bias).to(exact), cap, temperature, part)
             norm[part] = logits.logsumexp(-1)
             logp[part] = logits.gather(1, targets[part, None]).squeeze(1) - norm[part]
             if spread is not None:
                 logits -= norm[part, None]
                 spread[part] = -(logits.exp() * logits).sum(-1)
-        ctx.save_for_backward(hidden, weight, bias, targets, norm, spread)
+        ctx.save_for_backward(hidden, weight, bias, targets, norm, spread, temperature)
+        ctx.cap = cap
         return logp, spread
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         """Return the gradients of hidden, weight and bias."""
-        hidden, weight, bias, targets, norm, spread = ctx.saved_tensors
+        hidden, weight, bias, targets, norm, spread, temperature = ctx.saved_tensors
         of_logp, of_entropy = gradients
         to_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
         to_weight = torch.zeros_like(weight, dtype=norm.dtype) if ctx.needs_input_grad[1] else None
         to_bias = torch.zeros_like(bias, dtype=norm.dtype) if bias is not None and ctx.needs_input_grad[2] else None
         for part in _chunks(hidden, weight):
-            change = functional.linear(hidden[part], weight, bias).to(norm.dtype).sub_(norm[part, None])
+            change = _capped(functional.linear(hidden[part], weight, bias).to(norm.dtype), ctx.cap, temperature, part)
+            slope = _slope(change, ctx.cap, temperature, part)
+            change = change.sub_(norm[part, None])
             if of_entropy is None or spread is None:
                 change = change.exp_().mul_(-_column(of_logp, part))
             else:
                 more = (change + spread[part, None]) * _column(of_entropy, part)
                 change = change.exp_().mul_(more.add_(_column(of_logp, part)).neg_())
             change.scatter_add_(1, targets[part, None], _column(of_logp, part))
+            if slope is not None:
+                change *= slope
             change = change.to(hidden.dtype)
             if to_hidden is not None:
                 torch.mm(change, weight, out=to_hidden[part])
@@ -71,14 +101,30 @@ class LinearLogProb(torch.autograd.Function):
             to_hidden,
             None if to_weight is None else to_weight.to(weight.dtype),
             None if to_bias is None else to_bias.to(bias.dtype),
-            None,
-            None,
+            *[None] * 4,
         )
 
 
 def _chunks(hidden: Tensor, weight: Tensor) -> list[slice]:
     size = max(1, logits_at_once(weight.device) // len(weight))
     return [slice(start, start + size) for start in range(0, len(hidden), size)]
+
+
+def _capped(logits: Tensor, cap: float | None, temperature: Tensor | None, part: slice) -> Tensor:
+    """Cap the logits of some tokens, then divide them by their temperatures; in place."""
+    if cap is not None:
+        logits = logits.div_(cap).tanh_().mul_(cap)
+    return logits if temperature is None else logits.div_(temperature[part, None])
+
+
+def _slope(capped: Tensor, cap: float | None, temperature: Tensor | None, part: slice) -> Tensor | None:
+    """The derivative of what `_capped` returned by what it took; None for 1."""
+    if cap is None:
+        return None if temperature is None else 1 / temperature[part, None].to(capped.dtype)
+    if temperature is None:
+        return 1 - (capped / cap).square_()
+    heat = temperature[part, None]
+    return (1 - (capped * heat / cap).square_()).div_(heat)
 
 
 def _column(gradient: Tensor | None, part: slice) -> Tensor:
@@ -102,12 +148,15 @@ class PolicyModel(nn.Module):
     model: Any
     bf16: bool
     chunked: bool
+    scale: float
+    cap: float | None
 
     def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
         self.model, self.bf16 = model, bf16
-        self.chunked = _is_head_of_body(model)
-        """Whether the logits are head(body(ids)) and nothing more."""
+        self.scale, self.cap = _shape_of_logits(_inner(model).config)
+        self.chunked = _is_head_of_body(model, self.scale, self.cap)
+        """Whether the logits are head(body(ids)), scaled and capped, and nothing more."""
 
     def forward(
         self,
@@ -137,19 +186,23 @@ class PolicyModel(nn.Module):
         inner = _inner(self.model)
         options = {"input_ids": ids, "position_ids": positions, "use_cache": False}
         head = _head(inner)
-        if not self.chunked or (temperature is not None and head.bias is not None):
+        scaled = self.scale != 1 or (temperature is not None and self.cap is None)
+        if not self.chunked or (scaled and head.bias is not None):
             logits = self.model(**options).logits.flatten(0, 1).index_select(0, where).float()
             logprobs = (logits if temperature is None else logits / temperature[:, None]).log_softmax(-1)
             spread = -(logprobs.exp() * logprobs).sum(-1) if entropy else None
             return logprobs.gather(1, targets[:, None]).squeeze(1), spread
         hidden = _body(inner)(**options)[0].flatten(0, 1).index_select(0, where)
-        if temperature is not None:
-            hidden = hidden / temperature[:, None].to(hidden.dtype)
+        if self.scale != 1:
+            hidden = hidden * self.scale
+        if temperature is not None and self.cap is None:
+            hidden, temperature = hidden / temperature[:, None].to(hidden.dtype), None
         weight, bias = head.weight, head.bias
         if self.bf16:
             hidden, weight = hidden.bfloat16(), weight.bfloat16()
             bias = None if bias is None else bias.bfloat16()
-        return cast(tuple[Tensor, Tensor | None], LinearLogProb.apply(hidden, weight, bias, targets, entropy))
+        apply: Any = LinearLogProb.apply
+        return cast(tuple[Tensor, Tensor | None], apply(hidden, weight, bias, targets, entropy, self.cap, temperature))
 
 
 def _inner(model: Any) -> Any:
@@ -165,16 +218,32 @@ def _head(model: Any) -> Any:
     return model.get_output_embeddings() or getattr(model, "score", None) or model.classifier
 
 
+def _shape_of_logits(config: Any) -> tuple[float, float | None]:
+    """What the head's outputs are multiplied by, and what they are capped at then."""
+    scale = SCALES[config.model_type](config) if config.model_type in SCALES else 1.0
+    return scale, config.final_logit_softcapping if config.model_type in CAPPED else None
+
+
 @torch.no_grad()
-def _is_head_of_body(model: Any) -> bool:
+def _is_head_of_body(model: Any, scale: float, cap: float | None) -> bool:
     inner = _inner(model)
     head = _head(inner)
     if not isinstance(head, nn.Linear):
         return False
     ids = torch.arange(4, device=head.weight.device)[None]
-    whole = model(input_ids=ids, use_cache=False).logits
-    parts = head(_body(inner)(input_ids=ids, use_cache=False)[0])
-    return torch.allclose(whole, parts, rtol=1e-4, atol=1e-4)
+    hidden = _body(inner)(input_ids=ids, use_cache=False)[0]
+    tolerance = 1e-4 if hidden.dtype in (torch.float32, torch.float64) else 2e-2
+    for factor in (1.0, WIDE / max(1e-6, float(head(hidden).abs().max()))):
+        hook = head.register_forward_pre_hook(lambda _, given, by=factor: (given[0] * by,))
+        try:
+            whole = model(input_ids=ids, use_cache=False).logits
+        finally:
+            hook.remove()
+        parts = head(hidden * factor) * scale
+        parts = parts if cap is None else torch.tanh(parts / cap) * cap
+        if not torch.allclose(whole, parts, rtol=tolerance, atol=tolerance):
+            return False
+    return True
 
 
 def load_model(config: Config, recipe: type[Recipe], options: Any) -> tuple[Any, Any]:

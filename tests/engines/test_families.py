@@ -58,8 +58,8 @@ SHAPES = {
 }
 
 
-@cache
-def model(name):
+def made(name, **others):
+    """A random model of a shape, its norms and biases random too."""
     kind, options = SHAPES[name]
     torch.manual_seed(0)
     size = {
@@ -67,13 +67,18 @@ def model(name):
         "num_key_value_heads": 2, "max_position_embeddings": 256, "initializer_range": 0.3, "pad_token_id": 0,
         "bos_token_id": 1, "eos_token_id": 2, "tie_word_embeddings": False,
     }  # fmt: skip
-    config = getattr(transformers, f"{kind}Config")(**size | options)
-    made = getattr(transformers, f"{kind.removesuffix('Text')}ForCausalLM")(config).eval()
+    config = getattr(transformers, f"{kind}Config")(**size | options | others)
+    built = getattr(transformers, f"{kind.removesuffix('Text')}ForCausalLM")(config).eval()
     with torch.no_grad():  # a norm that does nothing would hide a wrong one, a bias of zero a forgotten one
-        for key, weight in made.named_parameters():
+        for key, weight in built.named_parameters():
             if "norm" in key or key.endswith("bias"):
                 weight.add_(torch.randn_like(weight) * 0.3)
-    return made
+    return built
+
+
+@cache
+def model(name):
+    return made(name)
 
 
 def groups(**options):
@@ -246,3 +251,22 @@ def test_half_precision_stays_near_the_model_in_fp32():
             wanted = logits.log_softmax(-1).gather(1, torch.tensor(row.ids)[:, None]).squeeze(1)
             off += (wanted - torch.tensor(row.logprobs)).abs().tolist()
         assert sum(off) / len(off) <= 0.1, name
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_adapters_within_the_linear_modules_are_decoded_and_other_kinds_left_to_generate():
+    peft = pytest.importorskip("peft")
+    for name in ("llama with scaled rope", "phi3", "gemma2"):
+        plain = model(name)
+        adapted = peft.get_peft_model(copy.deepcopy(plain), peft.LoraConfig(r=4, target_modules="all-linear"))
+        with torch.no_grad():
+            for key, weight in adapted.named_parameters():
+                if "lora_B" in key:
+                    weight.normal_(std=0.2)
+        assert supports(adapted)
+        asked = groups()
+        result = Decoder(adapted, range(8)).decode(asked)
+        assert distance(adapted, asked, result) <= 1e-4
+        assert distance(plain, asked, result) > 1e-2
+    options = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    assert not supports(peft.get_peft_model(copy.deepcopy(model("olmo2")), options))

@@ -75,24 +75,73 @@ def test_the_models_gradient_is_that_of_its_own_logits(tied, temperature):
         assert torch.allclose(a, b, rtol=1e-8, atol=1e-11)
 
 
-def test_a_model_that_scales_its_logits_is_run_in_full():
-    model = transformers.CohereForCausalLM(
-        transformers.CohereConfig(
-            vocab_size=V,
-            hidden_size=16,
-            intermediate_size=32,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            logit_scale=0.25,
-            initializer_range=0.5,
-        )
-    ).eval()
+SHAPED = {
+    "Cohere": {"logit_scale": 0.25},
+    "Cohere2": {"logit_scale": 4.0, "layer_types": ["full_attention"]},
+    "Granite": {"logits_scaling": 0.125},
+    "Gemma2": {"final_logit_softcapping": 2.0, "attn_logit_softcapping": None},
+    "Gemma3Text": {"final_logit_softcapping": 2.0, "layer_types": ["full_attention"]},
+}
+
+
+def shaped(kind):
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=V, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=2, head_dim=8, initializer_range=0.5, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        **SHAPED[kind],
+    )  # fmt: skip
+    return getattr(transformers, f"{kind.removesuffix('Text')}ForCausalLM")(config).double().eval()
+
+
+@pytest.mark.parametrize("temperature", [None, 0.5])
+@pytest.mark.parametrize("kind", SHAPED)
+def test_scaled_and_capped_logits_are_run_in_chunks_with_the_same_gradient(kind, temperature, monkeypatch):
+    monkeypatch.setattr(policy, "CHUNK_LOGITS", 3 * V)
+    model = shaped(kind)
     wrapped = PolicyModel(model)
-    assert not wrapped.chunked
+    assert wrapped.chunked
+    ids = torch.randint(0, V, (2, 7), generator=torch.Generator().manual_seed(1))
+    where, targets = torch.tensor([0, 2, 5, 7, 8, 9, 12]), torch.tensor([3, 4, 5, 6, 7, 8, 9])
+    heat = None if temperature is None else torch.linspace(0.4, 1.5, 7)
+    weights = torch.linspace(-1, 1, 7, dtype=torch.float64)
+    logits = model(input_ids=ids).logits.flatten(0, 1)[where]
+    plain = (logits if heat is None else logits / heat[:, None]).log_softmax(-1)
+    spread = -(plain.exp() * plain).sum(-1)
+    chosen = plain.gather(1, targets[:, None]).squeeze(1)
+    whole = model.lm_head.forward
+
+    def watched(hidden):
+        raise AssertionError("the head was run over all tokens")
+
+    monkeypatch.setattr(model.lm_head, "forward", watched)
+    logp, entropy = wrapped(ids, where, targets, None, heat, entropy=True)
+    monkeypatch.setattr(model.lm_head, "forward", whole)
+    assert torch.allclose(logp, chosen, rtol=1e-9)
+    assert torch.allclose(entropy, spread, rtol=1e-9)
+    parameters = list(model.parameters())
+    ours = torch.autograd.grad(((logp + 0.3 * entropy) * weights).sum(), parameters)
+    theirs = torch.autograd.grad(((chosen + 0.3 * spread) * weights).sum(), parameters)
+    for a, b in zip(ours, theirs, strict=True):
+        assert torch.allclose(a, b, rtol=1e-7, atol=1e-10)
+
+
+def test_a_model_that_does_anything_more_to_its_logits_is_run_in_full():
+    class Capped(transformers.LlamaForCausalLM):
+        def forward(self, *given, **options):
+            out = super().forward(*given, **options)
+            out.logits = torch.tanh(out.logits / 30) * 30
+            return out
+
+    model = tiny()
+    model.__class__ = Capped
     row = batches.as_row(0, trajectory(5))
     micro = batches.collate([row], torch.device("cpu"))
+    assert model(input_ids=micro.ids).logits.abs().max() < 3  # where the cap hardly shows
+    wrapped = PolicyModel(model)
+    assert not wrapped.chunked
     logp, _ = wrapped(micro.ids, micro.where, micro.targets)
-    plain = model(input_ids=micro.ids).logits[0].log_softmax(-1)
+    plain = model(input_ids=micro.ids).logits[0].float().log_softmax(-1)
     assert torch.allclose(logp, plain[micro.where, micro.targets], atol=1e-5)
 
 

@@ -89,3 +89,34 @@ def test_engine_settings_that_nothing_reads_are_refused(changes):
     table = {"recipe": "arithmetic", "engine": {key.removeprefix("engine__"): v for key, v in changes.items()}}
     with pytest.raises(ConfigError, match="engine"):
         read_config(table)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mistral with a window", "qwen3 moe", "gemma2", "gemma3 with a cap", "phi3", "olmo2", "smollm3 with windows"],
+)
+def test_every_family_samples_what_learns_while_its_activations_are_checkpointed(name, tmp_path, monkeypatch):
+    from tests.engines.test_families import made
+    from verikit.engines.hf.batch import Batch
+    from verikit.engines.hf.decoder import Decoder
+    from verikit.trainers.recipes.arithmetic import Arithmetic
+    from verikit.trainers.run import read_log
+
+    tokenizer = Arithmetic.make_model(None, 0)[1]
+    ends = {"pad_token_id": tokenizer.eos_token_id, "eos_token_id": tokenizer.eos_token_id, "bos_token_id": None}
+    model = made(name, vocab_size=len(tokenizer), initializer_range=0.1, **ends)
+    monkeypatch.setattr(Arithmetic, "make_model", lambda options, seed: (model, tokenizer))
+    kinds = set()
+    begin = Batch.run
+
+    def run(self, rows):
+        kinds.add(type(self._decoder))
+        return begin(self, rows)
+
+    monkeypatch.setattr(Batch, "run", run)
+    config = settings(run__steps=2, warmup__steps=1, precision__checkpointing=True, run__max_mismatch=1e-3, **JITTER)
+    train(tmp_path / "run", config)
+    rows = [row for row in read_log(tmp_path / "run/metrics.jsonl") if "mismatch" in row and row["tokens"]]
+    assert rows
+    assert max(row["mismatch"] for row in rows) < 1e-4
+    assert kinds == {Decoder}

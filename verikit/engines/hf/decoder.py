@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from verikit.engines.hf.device import to_device
-from verikit.engines.hf.families import family_of, longest_text, rope_kinds, windows
+from verikit.engines.hf.families import family_of, inner_model, longest_text, rope_kinds, windows
 from verikit.engines.hf.layers import Layer, norm, soft_cap, softmax_values
 from verikit.engines.hf.prefixes import Prefixes
 from verikit.engines.hf.sampler import SampledRow, SamplingGroup, TokenSampler
@@ -53,7 +53,7 @@ class Decoder:
         """
         if not supports(model):
             raise ValueError(f"no decoder for {type(model).__name__}")
-        self._model, self._eos_ids, self._prefixes = model, eos_ids, prefixes
+        self._model, self._eos_ids, self._prefixes = inner_model(model), eos_ids, prefixes
 
     def decode(
         self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
@@ -110,6 +110,7 @@ class Decoder:
 
 def supports(model: Any, tokens: int = 0) -> bool:
     """Whether the model is of a family written out here and can be decoded for texts of so many tokens."""
+    model = inner_model(model)
     if family_of(model) is None:
         return False
     longest = longest_text(model.config)

@@ -120,6 +120,15 @@ def family_of(model: Any) -> Family | None:
     return family
 
 
+def inner_model(model: Any) -> Any:
+    """The model inside peft's wrapper, where its adapters work within the model's own linear modules; else itself."""
+    adapters = getattr(model, "peft_config", {}).values() if hasattr(model, "get_base_model") else ()
+    plain = all(
+        options.peft_type == "LORA" and not getattr(options, "alora_invocation_tokens", None) for options in adapters
+    )
+    return model.get_base_model() if adapters and plain else model
+
+
 def windows(config: Any, family: Family) -> list[int | None] | None:
     """How many tokens each layer attends to, None for all of them; None altogether where that can't be told."""
     layers, window = config.num_hidden_layers, getattr(config, "sliding_window", None)
