@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from verikit.sandbox import FunctionCall
 from verikit.types import Gold
+from verikit.verifiers.packed_tests import unpacked
 
 Equality = Literal["python", "exact", "json"]
 """`python`: as `==` says. `exact`: of the same types all the way down. `json`: as `==`, tuples being lists."""
@@ -97,8 +98,12 @@ def _json(value: Any, key: str) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        packed = " (LiveCodeBench packs it with pickle; unpack it first)" if key == "private_test_cases" else ""
-        raise ValueError(f"{key} is not JSON{packed}") from None
+        if key != "private_test_cases":
+            raise ValueError(f"{key} is not JSON") from None
+    try:
+        return json.loads(unpacked(value))
+    except ValueError as error:
+        raise ValueError(f"{key} is neither JSON nor packed as LiveCodeBench packs it ({error})") from None
 
 
 def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
