@@ -30,7 +30,8 @@ _PIPED = (
 def prompt(doc: Doc) -> str:
     """The problem, and the form of the program; its system message is not part of it."""
     form = _STARTED.replace("{}", doc["starter"]) if doc["starter"] else _PIPED
-    return f"### Question:\n{doc['question']}\n\n### Format: {form}\n\n### Answer: (use the provided format with backticks)\n\n"
+    end = "### Answer: (use the provided format with backticks)\n\n"
+    return f"### Question:\n{doc['question']}\n\n### Format: {form}\n\n{end}"
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:

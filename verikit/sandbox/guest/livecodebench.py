@@ -1,13 +1,14 @@
 """Run a program as LiveCodeBench's own runner does: on standard input, or for a function of it to be called.
 
 A program that reads standard input becomes the body of a function, its imports before it, below the runner's preamble.
-There it meets the runner's stand-ins: `sys.stdin` that can't be gone through line by line, whose `buffer` gives its first
-line again and again; a `sys.stdin` imported by name, which gives lines without their ends; a `sys.stdout` without
+There it meets the runner's stand-ins: `sys.stdin` that can't be iterated, whose `buffer` gives its first line again and
+again; a `sys.stdin` imported by name, which gives lines without their ends; a `sys.stdout` without
 `buffer`, and one imported by name whose text is lost. What fails there for any of this fails here.
 """
 
 import ast
 import builtins
+import contextlib
 import io
 import sys
 import types
@@ -111,11 +112,9 @@ def piped(program: str) -> None:
     imported.readlines = lambda *args: text.split("\n")
     written: Any = io.StringIO()
     written.close = lambda: None
-    sys.stdin, sys.stdout = Input(text), written  # type: ignore[assignment]
-    try:
+    sys.stdin, sys.stdout = Input(text), written
+    with contextlib.suppress(SystemExit):
         function()
-    except SystemExit:
-        pass
     sys.stdout = real
     real.write(written.getvalue())
 
