@@ -175,6 +175,13 @@ def test_tests_that_are_not_packed_so_leave_the_row_unscored(text):
         read(held)
 
 
+def test_a_row_may_have_no_public_tests():
+    (case,) = read({"public_test_cases": "[]", "private_test_cases": ROW["private_test_cases"], "metadata": "{}"})
+    assert (case.stdin, case.stdout) == ("5", "10")
+    with pytest.raises(ValueError, match="not empty"):
+        read({"public_test_cases": "[]", "private_test_cases": "[]"})
+
+
 def test_a_packed_bomb_is_refused(monkeypatch):
     monkeypatch.setattr("verikit.verifiers.packed_tests.MAX_BYTES", 1000)
     with pytest.raises(ValueError, match="more than 1,000 bytes"):

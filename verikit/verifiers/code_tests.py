@@ -84,7 +84,9 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
         return _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
     lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
     if lists:
-        return [case for key in lists for case in _any_form(_json(meta[key], key), meta, lift)]
+        forms = [_json(meta[key], key) for key in lists]
+        # One of the lists may be empty.
+        return [case for form in [form for form in forms if form] or forms for case in _any_form(form, meta, lift)]
     if isinstance(answer, str) and answer.lstrip().startswith(("{", "[")):
         return _any_form(_json(answer, "the gold answer"), meta, lift)
     raise ValueError(
