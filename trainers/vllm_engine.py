@@ -17,7 +17,7 @@ from verikit.trainers.check import STATES
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
 from verikit.trainers.vllm_worker import WeightSender
-from verikit.trainers.weights import LiveEngine, inner_model, whole_weights
+from verikit.trainers.weights import LiveEngine, inner_model, sampling_dtype, whole_weights
 
 TORCHRUN = ("MASTER_", "RANK", "LOCAL_", "WORLD_SIZE", "GROUP_", "ROLE_", "TORCHELASTIC_")
 """How the variables begin by which torchrun tells a process its place; vLLM's process would take it for its own."""
@@ -107,11 +107,6 @@ def vllm_options(config: Config, policy: Any, world: World) -> dict[str, Any]:
         options |= gpu_memory(config, policy, world, options) if cuda else cpu_memory()
     worker = {"worker_extension_cls": "verikit.trainers.vllm_worker.WeightReceiver", "load_format": "dummy"}
     return options | worker
-
-
-def sampling_dtype(policy: Any) -> torch.dtype:
-    """Return the number format the policy computes in: what samples is to be the same policy."""
-    return torch.bfloat16 if policy.bf16 else next(policy.parameters()).dtype
 
 
 def gpu_memory(config: Config, policy: Any, world: World, options: Mapping[str, Any]) -> dict[str, Any]:

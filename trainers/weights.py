@@ -77,9 +77,10 @@ class ServerEngine(LiveEngine):
         self._folder = Path(options["folder"])
         self._root = str(options["url"]).partition("#")[0].rstrip("/").removesuffix("/v1")
         self.engine = load_engine(f"openai:{options['url']}", **others)
+        self.refresh()  # it may hold another model's weights, or an earlier run's
 
     def refresh(self, changed: bool = True) -> None:
-        """Write the weights, and have the server read them and drop its prefix cache."""
+        """Write the weights if they changed, and have the server read them and drop its prefix cache."""
         if not changed:
             return
         self._world.refresh(self._policy)
@@ -125,6 +126,11 @@ def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
         model.unmerge_adapter()
 
 
+def sampling_dtype(policy: Any) -> torch.dtype:
+    """Return the number format the policy computes in: what samples is to be the same policy."""
+    return torch.bfloat16 if policy.bf16 else next(policy.parameters()).dtype
+
+
 def inner_model(policy: Any, world: World) -> Any:
     """Return the transformers model, without peft's wrapper."""
     model = world.sampling_model(policy)
@@ -132,6 +138,11 @@ def inner_model(policy: Any, world: World) -> Any:
 
 
 def save(policy: Any, world: World, tokenizer: Any, folder: Path) -> None:
-    """Write the present weights as a transformers folder."""
-    inner_model(policy, world).save_pretrained(folder, state_dict=whole_weights(policy, world))
+    """Write the present weights as a transformers folder, in the number format the policy computes in."""
+    dtype = sampling_dtype(policy)
+    weights = {
+        name: weight.to(dtype) if weight.is_floating_point() and weight.element_size() > dtype.itemsize else weight
+        for name, weight in whole_weights(policy, world).items()
+    }
+    inner_model(policy, world).save_pretrained(folder, state_dict=weights)
     tokenizer.save_pretrained(folder)

@@ -4,7 +4,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +80,49 @@ def test_a_server_without_its_folder_is_named(tmp_path):
     url = 'engine.options={url = "http://127.0.0.1:1/v1#m"}'
     with pytest.raises(ConfigError, match=r"engine\.options\.folder is missing"):
         make(tmp_path / "run", load_config("arithmetic", ["engine.kind=server", url]))
+
+
+class Server(ThreadingHTTPServer):
+    """Takes what a vLLM server is told, and notes the number formats of the folder it is to read."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Told)
+        self.told = []
+
+
+class Told(BaseHTTPRequestHandler):
+    def do_POST(self):
+        from safetensors.torch import load_file
+
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/collective_rpc":
+            weights = load_file(Path(body["kwargs"]["weights_path"]) / "model.safetensors")
+            self.server.told.append((body["method"], {str(weight.dtype) for weight in weights.values()}))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        """Nothing."""
+
+
+def test_a_server_gets_weights_in_the_policys_format_at_the_start_and_after_changes_only(tmp_path):
+    from tests.engines import tiny
+    from verikit.trainers.distributed import World
+    from verikit.trainers.policy import PolicyModel
+    from verikit.trainers.weights import ServerEngine
+
+    with Server() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = {"url": f"http://127.0.0.1:{server.server_port}/v1#m", "folder": str(tmp_path)}
+        policy = PolicyModel(tiny.model(), bf16=True)
+        engine = ServerEngine(policy, tiny.tokenizer(), World(), options)
+        sent = ("reload_weights", {"torch.bfloat16"})
+        assert server.told == [sent]
+        engine.refresh(changed=False)
+        assert server.told == [sent]
+        engine.refresh()
+        assert server.told == [sent, sent]
+        assert {weight.dtype for weight in policy.parameters()} == {torch.float32}
+        engine.close()
+        server.shutdown()
