@@ -43,7 +43,8 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
     model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
     dtype = model.config.dtype or model.dtype
-    policy = PolicyModel(prepare_model(model, config))
+    same = config.precision.model_copy(update={"master": "same"} if config.precision.lora_rank else {})
+    policy = PolicyModel(prepare_model(model, config.model_copy(update={"precision": same})))
     checkpoint.load_weights(found[-1], policy)
     merged(policy.model).to(dtype).save_pretrained(out)
     for path in (run / MODEL).iterdir():

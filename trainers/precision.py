@@ -2,8 +2,8 @@
 
 `master = "float32"` keeps fp32 weights for the optimizer and runs the model in bf16 (autocast); `"stochastic"` keeps
 bf16 weights alone; with `optimizer.kind = "adamw-stochastic"` updates are rounded at random, so that small ones are not
-lost (torchao). `"auto"` lets no half-precision model lose small updates: fp32 weights, and bf16 products where the
-device is fast at them. LoRA is peft's.
+lost (torchao). `"auto"` lets no model lose small updates: fp32 weights, and bf16 products where the device is fast at
+them. LoRA is peft's: its adapters learn in fp32, and with `"auto"` the frozen weights are bf16 where products are.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from torch import nn
 from verikit.errors import ConfigError, MissingExtra
 from verikit.trainers.config import Config, OptimizerSection
 
+WORTH_BF16 = 2**24
+"""Parameters from which on an fp32 model's products are bf16 with `auto`."""
+CPU = "/proc/cpuinfo"
 OPTIMIZERS = ("adamw", "adamw8bit", "adamw4bit", "adamw-stochastic")
 
 
@@ -34,22 +37,26 @@ def set_threads(threads: int) -> int:
     return threads
 
 
-def has_amx() -> bool:
-    """Whether this CPU multiplies bf16 matrices in tiles (AMX), where bf16 is several times as fast as fp32."""
+def multiplies_bf16() -> bool:
+    """Whether this CPU multiplies matrices of bf16 (AMX, AVX512-BF16), several times as fast as those of fp32."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as stream:
-            return any(line.startswith("flags") and " amx_bf16" in line for line in stream)
+        with open(CPU, encoding="utf-8") as stream:
+            flags = next((line.split() for line in stream if line.startswith("flags")), [])
     except OSError:
         return False
+    return not {"amx_bf16", "avx512_bf16"}.isdisjoint(flags)
 
 
 def computes_in_bf16(model: Any, config: Config) -> bool:
-    """Whether a model's products are to be of bf16 numbers while its weights are fp32."""
+    """Whether a model's products are to be of bf16 numbers while the weights that learn are fp32.
+
+    With `auto`: where the device is fast at them, save for fp32 models so small that casting costs more than it saves.
+    """
     master = config.precision.master
     if master != "auto":
         return master == "float32"
-    fast = model.device.type == "cuda" or has_amx()
-    return fast and model.dtype != torch.float32 and not config.precision.lora_rank
+    fast = model.device.type == "cuda" or multiplies_bf16()
+    return fast and (model.dtype != torch.float32 or model.num_parameters() >= WORTH_BF16)
 
 
 def in_bf16(model: Any) -> Any:
@@ -75,6 +82,8 @@ def prepare_model(model: Any, config: Config) -> Any:
         model = model.float()
     elif precision.master == "stochastic":
         model = in_bf16(model)
+    elif precision.master == "auto" and computes_in_bf16(model, config):
+        model = in_bf16(model)  # the frozen weights of LoRA; peft keeps its adapters, which learn, in fp32
     if precision.lora_rank:
         model = _with_lora(model, config)
     if precision.checkpointing:

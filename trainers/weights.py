@@ -1,9 +1,9 @@
 """What samples from the policy, and how it gets the weights after an update.
 
-`hf`: our decoder on the policy itself, nothing to copy. `vllm`: vLLM on the same device, in a process of its own; it
-sleeps while the policy learns, and its weights are replaced in place (`vllm_engine`). `server`: a vLLM server elsewhere
-that reads the weights from a folder both see. After every update the prefix cache is dropped: its keys and values are
-of the old weights.
+`hf`: our decoder on the policy itself, or on a copy: with adapters merged in, or in bf16. `vllm`: vLLM on the same
+device, in a process of its own; it sleeps while the policy learns, and its weights are replaced in place
+(`vllm_engine`). `server`: a vLLM server elsewhere that reads the weights from a folder both see. After every update the
+prefix cache is dropped: its keys and values are of the old weights.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from verikit.engines.types import Engine
 from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
+from verikit.trainers.merge import MergedCopy
 from verikit.trainers.precision import in_bf16
 
 
@@ -27,11 +28,17 @@ class LiveEngine:
     """Our decoder on the policy itself: nothing to copy in one process, unless it computes in another number format."""
 
     def __init__(self, policy: Any, tokenizer: Any, world: World, rows: int) -> None:
-        """Decode with the policy's own weights, or with a bf16 copy where the policy computes in bf16 over fp32."""
+        """Decode with the policy's own weights, or with a copy: adapters merged in, in bf16 where products are."""
         self._policy, self._world = policy, world
         model = world.sampling_model(policy)
-        self._copy: Any = in_bf16(deepcopy(model)).requires_grad_(False) if policy.bf16 else None
-        self.engine: Engine = HF.of(model if self._copy is None else self._copy, tokenizer, rows=rows, tempered=True)
+        self._merged = MergedCopy(model, bf16=policy.bf16) if hasattr(model, "merge_adapter") else None
+        if self._merged is not None:
+            self._copy: Any = None
+            self._merged.refresh(model)
+            self.engine: Engine = HF.of(self._merged.model, tokenizer, rows=rows, tempered=True)
+            return
+        self._copy = in_bf16(deepcopy(model)).requires_grad_(False) if policy.bf16 else None
+        self.engine = HF.of(model if self._copy is None else self._copy, tokenizer, rows=rows, tempered=True)
 
     def rest(self) -> None:
         """Give memory back while the policy learns."""
@@ -47,6 +54,8 @@ class LiveEngine:
         if not changed:
             return
         self._world.refresh(self._policy)
+        if self._merged is not None:
+            self._merged.refresh(self._world.sampling_model(self._policy))
         if self._copy is not None:
             now = dict(self._world.sampling_model(self._policy).named_parameters())
             for name, parameter in self._copy.named_parameters():

@@ -20,7 +20,67 @@ def test_threads_are_those_asked_for_or_this_processes_share(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "999")
     assert precision.set_threads(0) == 1
-    assert precision.has_amx() in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("flags", "fast"),
+    [("fpu avx512f avx512_bf16 amx_bf16", True), ("fpu avx512_bf16", True), ("fpu avx2 not_avx512_bf16", False)],
+)
+def test_a_cpu_with_any_instruction_for_bf16_is_fast_at_it(tmp_path, monkeypatch, flags, fast):
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t: amx_bf16\n")
+    monkeypatch.setattr(precision, "CPU", str(tmp_path / "cpuinfo"))
+    assert precision.multiplies_bf16() == fast
+    monkeypatch.setattr(precision, "CPU", str(tmp_path / "none"))
+    assert not precision.multiplies_bf16()
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_auto_computes_in_bf16_over_fp32_weights_that_learn_and_samples_the_same_policy(tmp_path, monkeypatch, rank):
+    if rank:
+        pytest.importorskip("peft")
+    monkeypatch.setattr(precision, "multiplies_bf16", lambda: True)
+    small = make(tmp_path / "small", settings(**JITTER))
+    assert not small.policy.bf16, "casting a tiny model's weights costs more than it saves"
+    monkeypatch.setattr(precision, "WORTH_BF16", 0)
+    trainer = make(tmp_path / "run", settings(precision__lora_rank=rank, optimizer__lr=1e-3, **JITTER))
+    assert trainer.policy.bf16
+    learning = {parameter.dtype for parameter in trainer.policy.parameters() if parameter.requires_grad}
+    frozen = {parameter.dtype for parameter in trainer.policy.parameters() if not parameter.requires_grad}
+    assert (learning, frozen) == ({torch.float32}, {torch.bfloat16} if rank else set())
+    assert trainer.engine.engine.model.dtype == torch.bfloat16
+    trainer.run()
+    rows = [row["mismatch"] for row in read_log(tmp_path / "run/metrics.jsonl") if "mismatch" in row]
+    assert rows
+    assert 0 < max(rows) < 0.05
+    for made in (small, trainer):
+        made.close()
+        made.folder.close()
+
+
+@pytest.mark.parametrize("master", ["auto", "float32"])
+def test_adapters_are_merged_into_what_samples_and_nothing_else_is_copied(tmp_path, master):
+    pytest.importorskip("peft")
+    config = settings(precision__lora_rank=4, precision__master=master, optimizer__lr=1e-2, **JITTER)
+    trainer = make(tmp_path / "run", config.model_copy(update={"warmup": None}))
+    trainer.run()
+    sampler = trainer.engine.engine.model
+    assert not any("lora" in name for name, _ in sampler.named_modules())
+    base = trainer.policy.model.get_base_model()
+    own = {tensor.data_ptr() for tensor in base.parameters()}
+    shared = {name for name, tensor in sampler.named_parameters() if tensor.data_ptr() in own}
+    adapted = {name for name, _ in sampler.named_parameters() if "_proj" in name}
+    assert shared == ({name for name, _ in sampler.named_parameters()} - adapted if master == "auto" else set())
+    rows = [row["mismatch"] for row in read_log(tmp_path / "run/metrics.jsonl") if "mismatch" in row]
+    assert rows
+    assert max(rows) < (1e-5 if master == "auto" else 0.05)
+    ids = torch.tensor([[3, 4, 5]])
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=master == "float32"):
+        assert any(parameter.abs().max() > 0 for name, parameter in base.named_parameters() if "lora_B" in name)
+        assert torch.allclose(
+            sampler(ids).logits.float(), base(ids).logits.float(), atol=1e-4 if master == "auto" else 0.1
+        )
+    trainer.close()
+    trainer.folder.close()
 
 
 def test_lora_trains_adapters_alone_and_its_reference_is_the_model_without_them(tmp_path):
@@ -142,7 +202,7 @@ def test_a_half_precision_model_is_trained_in_fp32_and_exported_as_it_came(tmp_p
     config = settings(model__path=str(start), run__steps=1, **JITTER)
     trainer = make(tmp_path / "run", config)
     assert next(trainer.policy.parameters()).dtype == torch.float32
-    assert trainer.policy.bf16 == (torch.cuda.is_available() or precision.has_amx())
+    assert trainer.policy.bf16 == (torch.cuda.is_available() or precision.multiplies_bf16())
     trainer.run()
     trainer.close()
     trainer.folder.close()
