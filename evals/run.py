@@ -63,7 +63,7 @@ def run_tasks(
         restart: Do all tasks anew.
         note: Called with what a person should know.
         warn: Called with what was found damaged in the folder, and is made anew.
-        begun: Called with the name of each task that begins.
+        begun: Called with the name of each task that begins, or of the group whose tasks are asked together.
 
     Raises:
         UsageError: the folder holds another model's results, these are damaged, or a task can't be run; what was done
@@ -81,20 +81,27 @@ def run_tasks(
             check_rollout(task, lm)
         folder.delete(PROGRESS)
         folder.write_json(CONFIG, config)
-        for task in tasks:
-            digest = fingerprint(identity(model, lm), task, settings)
-            file = samples_name(task.task_name)
-            known = held.get(task.task_name, {})
-            # What failed is tried again: the cache holds the rest.
-            whole = (out / file).exists() and file not in damaged
-            if known.get("digest") == digest and not known["unscored"] and whole:
-                note(f"{task.task_name} is done")
-                results["tasks"][task.task_name] = known
-            else:
-                begun(task.task_name)
-                rows = list(sample_rows(run_task(task, lm, settings)))
+        for pool, together in pools(names, tasks, results["empty"]).items():
+            asked: dict[str, str] = {}
+            for task in together:
+                digest = fingerprint(identity(model, lm), task, settings)
+                file = samples_name(task.task_name)
+                known = held.get(task.task_name, {})
+                # What failed is tried again: the cache holds the rest.
+                whole = (out / file).exists() and file not in damaged
+                if known.get("digest") == digest and not known["unscored"] and whole:
+                    note(f"{task.task_name} is done")
+                    results["tasks"][task.task_name] = known
+                else:
+                    asked[task.task_name] = digest
+            due = [task for task in together if task.task_name in asked]
+            if due:
+                begun(pool if len(due) > 1 else due[0].task_name)
+            for task, samples in zip(due, run_pool(due, lm, settings), strict=True):
+                file, rows = samples_name(task.task_name), list(sample_rows(samples))
                 folder.replace(file, b"".join(encode(row).encode("utf-8", "replace") + b"\n" for row in rows))
-                results["tasks"][task.task_name] = {"digest": digest, **summarize(task, read_samples(out / file))}
+                digest, summary = asked[task.task_name], summarize(task, read_samples(out / file))
+                results["tasks"][task.task_name] = {"digest": digest, **summary}
             folder.write_json(RESULTS, results | {"tasks": held | results["tasks"]})
         results["groups"] = group_metrics(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
         folder.write_json(RESULTS, results)
@@ -177,16 +184,37 @@ def check_rollout(task: ConfigurableTask, lm: LM) -> None:
         raise UsageError(f"{task.task_name} retrieves passages", hint="--retriever bm25:DIR, or an http:// address")
 
 
+def pools(
+    names: Sequence[str], tasks: Sequence[ConfigurableTask], empty: Sequence[str]
+) -> dict[str, list[ConfigurableTask]]:
+    """The tasks of `build_all` by the name they were asked for by: a group's members are asked in one batch."""
+    left = dict(zip([name for name in expand(names) if name not in empty], tasks, strict=True))
+    found = {name: [left.pop(member) for member in expand([name]) if member in left] for name in names}
+    return {name: members for name, members in found.items() if members}
+
+
 def run_task(task: ConfigurableTask, lm: LM, settings: Settings) -> list[dict[str, Any]]:
     """Run one task through lm-eval and return its sample rows.
 
     Raises:
         UsageError: the model can't do what the settings ask for.
     """
+    return run_pool([task], lm, settings)[0]
+
+
+def run_pool(tasks: Sequence[ConfigurableTask], lm: LM, settings: Settings) -> list[list[dict[str, Any]]]:
+    """Run tasks through lm-eval, their requests in one batch, and return each one's sample rows.
+
+    Raises:
+        UsageError: the model can't do what the settings ask for.
+    """
+    if not tasks:
+        return []
+    names = [task.task_name for task in tasks]
     try:
         results = evaluate(
             lm,
-            {"tasks": {task.task_name: task}},
+            {"tasks": dict(zip(names, tasks, strict=True))},
             limit=settings.limit,
             bootstrap_iters=0,
             system_instruction=settings.system,
@@ -194,9 +222,8 @@ def run_task(task: ConfigurableTask, lm: LM, settings: Settings) -> list[dict[st
             fewshot_as_multiturn=settings.multiturn,
         )
     except NotImplementedError as error:
-        raise UsageError(f"{task.task_name}: {error}") from None
-    rows: list[dict[str, Any]] = results["samples"][task.task_name]
-    return rows
+        raise UsageError(f"{', '.join(names)}: {error}") from None
+    return [results["samples"][name] for name in names]
 
 
 def identity(model: str, lm: LM) -> str:

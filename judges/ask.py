@@ -16,7 +16,8 @@ from typing import Any
 
 from verikit.engines import Cache, Engine, Generation, Request, load_engine
 from verikit.engines.cache import default_path
-from verikit.errors import ConfigError, EngineError
+from verikit.errors import ConfigError, EngineError, Refusal
+from verikit.judges.held import bound, generate, unbound
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.types import Message
 
@@ -80,28 +81,54 @@ class Record:
 
 
 def ask(
-    engine: Engine, requests: Sequence[Request], reply: ReplyFormat, *, remind: str = "", retry: bool = False
+    engine: Engine,
+    requests: Sequence[Request],
+    reply: ReplyFormat,
+    *,
+    remind: str = "",
+    retry: bool = False,
+    hold: bool = False,
 ) -> list[JudgeVerdict]:
-    """Send the requests in one call and read each reply; with `retry`, ask once more for those without a verdict."""
-    verdicts = [_read(generation, reply) for generation in engine.generate(requests)] if requests else []
-    again = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
-    if not (retry and again):
-        return verdicts
-    reminders = [reminder(requests[i], verdicts[i].reply, remind) for i in again]
-    for i, generation in zip(again, engine.generate(reminders), strict=True):
-        second, first = _read(generation, reply), verdicts[i]
+    """Send the requests in one call and read each reply.
+
+    Args:
+        engine: The judge's.
+        requests: Conversations.
+        reply: How replies are read.
+        remind: What is said to a reply without a verdict.
+        retry: Ask once more for replies without a verdict.
+        hold: The same, and hold replies to the verdicts where the engine can: at once where they are nothing else.
+    """
+    generations, held = generate(engine, requests, reply.choices() if hold else ())
+    verdicts = [_read(given, reply, held=was) for given, was in zip(generations, held, strict=True)]
+    again: dict[int, Request] = {}
+    for i, verdict in enumerate(verdicts):
+        if verdict.error is None or isinstance(verdict.error, EngineError) or not (retry or hold):
+            continue
+        request = reminder(requests[i], verdict.reply, remind)
+        bounded = bound(engine, request, reply) if hold and not isinstance(verdict.error, Refusal) else None
+        if bounded or retry:
+            again[i] = bounded or request
+    for (i, request), generation in zip(again.items(), _asked(engine, list(again.values())), strict=True):
+        if (given := unbound(generation, request)) is None and not retry:
+            continue
+        second, first = _read(given or generation, reply, held=request.structured is not None), verdicts[i]
         text = f"{first.reply}\n\n{second.reply}" if second.reply else first.reply
         verdicts[i] = replace(second, reply=text, usage=added(first.usage, second.usage))
     return verdicts
 
 
-def _read(generation: Generation, reply: ReplyFormat) -> JudgeVerdict:
+def _asked(engine: Engine, requests: Sequence[Request]) -> list[Generation]:
+    return engine.generate(requests) if requests else []
+
+
+def _read(generation: Generation, reply: ReplyFormat, *, held: bool = False) -> JudgeVerdict:
     usage = counted(generation)
     if generation.error is not None:
         return JudgeVerdict(None, error=generation.error, usage=usage)
     if not generation.outputs:
         return JudgeVerdict(None, error=EngineError("the engine gave no output"), usage=usage)
-    return replace(reply.parse(generation.outputs[0]), usage=usage)
+    return replace(reply.parse(generation.outputs[0], held=held), usage=usage)
 
 
 def counted(generation: Generation) -> dict[str, float]:

@@ -35,8 +35,9 @@ class Judge(TextVerifier):
     """Keep replies in the user's cache of generations and look there first, where the engine is a spec."""
     retry: bool = False
     """Ask once more, with a reminder of the form, where a reply can't be read."""
-    structured: bool = False
-    """Hold replies to the prompt's choices while they are sampled, where prompt and engine have that."""
+    structured: bool = True
+    """Hold replies to the prompt's verdicts while they are sampled, where the engine can: at once where a reply is
+    nothing but its verdict, else once more, with a reminder, where a reply holds none."""
     probe: int = PROBE
     """Stop if the first so many replies hold no verdict at all; 0 never stops."""
     max_chars: int = MAX_CHARS
@@ -73,8 +74,7 @@ class Judge(TextVerifier):
 
     def request(self, texts: Mapping[str, Prompt]) -> Request:
         """The request that shows these texts."""
-        structured = self.structured and "choice" in self._engine.structured
-        return self.file.request(texts, structured=structured, max_chars=self.max_chars)
+        return self.file.request(texts, max_chars=self.max_chars)
 
     def ask(self, requests: Sequence[Request]) -> list[JudgeVerdict]:
         """Ask the engine, all in one call.
@@ -82,7 +82,14 @@ class Judge(TextVerifier):
         Raises:
             ConfigError: the first replies all hold no verdict.
         """
-        verdicts = ask(self._engine, requests, self.file.reply, remind=self.file.remind, retry=self.retry)
+        verdicts = ask(
+            self._engine,
+            requests,
+            self.file.reply,
+            remind=self.file.remind,
+            retry=self.retry,
+            hold=self.structured,
+        )
         self._record.note(verdicts, self.probe)
         return verdicts
 

@@ -22,7 +22,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from verikit.engines.types import Request, Structured
+from verikit.engines.types import Request
 from verikit.errors import ConfigError
 from verikit.judges.reply import ReplyFormat
 from verikit.judges.shown import MAX_CHARS, fence, fenced, visible
@@ -87,8 +87,8 @@ class JudgePrompt(BaseModel):
         """Whether a reference is shown."""
         return "{reference}" in self.system + self.user
 
-    def request(self, texts: Mapping[str, Prompt], *, structured: bool, max_chars: int = MAX_CHARS) -> Request:
-        """Make the request that shows these texts; `structured` holds the reply to its form while it is sampled."""
+    def request(self, texts: Mapping[str, Prompt], *, max_chars: int = MAX_CHARS) -> Request:
+        """Make the request that shows these texts."""
         shown = {name: _turns(text, max_chars) for name, text in texts.items()}
         mark = fence([text for turns in shown.values() for _, text in turns])
         blocks = {"fence": mark}
@@ -101,13 +101,11 @@ class JudgePrompt(BaseModel):
             for role, template in (("system", self.system), ("user", self.user))
             if template
         ]
-        choices = self.reply.choices() if structured else ()
         return Request(
             messages,
             max_tokens=self.sampling.max_tokens,
             temperature=self.sampling.temperature,
             logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
-            structured=Structured(choice=choices) if choices else None,
             meta={"fence": mark},
         )
 

@@ -93,13 +93,14 @@ class ReplyFormat:
 
     def choices(self) -> tuple[str, ...]:
         """Every whole reply there is, for structured output; empty where a reply is more than its verdict."""
-        if self.where != "whole" or self.read != "text" or self.member:
-            return ()
-        if self.scale is None:
-            names = list(self.labels)
-        else:
-            low, high = self.scale
-            names = [str(n) for n in range(math.ceil(low), math.floor(high) + 1)]
+        return self.verdicts() if self.where == "whole" and not self.member else ()
+
+    def verdicts(self) -> tuple[str, ...]:
+        """Every verdict as it is written, without anything around it; of a scale the whole numbers."""
+        names = self._names()
+        if self.member:
+            word = "{}" if self.scale or set(names) <= {"true", "false"} else '"{}"'
+            return tuple(f'{{"{self.member}": {word.format(name)}}}' for name in names)
         return tuple(self.find.replace("{}", name) for name in names)
 
     def found(self, text: str) -> list[str]:
@@ -126,10 +127,11 @@ class ReplyFormat:
         written = json.dumps(said) if number or isinstance(said, bool) else ""
         return [written] if (number if self.scale else written in self.labels) else []
 
-    def parse(self, output: Output) -> JudgeVerdict:
-        """Read a reply; what can't be read is a verdict with an error."""
+    def parse(self, output: Output, *, held: bool = False) -> JudgeVerdict:
+        """Read a reply; what can't be read is a verdict with an error. `held`: it was held to the verdicts."""
         try:
-            value, label = self._by_logprobs(output) if self.read == "logprobs" else self._by_text(output)
+            by_token = self.read == "logprobs"
+            value, label = self._by_logprobs(output, held=held) if by_token else self._by_text(output)
         except JudgeError as error:
             return JudgeVerdict(None, reply=output.text, error=error)
         return JudgeVerdict(value, label, output.text)
@@ -159,13 +161,23 @@ class ReplyFormat:
             raise UnparseableVerdict(f"the score {label} is not between {low:g} and {high:g}")
         return float(label)
 
-    def _by_logprobs(self, output: Output) -> tuple[float, str]:
-        """Weigh the labels by probability; a label of several tokens counts where its first token is its own."""
+    def _by_logprobs(self, output: Output, *, held: bool) -> tuple[float, str]:
+        """Weigh the labels by probability; a label of several tokens counts where its first token is its own.
+
+        A reply held to the labels needs no share of the probability on them: what is left of it decides.
+        """
+        written = output.text.strip() if held else ""
+        if not output.top_logprobs and written in self._names():
+            return self._value(written), written
         if not output.top_logprobs:
             raise _unreadable("no log-probabilities, which this prompt's verdict is read from", output)
         shares = self._shares(output)
+        if not shares and written in self._names():
+            shares = {
+                written: 1.0
+            }  # none is among the likeliest tokens: the one that was written is the likeliest label
         mass = math.fsum(shares.values())
-        if not mass >= MIN_MASS:  # NaN is not either
+        if not (mass > 0 if held else mass >= MIN_MASS):  # NaN is not either
             raise _unreadable(f"only {mass:.2g} of the probability on the labels", output)
         value = math.fsum(share * self._value(label) for label, share in shares.items()) / mass
         return value, max(shares, key=lambda label: shares[label])
@@ -173,7 +185,7 @@ class ReplyFormat:
     def _shares(self, output: Output) -> dict[str, float]:
         """Probability of each label: of the token that is the label, split where a longer label begins with it."""
         first = token_shares(output.top_logprobs[0])
-        names = list(self.labels) if self.scale is None else [f"{n}" for n in range(*self._whole_numbers())]
+        names = self._names()
         shares = {name: first[name] for name in names if name in first}
         for name in names:
             stem = next((s for s in shares if s != name and name.startswith(s)), None)
@@ -188,6 +200,10 @@ class ReplyFormat:
             else:
                 del shares[stem]
         return shares
+
+    def _names(self) -> list[str]:
+        """The labels, or the whole numbers of the scale."""
+        return list(self.labels) if self.scale is None else [f"{n}" for n in range(*self._whole_numbers())]
 
     def _whole_numbers(self) -> tuple[int, int]:
         low, high = self.scale or (0.0, 0.0)

@@ -4,6 +4,8 @@
         |                          |
         +--- no code in this mode  +--- calls or tokens used up: judgement after the analysis alone
 
+A judgement without a verdict is begun anew up to its opened box, and the verdict read from the token that follows.
+
 `walk` is a generator: it yields a request (and is sent the engine's generation) or a text whose last code block is to
 be run (and is sent the cell). It knows nothing of batches.
 """
@@ -15,13 +17,13 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from verikit.engines import Generation, Output, Request
+from verikit.engines import Generation, Output, Request, Structured
 from verikit.errors import EngineError
 from verikit.judges.ask import COUNTED, added
 from verikit.judges.genprm.notebook import Cell
 from verikit.judges.genprm.protocol import Mode, Protocol
 from verikit.judges.genprm.review import How, Path, Solution, StepReview
-from verikit.judges.genprm.verdict import TOP_LOGPROBS, StepVerdict, read_verdict
+from verikit.judges.genprm.verdict import TOP_LOGPROBS, StepVerdict, forced_verdict, read_verdict
 from verikit.types import Message
 
 CHARS_A_TOKEN = 4
@@ -38,6 +40,10 @@ class Plan:
     top_p: float
     top_k: int
     seed: int
+    force: bool = False
+    """Have the verdict's token alone written where a judgement holds none."""
+    choice: bool = False
+    """Whether the engine holds it to one of the two words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,9 @@ class _Turn:
             self._text += output.text
             if protocol.judgement_tag in output.text and not self._in_code(analysis):
                 verdict = read_verdict(protocol, "", output)
+                if verdict is None and self._plan.force:
+                    self._text = self._text[: self._text.rindex(protocol.judgement_tag)]
+                    return (yield from self._force())
                 if verdict is not None or output.finish_reason != "length":
                     self._text += protocol.judgement_end
                     return self._reviewed(verdict, "verified")
@@ -122,12 +131,35 @@ class _Turn:
 
     def _judge(self, how: How) -> Generator[Request | RunCode, Any, StepReview]:
         """Begin the judgement for the model, up to the box."""
-        begun, limit = self._protocol.judgement, self._protocol.limits.judgement_tokens
+        before, begun, limit = self._text, self._protocol.judgement, self._protocol.limits.judgement_tokens
         self._text += begun
         output = yield from self._go_on(self._protocol.judgement_end, limit=limit)
         self._text += output.text + self._protocol.judgement_end
         verdict = read_verdict(self._protocol, begun, output)
+        if verdict is None and self._plan.force:
+            self._text = before
+            return (yield from self._force())
         return self._reviewed(verdict, how)
+
+    def _force(self) -> Generator[Request | RunCode, Any, StepReview]:
+        """Open the box of a judgement too, so that the next token is the verdict, and read that token alone.
+
+        Raises:
+            EngineError: the engine gave nothing.
+        """
+        protocol = self._protocol
+        self._text += f"{protocol.judgement}{{"
+        words = (f"{protocol.yes}}}", f"{protocol.no}}}")
+        request = Request(
+            [*self._messages, Message(role="assistant", content=self._text)],
+            max_tokens=protocol.limits.judgement_tokens if self._plan.choice else 1,
+            logprobs=TOP_LOGPROBS,
+            structured=Structured(choice=words) if self._plan.choice else None,
+        )
+        verdict = forced_verdict(protocol, (yield from self._ask(request)))
+        if verdict is not None:
+            self._text += f"{protocol.yes if verdict.label else protocol.no}}}{protocol.judgement_end}"
+        return self._reviewed(verdict, "forced")
 
     def _reviewed(self, verdict: StepVerdict | None, how: How) -> StepReview:
         cells = tuple(self._cells)

@@ -10,8 +10,9 @@ from typing import Literal
 from verikit.errors import EngineError, SandboxError
 from verikit.judges.genprm.notebook import Cell
 
-How = Literal["verified", "analysis", "direct", "at the limit"]
-"""What a verdict was reached by. `at the limit`: calls or tokens were used up and the judgement was asked for."""
+How = Literal["verified", "analysis", "direct", "at the limit", "forced"]
+"""What a verdict was reached by. `at the limit`: calls or tokens were used up and the judgement was asked for.
+`forced`: a judgement held no verdict, and Yes or No was read behind a box opened for it."""
 
 
 @dataclass(frozen=True, slots=True)

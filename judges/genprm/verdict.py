@@ -15,6 +15,7 @@ from itertools import accumulate
 
 from verikit.engines import Output
 from verikit.judges.genprm.protocol import Protocol
+from verikit.types import PASS_MARK
 
 TOP_LOGPROBS = 20
 
@@ -51,6 +52,25 @@ def read_verdict(protocol: Protocol, begun: str, output: Output) -> StepVerdict 
     listed = {top.token: top.logprob for top in reversed(output.top_logprobs[index])}
     listed.setdefault(output.tokens[index], output.logprobs[index])
     return StepVerdict(label, _reward(protocol, before, listed))
+
+
+def forced_verdict(protocol: Protocol, output: Output) -> StepVerdict | None:
+    """Read the verdict of an output that goes on from the opened box: by its first token's probabilities alone.
+
+    None where neither word was written or is among the likeliest tokens.
+    """
+    said = output.text.lstrip()
+    words = {True: protocol.yes, False: protocol.no}
+    written = next((side for side, word in words.items() if said.startswith(word)), None)
+    listed = {top.token: top.logprob for top in reversed(output.top_logprobs[0])} if output.top_logprobs else {}
+    if output.tokens and output.logprobs:
+        listed.setdefault(output.tokens[0], output.logprobs[0])
+    before = f"{protocol.box}{{"
+    if not any(_side(protocol, before + token) is not None for token in listed):
+        return None if written is None else StepVerdict(written, None)
+    reward = _reward(protocol, before, listed)
+    label = written if reward is None or written is not None else reward >= PASS_MARK
+    return None if label is None else StepVerdict(label, reward)
 
 
 def _reward(protocol: Protocol, before: str, listed: Mapping[str, float]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
 
 from verikit.base import describe
@@ -24,6 +24,7 @@ HOW: Mapping[How, str] = {
     "analysis": "judged after analysis",
     "direct": "judged at once",
     "at the limit": "judged at the limit, after analysis",
+    "forced": "no verdict written: forced to Yes or No",
 }
 IN_FLIGHT = 512
 """Paths that advance together."""
@@ -53,6 +54,8 @@ class GenPRM(StepVerifier):
     """None: the protocol's."""
     top_p: float | None = None
     """None: the protocol's."""
+    force: bool = True
+    """Where a judgement holds no verdict, open its box and read Yes or No from the token that follows."""
     fallback: float | None = None
     """The reward of a step on a path that gives no verdict; None: it has none."""
     seed: int = 0
@@ -120,7 +123,7 @@ class GenPRM(StepVerifier):
         Raises:
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
         """
-        plan = self.plan
+        plan = replace(self.plan, force=self.force, choice=self.force and "choice" in self._engine.structured)
         count = self.paths if plan.temperature > 0 else 1
         sandbox = self.sandbox or (default_sandbox(ISOLATION) if self.mode == "full" else None)
         limits = RunLimits(wall_s=self.code_s)

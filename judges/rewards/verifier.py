@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from verikit.base import TextVerifier, describe
+from verikit.engines.hf.load import import_transformers
 from verikit.engines.openai.options import check_spec
-from verikit.errors import ConfigError, EngineError, MissingExtra, SpecError
+from verikit.errors import ConfigError, EngineError, SpecError
 from verikit.folders import check_code
 from verikit.judges.heads import context_of, load_head
 from verikit.judges.rewards.encode import Encoded, Form, PairEncoder, Truncation, Unfit
@@ -186,11 +187,8 @@ def _digest(path: str) -> str:
 
 
 def _tokenizer(path: str) -> Any:
+    transformers = import_transformers(f"rm(tokenizer={path!r})", "hf")
     try:
-        from transformers import AutoTokenizer
-    except ImportError:
-        raise MissingExtra(f"rm(tokenizer={path!r})", "hf") from None
-    try:
-        return AutoTokenizer.from_pretrained(path)
+        return transformers.AutoTokenizer.from_pretrained(path)
     except (OSError, ValueError) as error:
         raise SpecError(f"can't load the tokenizer {path}: {' '.join(str(error).split())[:300]}") from None

@@ -133,6 +133,7 @@ def test_an_answer_that_is_not_found_is_wrong_counted_and_never_guessed(tmp_path
     assert (math["metrics"]["acc"]["value"], math["unparsed"]) == (1.0, 0)
     assert results["groups"]["verikit_mmlu_pro"]["metrics"]["acc"]["value"] == 0.5
     assert len(results["empty"]) == 12
+    assert [len(call) for call in engine.calls] == [2], "a group's tasks are asked in one batch"
 
 
 def test_a_judge_that_fails_half_way_leaves_its_rows_without_a_score(tmp_path):

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from verikit.engines import Engine, Generation, Output, Request, TopLogprob
+from verikit.engines.errors import BadRequest
+from verikit.engines.types import StructuredKind
 
 DATA = Path(os.environ.get("VERIKIT_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 
@@ -36,7 +38,7 @@ def data(name: str) -> Path:
 class Scripted(Engine):
     """Answers each request by a function of it: a text, an output, or an error."""
 
-    structured = frozenset({"choice"})
+    structured: frozenset[StructuredKind] = frozenset()
 
     def __init__(self, rule: Callable[[Request], Any], name: str = "scripted") -> None:
         self.rule, self.name = rule, name
@@ -54,6 +56,29 @@ class Scripted(Engine):
         if isinstance(answer, Exception):
             return Generation(error=answer)
         return Generation(outputs=(answer if isinstance(answer, Output) else Output(answer),), usage=usage)
+
+
+class Holding(Scripted):
+    """A rambler that can be held: to choices, to JSON schemas, or it says so and refuses."""
+
+    def __init__(self, *kinds: StructuredKind, rule: Callable[[Request], Any], refuses: bool = False) -> None:
+        super().__init__(rule, "holding")
+        self.structured, self.refuses = frozenset(kinds), refuses
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        made = super().generate(requests)
+        return [self._held(request, given) for request, given in zip(requests, made, strict=True)]
+
+    def _held(self, request: Request, given: Generation) -> Generation:
+        form = request.structured
+        if form is None or given.error:
+            return given
+        if self.refuses:
+            return self._answer(BadRequest("no such thing as response_format"))
+        if form.json is not None:
+            return self._answer(json.dumps({"verdict": form.json["properties"]["verdict"]["enum"][0]}))
+        top = (TopLogprob("The", -0.1), TopLogprob("A", -3.0))
+        return self._answer(Output(form.choice[0], tokens=(form.choice[0],), logprobs=(-9.0,), top_logprobs=(top,)))
 
 
 def asked(request: Request) -> str:

@@ -2,10 +2,10 @@ import pickle
 
 import pytest
 
-from tests.judges.scripted import Scripted, asked, better, shown, token
+from tests.judges.scripted import Holding, Scripted, asked, better, shown, token
 from verikit import score_all
 from verikit.base import Verifier
-from verikit.errors import ConfigError, EngineError, EngineTimeout, JudgeError, SpecError
+from verikit.errors import ConfigError, EngineError, EngineTimeout, JudgeError, SpecError, UnparseableVerdict
 from verikit.judges import ByScore, Knockout, Pair, Pairwise, Pointwise, Reference, RoundRobin, jury
 from verikit.judges.match.canaries import CANARIES
 from verikit.spec import load, load_selector
@@ -164,12 +164,65 @@ def test_several_gold_answers_are_all_shown():
     assert shown(engine.requests[0], "reference") == "one\ntwo"
 
 
-def test_replies_are_held_to_their_form_where_engine_and_prompt_can():
-    engine = Scripted(lambda _: "True")
-    Reference(engine, structured=True)("x", "y")
-    Pointwise(engine, structured=True, probe=0)("x")
+def rambles(request):
+    return "Both answers have their points."
+
+
+def test_a_reply_that_is_its_verdict_is_held_to_it_at_once_where_the_engine_can():
+    engine = Holding("choice", rule=rambles)
+    assert Reference(engine)("x", "y").value == 1.0
     assert engine.requests[0].structured.choice == ("True", "False")
-    assert engine.requests[1].structured is None
+    assert len(engine.requests) == 1
+
+
+@pytest.mark.parametrize("kind", ["choice", "json"])
+@pytest.mark.parametrize(
+    "prompt", ["pairwise", "pairwise-graded", "pairwise-label", "pairwise-token", "rating", "rating-token"]
+)
+def test_a_judge_that_rambles_gives_a_verdict_by_every_prompt_where_it_can_be_held(prompt, kind):
+    engine = Holding(kind, rule=rambles)
+    if prompt.startswith("rating"):
+        score = Pointwise(engine, prompt)("x")
+        assert (score.status, score.value) == ("ok", 0.0)
+        assert score.answer == "1"
+    else:
+        (comparison,) = Pairwise(engine, prompt, order="fixed").compare(PAIRS[:1])
+        assert comparison.preference == 1.0
+
+
+def test_a_reply_with_a_verdict_is_left_as_it_is_and_not_asked_for_again():
+    engine = Holding("choice", rule=lambda request: "They are equal: [[C]]")
+    (comparison,) = Pairwise(engine, order="fixed").compare(PAIRS[:1])
+    assert comparison.preference == 0.5
+    assert [request.structured for request in engine.requests] == [None]
+
+
+def test_what_was_said_before_the_held_verdict_is_kept_and_both_are_paid_for():
+    engine = Holding("choice", rule=rambles)
+    (comparison,) = Pairwise(engine, order="fixed").compare(PAIRS[:1])
+    assert comparison.orders[0].verdict.reply == "Both answers have their points.\n\n[[A]]"
+    assert comparison.usage["calls"] == 2
+    assert engine.requests[1].prompt[-1]["content"].startswith("Give the verdict now")
+
+
+@pytest.mark.parametrize("kind", ["choice", "json"])
+def test_a_server_that_refuses_to_hold_replies_is_told_of_and_asked_without(kind):
+    engine = Holding(kind, rule=lambda request: "True" if "x" in asked(request) else "Perhaps", refuses=True)
+    if kind == "choice":
+        with pytest.warns(UserWarning, match="holding holds no reply to its verdicts.*response_format"):
+            assert Reference(engine)("x", "y").value == 1.0
+    else:
+        assert Reference(engine)("x", "y").value == 1.0
+    engine.rule = rambles
+    (comparison,) = Pairwise(engine, order="fixed", probe=0).compare(PAIRS[:1])
+    assert isinstance(comparison.error, UnparseableVerdict)
+
+
+def test_nothing_is_held_where_that_is_switched_off_or_the_engine_cannot():
+    for engine, structured in ((Holding("choice", rule=rambles), False), (Holding(rule=rambles), True)):
+        (comparison,) = Pairwise(engine, order="fixed", structured=structured, probe=0).compare(PAIRS[:1])
+        assert comparison.preference is None
+        assert [request.structured for request in engine.requests] == [None]
 
 
 class Length(Verifier):

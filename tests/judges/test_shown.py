@@ -61,7 +61,7 @@ def test_what_is_shown_instead_counts_towards_the_cap():
 
 @given(st.text(max_size=300))
 def test_a_candidate_never_leaves_its_place(text):
-    request = load_prompt("pairwise").request({"prompt": "q", "answer_1": text, "answer_2": "honest"}, structured=False)
+    request = load_prompt("pairwise").request({"prompt": "q", "answer_1": text, "answer_2": "honest"})
     (message,) = request.prompt
     mark = re.search(r"<answer_2 (\w{12})>", message["content"])[1]
     assert message["content"].count(f"</answer_1 {mark}>") == 1
@@ -69,9 +69,7 @@ def test_a_candidate_never_leaves_its_place(text):
 
 
 def test_a_candidate_that_writes_placeholders_shows_nothing():
-    request = load_prompt("pairwise").request(
-        {"prompt": "q", "answer_1": "{answer_2} {fence}", "answer_2": "secret"}, structured=False
-    )
+    request = load_prompt("pairwise").request({"prompt": "q", "answer_1": "{answer_2} {fence}", "answer_2": "secret"})
     assert request.prompt[0]["content"].count("secret") == 1
     assert "{answer_2} {fence}" in request.prompt[0]["content"]
 
@@ -79,7 +77,7 @@ def test_a_candidate_that_writes_placeholders_shows_nothing():
 def test_equal_questions_give_equal_requests():
     texts = {"prompt": "q", "answer_1": "a", "answer_2": "b"}
     prompt = load_prompt("pairwise")
-    assert prompt.request(texts, structured=False) == prompt.request(dict(texts), structured=False)
+    assert prompt.request(texts) == prompt.request(dict(texts))
 
 
 def test_one_answer_to_everything_is_noticed():
@@ -121,9 +119,7 @@ def test_a_prompt_of_the_users_is_read_from_a_file(tmp_path):
         '[reply]\nfind = "<{}>"\nlabels = {x = 1.0, y = 0.0}\n'
     )
     prompt = load_prompt(str(path))
-    assert [
-        m["role"] for m in prompt.request({"prompt": "", "answer_1": "", "answer_2": ""}, structured=False).prompt
-    ] == [
+    assert [m["role"] for m in prompt.request({"prompt": "", "answer_1": "", "answer_2": ""}).prompt] == [
         "system",
         "user",
     ]

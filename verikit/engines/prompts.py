@@ -110,11 +110,14 @@ def choice_test(tokenizer: Any, choices: Sequence[str], eos: int) -> Callable[[l
 
 
 def weights_identity(path: str) -> str:
-    """Name a model's weights for caches: a folder's files by name, size and time of change; else the name given."""
+    """Name a model's weights for caches: files by name, size and time of change; else the name given."""
     folder = Path(path)
-    if not folder.is_dir():
+    if folder.is_file():
+        folder, files = folder.parent, [folder]
+    elif folder.is_dir():
+        files = sorted(file for file in folder.iterdir() if file.suffix in (".safetensors", ".bin", ".json", ".jinja"))
+    else:
         return path
-    files = sorted(file for file in folder.iterdir() if file.suffix in (".safetensors", ".bin", ".json", ".jinja"))
     return f"{folder.resolve()} " + " ".join(
         f"{file.name}:{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in files
     )

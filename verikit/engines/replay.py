@@ -20,7 +20,7 @@ from verikit.engines.records import (
     request_key,
     request_to_json,
 )
-from verikit.engines.types import STRUCTURED_KINDS, Engine, Generation, Request, StructuredKind, Wrapper
+from verikit.engines.types import Engine, Generation, Request, StructuredKind, Wrapper
 from verikit.errors import SchemaError, UsageError
 
 
@@ -43,6 +43,7 @@ class Replay(Engine):
         self._records: dict[str, list[Generation]] = {}
         self._asked: dict[str, int] = {}
         self._by_prompt: dict[str, Request] = {}
+        self._kinds: set[StructuredKind] = set()
         self._lock = threading.Lock()
         try:
             with open(path, encoding="utf-8") as rows:
@@ -61,11 +62,13 @@ class Replay(Engine):
             raise SchemaError(f"not a record: {error}", file=path, line=number) from None
         self._records.setdefault(request_key(request), []).append(generation)
         self._by_prompt.setdefault(_prompt_key(request), request)
+        if request.structured is not None:
+            self._kinds.add(request.structured.kind)
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
-        """All: what was recorded is served as it is."""
-        return frozenset(STRUCTURED_KINDS)
+        """Those that the recording holds: what was not asked of its engine is not asked here either."""
+        return frozenset(self._kinds)
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Look each request up."""

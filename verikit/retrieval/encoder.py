@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, PositiveInt
 
-from verikit.errors import ConfigError, MissingExtra, SpecError
+from verikit.engines.hf.load import import_transformers
+from verikit.errors import ConfigError, SpecError
 from verikit.folders import check_code
 
 if TYPE_CHECKING:
@@ -75,14 +76,12 @@ class Transformer:
     """An encoder of transformers, on CUDA where there is one."""
 
     def __init__(self, settings: EncoderSettings, *, batch: int = 64) -> None:
+        transformers = import_transformers(f"the encoder {settings.path}", "hf")
+        import torch
+
         try:
-            import torch
-            from transformers import AutoModel, AutoTokenizer
-        except ImportError:
-            raise MissingExtra(f"the encoder {settings.path}", "hf") from None
-        try:
-            self._tokenizer = AutoTokenizer.from_pretrained(settings.path, trust_remote_code=False)
-            model: Any = AutoModel.from_pretrained(
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(settings.path, trust_remote_code=False)
+            model: Any = transformers.AutoModel.from_pretrained(
                 settings.path, dtype=getattr(torch, settings.dtype), trust_remote_code=False
             )
         except (OSError, ValueError) as error:

@@ -213,10 +213,43 @@ def test_a_path_without_a_verdict_is_left_out_of_the_mean_and_said_so():
         share = next(shares)
         return "<output>\nneither" if share is None else output(JUDGED, share, 1 - share)
 
-    score = GenPRM(Reviewer(rule), paths=3)("a")
+    score = GenPRM(Reviewer(rule), paths=3, force=False)("a")
     assert score.value == pytest.approx(0.6)
     assert score.steps[0].reason == "1 of 2 paths agree, 1 without a verdict"
     assert sorted(part.status for part in score.steps[0].parts.values()) == ["error", "ok", "ok"]
+
+
+class Held(Reviewer):
+    """Can be held to choices."""
+
+    structured = frozenset({"choice"})
+
+
+@pytest.mark.parametrize("mode", ["full", "unexecuted", "analysis", "direct"])
+@pytest.mark.parametrize("engine", [Held, Reviewer])
+def test_a_reviewer_that_never_writes_a_verdict_is_read_at_the_token_behind_an_opened_box(engine, mode):
+    def rule(turn, paragraph, request):
+        if not turn.endswith("\\boxed{"):
+            return "15} Let me see.\n<output>\nneither" if turn.endswith("\\boxed") or "[Code" in turn else "so\n"
+        if request.structured is None:  # the likeliest token is another, and one token is all that is asked for
+            assert request.max_tokens == 1
+            return output("The", tokens=["The"], tops={0: {"The": 0.6, "No": 0.3, "Yes": 0.1}})
+        assert request.structured.choice == ("Yes}", "No}")
+        return output("No}", yes=0.1, no=0.3)
+
+    made = engine(rule)
+    score = GenPRM(made, paths=2, mode=mode)("a")
+    assert score.value == pytest.approx(0.25)
+    parts = score.steps[0].parts.values()
+    assert [(part.answer, part.reason) for part in parts] == [("No", "no verdict written: forced to Yes or No")] * 2
+    assert all(part.text.endswith("$\\boxed{No}</output>\n") and "neither" not in part.text for part in parts)
+    assert {request.temperature for request in made.requests if begun(request).endswith("{")} == {0.0}
+
+
+def test_a_verdict_that_is_written_is_never_forced():
+    made = Held(CAREFUL)
+    GenPRM(made, paths=2)("a")
+    assert not any(begun(request).endswith("{") or request.structured for request in made.requests)
 
 
 def test_greedy_reviews_are_asked_for_once():

@@ -12,10 +12,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from verikit.engines.hf.load import import_transformers
+from verikit.engines.hf.load import load_causal
 from verikit.engines.prompts import weights_identity
 from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
-from verikit.errors import SpecError
 
 if TYPE_CHECKING:
     from verikit.engines.hf.prefixes import Prefixes
@@ -33,25 +32,20 @@ class HF(StreamingEngine):
         """Load a model.
 
         Args:
-            path: A folder or a hub name: `hf:PATH`.
-            dtype: `auto` (as saved), `float32`, `bfloat16`, …
+            path: A folder, a hub name or a GGUF file: `hf:PATH`.
+            dtype: `auto` (as saved; a GGUF file's numbers are unpacked to fp32), `float32`, `bfloat16`, …
             device: `cpu`, `cuda`, …; by default CUDA where there is one.
             rows: Most completions decoded at once.
             reuse: GiB of keys and values kept of requests with `stop`, for prompts that go on from them (the next turn
                 of a review or a search); 0 for none. Log-probabilities are the same up to rounding.
 
         Raises:
-            MissingExtra: torch or transformers is not installed.
+            MissingExtra: torch, transformers or, for a GGUF file, gguf is not installed.
             SpecError: there is no such model.
         """
-        transformers = import_transformers(f"hf:{path}", "hf")
+        model, tokenizer = load_causal(path, dtype)
         import torch
 
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path)
-            model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
-        except (OSError, ValueError) as error:
-            raise SpecError(f"can't load hf:{path}: {' '.join(str(error).split())[:300]}") from None
         model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
         self._set(model, tokenizer, rows, f"hf:{path}", f"hf:{weights_identity(path)} {dtype}")
         from verikit.engines.hf.prefixes import Prefixes

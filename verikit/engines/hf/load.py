@@ -1,11 +1,19 @@
-"""Importing transformers, which is loud about what concerns others."""
+"""Importing transformers, which is loud about what concerns others; loading folders and GGUF files with it."""
 
 from __future__ import annotations
 
 import logging
+import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from struct import error as StructError
 from typing import Any
 
-from verikit.errors import MissingExtra
+from verikit.errors import MissingExtra, SpecError
+
+LOUD = ("torchao", "torch.utils._pytree")
+"""Loggers that tell, as they are imported, of kernels and classes that a user has nothing to do with."""
 
 
 def import_transformers(what: str, extra: str) -> Any:
@@ -16,8 +24,9 @@ def import_transformers(what: str, extra: str) -> Any:
     Raises:
         MissingExtra: one of them is not installed; `what` needs them.
     """
-    for name in ("torchao", "torch.utils._pytree"):
+    for name in LOUD:
         logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module=r"torchao\b")
     try:
         import torch  # noqa: F401 - transformers imports without it, and fails later
         import transformers
@@ -25,3 +34,43 @@ def import_transformers(what: str, extra: str) -> Any:
         raise MissingExtra(f"{what} (no {error.name})", extra) from None
     transformers.utils.logging.disable_progress_bar()
     return transformers
+
+
+def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
+    """Load a causal language model and its tokenizer from a folder, a hub name or a GGUF file (unpacked).
+
+    Raises:
+        MissingExtra: torch, transformers or, for a GGUF file, gguf is not installed.
+        SpecError: there is no such model.
+    """
+    transformers = import_transformers(f"hf:{path}", "hf")
+    source, options = _source(path)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+        model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **options)
+    # A file cut off or of another kind breaks the reader of GGUF where it stands.
+    except (OSError, ValueError, LookupError, NotImplementedError, StructError) as error:
+        raise SpecError(f"can't load hf:{path}: {' '.join(str(error).split())[:300]}") from None
+    if options:
+        model.hf_quantizer = None  # the weights are plain now; with it, transformers refuses to save them
+    return model, tokenizer
+
+
+def _source(path: str) -> tuple[str, dict[str, str]]:
+    """What transformers loads from, and how it is told of a GGUF file there.
+
+    Raises:
+        MissingExtra: it is one, and gguf is not installed.
+        SpecError: there is no such file.
+    """
+    file = Path(path)
+    if file.suffix != ".gguf":
+        return path, {}
+    if not file.is_file():
+        raise SpecError(f"can't load hf:{path}: there is no such file")
+    if find_spec("gguf") is None:
+        raise MissingExtra(f"hf:{path}", "gguf")
+    # Its bar is tqdm's own, which transformers' switch for bars does not reach.
+    reader: Any = import_module("transformers.modeling_gguf_pytorch_utils")
+    reader.tqdm = lambda items, **options: items
+    return str(file.parent), {"gguf_file": file.name}

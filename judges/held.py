@@ -1,0 +1,78 @@
+"""Holding a judge's reply to its verdicts while it is sampled, where the engine can.
+
+Small models follow few forms by themselves. Held, they can write nothing but a verdict; what they think of the answers
+decides which.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+
+from verikit.engines import Engine, Generation, Output, Request
+from verikit.engines.errors import BadRequest, Unsupported
+from verikit.engines.types import Structured
+from verikit.judges.reply import ReplyFormat
+
+MEMBER = "verdict"
+"""Field of the object that a reply is held to, where the engine knows JSON schemas only."""
+TOKENS = 32
+"""Room for a verdict, and for the object around it."""
+
+
+def generate(
+    engine: Engine, requests: Sequence[Request], choices: Sequence[str]
+) -> tuple[list[Generation], list[bool]]:
+    """Ask in one call, the replies held to `choices` where the engine can; what it refuses is asked without, and told.
+
+    Returns:
+        The generations, and of each whether its text was held.
+    """
+    holds = bool(requests and choices) and "choice" in engine.structured
+    form = Structured(choice=tuple(choices)) if holds else None
+    generations = engine.generate([replace(request, structured=form) for request in requests]) if requests else []
+    held = [holds] * len(requests)
+    refused = [i for i, generation in enumerate(generations) if holds and _refuses(generation)]
+    if refused:
+        error = generations[refused[0]].error
+        warnings.warn(f"{engine.name} holds no reply to its verdicts: asked without ({error})", stacklevel=2)
+        for i, generation in zip(refused, engine.generate([requests[i] for i in refused]), strict=True):
+            generations[i], held[i] = generation, False
+    return generations, held
+
+
+def bound(engine: Engine, request: Request, reply: ReplyFormat) -> Request | None:
+    """The request with its reply held to a verdict alone; None where the engine can't."""
+    kinds, verdicts = engine.structured, reply.verdicts()
+    if "choice" in kinds:
+        form, logprobs = Structured(choice=verdicts), request.logprobs
+    elif "json" in kinds:
+        enum = {"type": "string", "enum": list(verdicts)}
+        schema = {"type": "object", "properties": {MEMBER: enum}, "required": [MEMBER], "additionalProperties": False}
+        form, logprobs = Structured(json=schema), None
+    else:
+        return None
+    return replace(request, structured=form, logprobs=logprobs, max_tokens=max(TOKENS, request.max_tokens))
+
+
+def unbound(generation: Generation, request: Request) -> Generation | None:
+    """The verdict as it would stand alone; None where the engine refused, so that nothing was learnt."""
+    if _refuses(generation):
+        return None
+    if request.structured is None or request.structured.json is None:
+        return generation
+    return replace(generation, outputs=tuple(map(_unwrapped, generation.outputs)))
+
+
+def _unwrapped(output: Output) -> Output:
+    try:
+        said = json.loads(output.text)[MEMBER]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return output
+    return replace(output, text=said) if isinstance(said, str) else output
+
+
+def _refuses(generation: Generation) -> bool:
+    return isinstance(generation.error, (BadRequest, Unsupported))
