@@ -3,7 +3,7 @@
     python -m benchmarks.reward_model [--model DIR] [--replies 64] [--prompts 64] [--device cpu]
 
 Without --model a Llama of some 3M parameters is made on the spot; `--model smollm2` is SmolLM2-135M with a head
-(`benchmarks/real_models.py` says which packages it wants). Batch and single passes alternate, so that a busy machine
+(`tests/real/models.py` says which packages it wants). Batch and single passes alternate, so that a busy machine
 slows both; printed are the medians, their ratio (the bar is 4x) and the largest difference from transformers (1e-3 in
 fp32).
 """
@@ -20,8 +20,8 @@ from typing import Any
 import torch
 import transformers
 
-from benchmarks import real_models
 from tests.engines import tiny
+from tests.real import models
 from verikit.judges.rewards import RewardModel
 from verikit.types import Sample
 
@@ -44,7 +44,7 @@ def smollm2() -> tuple[Any, Any]:
     Raises:
         MissingModel: its package is not installed.
     """
-    folder = real_models.smollm2()
+    folder = models.smollm2()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     body: Any = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     body.config.num_labels = 1

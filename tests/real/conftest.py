@@ -18,11 +18,11 @@ def minilm():
 def _folder(name):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    from benchmarks import real_models
+    from tests.real import models
 
     try:
-        return str(getattr(real_models, name)())
-    except real_models.MissingModel as error:
+        return str(getattr(models, name)())
+    except models.MissingModel as error:
         pytest.skip(str(error))
 
 

