@@ -103,13 +103,19 @@ class PolicyModel(nn.Module):
 
     model: Any
     bf16: bool
-    chunked: bool
+    chunked: bool | None
 
     def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
         self.model, self.bf16 = model, bf16
-        self.chunked = _is_head_of_body(model)
-        """Whether the logits are head(body(ids)) and nothing more."""
+        self.chunked = None
+        """Whether the logits are head(body(ids)) and nothing more; None: not known before the weights are there."""
+        if not any(parameter.is_meta for parameter in model.parameters()):
+            self.find_head()
+
+    def find_head(self) -> None:
+        """Find out by comparing whether the logits are head(body(ids))."""
+        self.chunked = _is_head_of_body(self.model)
 
     def forward(
         self,
@@ -130,7 +136,9 @@ class PolicyModel(nn.Module):
             temperature: (n,) the logits are divided by; None is 1.
             entropy: Also compute it.
         """
-        with torch.autocast(ids.device.type, torch.bfloat16, enabled=self.bf16):
+        # Weights that FSDP2 gathered in bf16 need no autocast, and residuals are then in bf16 as in what samples.
+        enabled = self.bf16 and _head(_inner(self.model)).weight.dtype != torch.bfloat16
+        with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled):
             return self._logprobs(ids, where, targets, positions, temperature, entropy)
 
     def _logprobs(

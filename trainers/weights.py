@@ -31,12 +31,13 @@ class LiveEngine:
         """Decode with the policy's own weights, or with a bf16 copy where the policy computes in bf16 over fp32."""
         self._policy, self._world = policy, world
         model = world.sampling_model(policy)
-        self._copy: Any = in_bf16(deepcopy(model)).requires_grad_(False) if policy.bf16 else None
+        apart = policy.bf16 and model.dtype != torch.bfloat16
+        self._copy: Any = in_bf16(deepcopy(model)).requires_grad_(False) if apart else None
         self.engine: Engine = HF.of(model if self._copy is None else self._copy, tokenizer, rows=rows, tempered=True)
 
     def rest(self) -> None:
         """Give memory back while the policy learns."""
-        return
+        self._world.rest()
 
     @torch.no_grad()
     def refresh(self) -> None:
