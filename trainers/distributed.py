@@ -56,7 +56,7 @@ class World:
         """
         return policy.model
 
-    def weights(self, policy: nn.Module, dtype: torch.dtype | None = None) -> Iterator[tuple[str, Tensor]]:
+    def weights(self, policy: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str, Tensor]]:
         """Yield the model's present weights whole, one after another, by name; every process must take them all.
 
         Of tied weights there is one. With `dtype`, numbers are rounded to it before they are sent.

@@ -43,12 +43,12 @@ def has_amx() -> bool:
         return False
 
 
-def computes_in_bf16(model: Any, config: Config) -> bool:
-    """Whether a model's products are to be of bf16 numbers while its weights are fp32."""
+def computes_in_bf16(model: Any, config: Config, device: torch.device | None = None) -> bool:
+    """Whether a model's products are to be of bf16 numbers while its weights are fp32; `device`: where it will be."""
     master = config.precision.master
     if master != "auto":
         return master == "float32"
-    fast = model.device.type == "cuda" or has_amx()
+    fast = (device or model.device).type == "cuda" or has_amx()
     return fast and model.dtype != torch.float32 and not config.precision.lora_rank
 
 

@@ -43,6 +43,7 @@ class Shards(Ranks):
     def wrap(self, policy: Any, source: WeightSource | None = None) -> Any:
         """Share the weights out, block by block; those that are on the meta device come from rank 0's `source`."""
         self._frame = frame_of(policy.model)
+        bare = any(parameter.is_meta for parameter in policy.parameters())
         names = {id(parameter): name for name, parameter in policy.model.named_parameters()}
         # Weights are gathered in the format they are multiplied in; gradients are summed in fp32. Inputs stay what they
         # are: a temperature has no business in bf16.
@@ -52,7 +53,7 @@ class Shards(Ranks):
             # Also of the outermost: what has run without a backward pass leaves nothing gathered behind.
             options: dict[str, Any] = {"mp_policy": precision} if policy.bf16 else {}
             fully_shard(module, mesh=self._mesh, reshard_after_forward=True, **options)
-        self._fill_buffers(policy.model, source)
+        self._fill_buffers(policy.model, source, bare)
         if policy.chunked is None:
             register_fsdp_forward_method(policy, "find_head")
             policy.find_head()
@@ -62,7 +63,8 @@ class Shards(Ranks):
         """Put rank 0's weights where a module's are on the meta device."""
         _replace_meta(module, lambda parameter: self._sent(names[id(parameter)], parameter, source))
 
-    def _fill_buffers(self, model: nn.Module, source: WeightSource | None) -> None:
+    def _fill_buffers(self, model: nn.Module, source: WeightSource | None, bare: bool) -> None:
+        """Bring buffers to the device, and fill those that are saved with the weights where those came from rank 0."""
         parameters = {name for name, _ in model.named_parameters()}
         saved = {name for name, _ in own_state(model)} - parameters
         for prefix, holder in model.named_modules():
@@ -70,13 +72,13 @@ class Shards(Ranks):
                 name = f"{prefix}.{key}".lstrip(".")
                 if buffer is not None and buffer.device.type != self.device.type:
                     holder._buffers[key] = buffer.to(self.device)
-                if buffer is not None and source is not None and name in saved:
+                if buffer is not None and bare and name in saved:
                     holder._buffers[key] = self._sent(name, buffer, source)
 
     def _sent(self, name: str, like: Tensor, source: WeightSource | None) -> Tensor:
         """Return a weight that rank 0 reads and sends to all."""
-        assert source is not None
         if self.rank == 0:
+            assert source is not None
             whole = source(name).detach().to(self.device, like.dtype, copy=True).contiguous()
         else:
             whole = torch.empty(like.shape, dtype=like.dtype, device=self.device)

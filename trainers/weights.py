@@ -9,6 +9,7 @@ dropped: its keys and values are of the old weights.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ class VLLMEngine(LiveEngine):
         self._world.refresh(self._policy)
         if self._sleeps and self._llm.llm_engine.is_sleeping():
             self._llm.wake_up(tags=["weights"])
-        weights = list(whole_weights(self._policy, self._world).items())
+        weights = each_weight(self._policy, self._world)
         self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": weights})
         if self._sleeps:
             self._llm.wake_up(tags=["kv_cache"])
@@ -120,8 +121,9 @@ class ServerEngine(LiveEngine):
     def refresh(self) -> None:
         """Write the weights, and have the server read them and drop its prefix cache."""
         self._world.refresh(self._policy)
-        if self._world.rank == 0:
-            save(self._policy, self._world, self._tokenizer, self._folder)
+        main = self._world.rank == 0
+        save(self._policy, self._world, self._tokenizer, self._folder, writes=main)
+        if main:
             reload = {"method": "reload_weights", "kwargs": {"weights_path": str(self._folder)}}
             self._post("collective_rpc", reload)
             self._post("reset_prefix_cache", {})
@@ -145,24 +147,36 @@ def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> Li
 
 
 @torch.no_grad()
-def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
-    """Return the present weights by transformers' names, adapters merged in (a copy, where there are some)."""
+def each_weight(policy: Any, world: World) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the present weights by transformers' names, whole, one after another; every process must take them all.
+
+    Under FSDP2 no more than one is whole at a time, unless there are adapters to merge in.
+    """
+    if not hasattr(policy.model, "merge_adapter"):
+        yield from world.weights(policy)
+        return
     model = world.sampling_model(policy)
-    if not hasattr(model, "merge_adapter"):
-        return {name: tensor.detach() for name, tensor in model.state_dict().items()}
     model.merge_adapter()
     try:
-        inner = model.get_base_model().state_dict()
-        return {
-            name.replace(".base_layer", ""): tensor.clone() for name, tensor in inner.items() if "lora_" not in name
-        }
+        for name, tensor in model.get_base_model().state_dict().items():
+            if "lora_" not in name:
+                yield name.replace(".base_layer", ""), tensor.clone()
     finally:
         model.unmerge_adapter()
 
 
-def save(policy: Any, world: World, tokenizer: Any, folder: Path) -> None:
-    """Write the present weights as a transformers folder."""
-    model = world.sampling_model(policy)
+def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
+    """Return the present weights by transformers' names, adapters merged in; under FSDP2 on the CPU."""
+    return {name: tensor.cpu() if world.sharded else tensor for name, tensor in each_weight(policy, world)}
+
+
+def save(policy: Any, world: World, tokenizer: Any, folder: Path, *, writes: bool = True) -> None:
+    """Write the present weights as a transformers folder, where `writes`; under FSDP2 every process calls it."""
+    if not writes:
+        for _ in each_weight(policy, world) if world.sharded else ():
+            pass
+        return
+    model = policy.model
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     inner.save_pretrained(folder, state_dict=whole_weights(policy, world))
     tokenizer.save_pretrained(folder)
