@@ -126,6 +126,7 @@ class Trainer:
             TrainerError: the gate is not reached.
         """
         assert self.config.warmup is not None
+        self.engine.rest()
         while self.step < self.config.warmup.steps:
             began = time.perf_counter()
             self.step += 1
@@ -158,9 +159,10 @@ class Trainer:
         else:
             made = experience(trajectories, self.config, self.reference)
         self.engine.rest()
+        updates = self.learner.updates
         metrics = self._learn(made, step)
         self._watch_mismatch(metrics, step)
-        self.engine.refresh()
+        self.engine.refresh(changed=self.learner.updates > updates)
         self.step = step
         times = {"seconds_collect": collected - began, "seconds_learn": time.perf_counter() - collected}
         self._log(made.metrics | metrics | self.recipe.metrics() | times, began)
