@@ -22,7 +22,8 @@ from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, experience, supervised, with_variance
 from verikit.trainers.learner import Learner
-from verikit.trainers.policy import PolicyModel, load_model
+from verikit.trainers.loading import load_in, weight_source
+from verikit.trainers.policy import PolicyModel
 from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
@@ -62,15 +63,14 @@ class Trainer:
         self.config, self.folder, self.world, self.report = config, folder, world, report
         kind = find_recipe(config.recipe)
         options = kind.Options.model_validate(config.options)
-        model, tokenizer = load_model(config, kind, options)
+        model, tokenizer = load_in(world, config, kind, options)
         if folder.main and not (folder.path / MODEL).exists():
             model.config.save_pretrained(folder.path / MODEL)
             tokenizer.save_pretrained(folder.path / MODEL)
         self.recipe: Recipe = kind(options, Setting(tokenizer, config.seed, Path(config.folder or ".")))
-        model = model.to(world.device)
-        bf16 = computes_in_bf16(model, config)
+        bf16 = computes_in_bf16(model, config, world.device)
         self.policy = PolicyModel(prepare_model(model, config), bf16)
-        self.module = world.wrap(self.policy)
+        self.module = world.wrap(self.policy, weight_source(world, config, kind, options, self.policy.model))
         self.engine = make_engine(config, self.policy, tokenizer, world)
         self.sampler = PolicySampler(
             self.engine.engine, tokenizer, world, config.seed, allow_truncated=config.batch.allow_truncated

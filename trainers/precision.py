@@ -47,15 +47,16 @@ def multiplies_bf16() -> bool:
     return not {"amx_bf16", "avx512_bf16"}.isdisjoint(flags)
 
 
-def computes_in_bf16(model: Any, config: Config) -> bool:
+def computes_in_bf16(model: Any, config: Config, device: torch.device | None = None) -> bool:
     """Whether a model's products are to be of bf16 numbers while the weights that learn are fp32.
 
     With `auto`: where the device is fast at them, save for fp32 models so small that casting costs more than it saves.
+    `device`: where the model will be; None: where it is.
     """
     master = config.precision.master
     if master != "auto":
         return master == "float32"
-    fast = model.device.type == "cuda" or multiplies_bf16()
+    fast = (device or model.device).type == "cuda" or multiplies_bf16()
     return fast and (model.dtype != torch.float32 or model.num_parameters() >= WORTH_BF16)
 
 

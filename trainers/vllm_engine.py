@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from verikit.errors import ConfigError
-from verikit.trainers.check import STATES
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
+from verikit.trainers.memory import STATES
 from verikit.trainers.vllm_worker import WeightSender
 from verikit.trainers.weights import LiveEngine, inner_model, sampling_dtype, whole_weights
 
@@ -162,7 +162,7 @@ def _cores(environment: Mapping[str, str]) -> str:
 
 def save_shape(policy: Any, world: World, tokenizer: Any, folder: Path) -> None:
     """Write a transformers folder without weights: vLLM gets those as after every update."""
-    model = inner_model(policy, world)
+    model = inner_model(policy)
     model.config.save_pretrained(folder)
     if model.generation_config is not None:
         model.generation_config.save_pretrained(folder)  # the tokens that end a completion

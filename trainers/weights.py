@@ -8,6 +8,7 @@ prefix cache is dropped: its keys and values are of the old weights.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,13 @@ class LiveEngine:
             self._merged.refresh(model)
             self.engine: Engine = HF.of(self._merged.model, tokenizer, rows=rows, tempered=True)
             return
-        self._copy = in_bf16(deepcopy(model)).requires_grad_(False) if policy.bf16 else None
+        apart = policy.bf16 and model.dtype != torch.bfloat16
+        self._copy = in_bf16(deepcopy(model)).requires_grad_(False) if apart else None
         self.engine = HF.of(model if self._copy is None else self._copy, tokenizer, rows=rows, tempered=True)
 
     def rest(self) -> None:
         """Give memory back while the policy learns."""
-        return
+        self._world.rest()
 
     @torch.no_grad()
     def refresh(self, changed: bool = True) -> None:
@@ -51,7 +53,7 @@ class LiveEngine:
         Args:
             changed: Whether the policy has changed since the last time; else the engine only takes up work again.
         """
-        if not changed:
+        if not changed and not self._world.sharded:  # whose copy was given back while the policy learnt
             return
         self._world.refresh(self._policy)
         if self._merged is not None:
@@ -93,8 +95,9 @@ class ServerEngine(LiveEngine):
         if not changed:
             return
         self._world.refresh(self._policy)
-        if self._world.rank == 0:
-            save(self._policy, self._world, self._tokenizer, self._folder)
+        main = self._world.rank == 0
+        save(self._policy, self._world, self._tokenizer, self._folder, writes=main)
+        if main:
             reload = {"method": "reload_weights", "kwargs": {"weights_path": str(self._folder)}}
             self._post("collective_rpc", reload)
             self._post("reset_prefix_cache", {})
@@ -120,19 +123,27 @@ def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> Li
 
 
 @torch.no_grad()
-def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
-    """Return the present weights by transformers' names, adapters merged in (a copy, where there are some)."""
+def each_weight(policy: Any, world: World) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the present weights by transformers' names, whole, one after another; every process must take them all.
+
+    Under FSDP2 no more than one is whole at a time, unless there are adapters to merge in.
+    """
+    if not hasattr(policy.model, "merge_adapter"):
+        yield from world.weights(policy, sampling_dtype(policy) if world.sharded else None)
+        return
     model = world.sampling_model(policy)
-    if not hasattr(model, "merge_adapter"):
-        return {name: tensor.detach() for name, tensor in model.state_dict().items()}
     model.merge_adapter()
     try:
-        inner = model.get_base_model().state_dict()
-        return {
-            name.replace(".base_layer", ""): tensor.clone() for name, tensor in inner.items() if "lora_" not in name
-        }
+        for name, tensor in model.get_base_model().state_dict().items():
+            if "lora_" not in name:
+                yield name.replace(".base_layer", ""), tensor.clone()
     finally:
         model.unmerge_adapter()
+
+
+def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
+    """Return the present weights by transformers' names, adapters merged in; under FSDP2 on the CPU."""
+    return {name: tensor.cpu() if world.sharded else tensor for name, tensor in each_weight(policy, world)}
 
 
 def sampling_dtype(policy: Any) -> torch.dtype:
@@ -140,18 +151,24 @@ def sampling_dtype(policy: Any) -> torch.dtype:
     return torch.bfloat16 if policy.bf16 else next(policy.parameters()).dtype
 
 
-def inner_model(policy: Any, world: World) -> Any:
+def inner_model(policy: Any) -> Any:
     """Return the transformers model, without peft's wrapper."""
-    model = world.sampling_model(policy)
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
+    return policy.model.get_base_model() if hasattr(policy.model, "get_base_model") else policy.model
 
 
-def save(policy: Any, world: World, tokenizer: Any, folder: Path) -> None:
-    """Write the present weights as a transformers folder, in the number format the policy computes in."""
+def save(policy: Any, world: World, tokenizer: Any, folder: Path, *, writes: bool = True) -> None:
+    """Write the present weights as a transformers folder, in the number format the policy computes in, where `writes`.
+
+    Under FSDP2 every process calls it.
+    """
+    if not writes:
+        for _ in each_weight(policy, world) if world.sharded else ():
+            pass
+        return
     dtype = sampling_dtype(policy)
     weights = {
         name: weight.to(dtype) if weight.is_floating_point() and weight.element_size() > dtype.itemsize else weight
         for name, weight in whole_weights(policy, world).items()
     }
-    inner_model(policy, world).save_pretrained(folder, state_dict=weights)
+    inner_model(policy).save_pretrained(folder, state_dict=weights)
     tokenizer.save_pretrained(folder)
