@@ -1,8 +1,9 @@
 """The model that is trained, as a module from token ids to the log-probabilities of given tokens.
 
 Logits are never held: the body's hidden states at the wanted positions go through the head in chunks, forward and
-backward. Sequences are padded on the right (where no real token sees the padding) or packed; no padding token and no
-attention mask exist. A model whose logits are more than head(body(ids)) is found by comparing, and runs in full.
+backward. Sequences are padded on the right (where no real token sees the padding), packed, or laid out with each prompt
+once; no padding token and no mask of it exist. A model whose logits are more than head(body(ids)) is found by
+comparing, and runs in full.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch.nn import functional
 from verikit.errors import ConfigError
 from verikit.trainers.config import Config
 from verikit.trainers.recipe import Recipe
+from verikit.trainers.sharing import can_share, shared_options
 
 CHUNK_LOGITS = 2**22
 """Most logits held at once (16 MB in fp32)."""
@@ -104,12 +106,15 @@ class PolicyModel(nn.Module):
     model: Any
     bf16: bool
     chunked: bool
+    shares_prompts: bool
 
     def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
         self.model, self.bf16 = model, bf16
         self.chunked = _is_head_of_body(model)
         """Whether the logits are head(body(ids)) and nothing more."""
+        self.shares_prompts = can_share(_inner(model), _body(_inner(model)))
+        """Whether rows may be given with each prompt once (see `sharing`)."""
 
     def forward(
         self,
@@ -119,6 +124,7 @@ class PolicyModel(nn.Module):
         positions: Tensor | None = None,
         temperature: Tensor | None = None,
         entropy: bool = False,
+        layout: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Return log-probabilities of `targets`, and the entropies there if asked for.
 
@@ -126,18 +132,21 @@ class PolicyModel(nn.Module):
             ids: (rows, length), padded on the right with anything.
             where: (n,) positions in the flattened `ids` whose hidden states predict.
             targets: (n,) token ids (or classes).
-            positions: (rows, length) where sequences are packed.
+            positions: (rows, length) where sequences are packed or share prompts.
             temperature: (n,) the logits are divided by; None is 1.
             entropy: Also compute it.
+            layout: `MicroBatch.layout`, where rows share prompts; `ids` is then (1, tokens), each prefix once.
         """
+        options = {"input_ids": ids, "position_ids": positions, "use_cache": False}
+        if layout is not None:
+            options |= shared_options(*layout)
         with torch.autocast(ids.device.type, torch.bfloat16, enabled=self.bf16):
-            return self._logprobs(ids, where, targets, positions, temperature, entropy)
+            return self._logprobs(options, where, targets, temperature, entropy)
 
     def _logprobs(
-        self, ids: Tensor, where: Tensor, targets: Tensor, positions: Any, temperature: Tensor | None, entropy: bool
+        self, options: dict[str, Any], where: Tensor, targets: Tensor, temperature: Tensor | None, entropy: bool
     ) -> tuple[Tensor, Tensor | None]:
         inner = _inner(self.model)
-        options = {"input_ids": ids, "position_ids": positions, "use_cache": False}
         head = _head(inner)
         if not self.chunked or (temperature is not None and head.bias is not None):
             logits = self.model(**options).logits.flatten(0, 1).index_select(0, where).float()
