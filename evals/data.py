@@ -6,6 +6,7 @@ a task by `verikit eval --data FILE` and by plain lm-eval's `--metadata '{"data"
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -39,7 +40,8 @@ def load(
     Args:
         kind: How rows are read, see `verikit.evals.docs`.
         task: The task's name.
-        hub: `path`, `name` and `split` of the data set, and `shots`, the split of the examples.
+        hub: `path`, `name` (or `names` of several configurations, whose rows get it as their `subject`) and `split` of
+            the data set, and `shots`, the split of the examples.
         data: Local file(s) to read instead.
         shots: Local file(s) of examples; with `data`, there are none otherwise.
         where: Only the rows whose documents have these values.
@@ -74,7 +76,7 @@ class EmptySplit(UsageError):
 
 
 def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
-    """Read a file (JSONL, a JSON array or parquet, plain or gzip) as documents.
+    """Read a file (JSONL, a JSON array or parquet, plain or gzip; CSV with a header) as documents.
 
     Raises:
         UsageError: it can't be read.
@@ -104,6 +106,9 @@ def rows(path: str) -> Iterator[tuple[int, Row]]:
         UsageError: it can't be read.
         SchemaError: a row is no object.
     """
+    if path.endswith(".csv"):
+        yield from _table(path)
+        return
     with source.opened(path) as stream:
         cut = parquet.rows if stream.peek(4)[:4] == parquet.MAGIC else source.cut
         for line, row in cut(stream, path):
@@ -113,6 +118,22 @@ def rows(path: str) -> Iterator[tuple[int, Row]]:
                 yield line, parse(row) if isinstance(row, bytes) else row
             except SchemaError as error:
                 raise placed(error, path, line) from None
+
+
+def _table(path: str) -> Iterator[tuple[int, Row]]:
+    """The rows of a table of text under its header, each with the line it ends on."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as stream:
+            table = csv.DictReader(stream, strict=True)
+            for row in table:
+                if None in row or None in row.values():
+                    expected = len(table.fieldnames or ())
+                    raise SchemaError(f"not the {expected} columns of the header", file=path, line=table.line_num)
+                yield table.line_num, row
+    except OSError as error:
+        raise UsageError(f"{path}: can't be read: {error.strerror}") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise SchemaError(f"no table of text: {error}", file=path, hint="write it as JSON lines or parquet") from None
 
 
 def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator[Doc]:
@@ -130,19 +151,23 @@ def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator
 
 
 @lru_cache(maxsize=4)
-def _hub_docs(kind: str, path: str, name: str | None, split: str, files: str | None) -> tuple[Doc, ...]:
+def _hub_docs(kind: str, path: str, names: tuple[str | None, ...], split: str, files: str | None) -> tuple[Doc, ...]:
+    found: list[Row] = []
     try:
-        rows = datasets.load_dataset(path, name, split=split, data_files=files)
+        for name in names:
+            rows = datasets.load_dataset(path, name, split=split, data_files=files)
+            found += [{"subject": name, **row} for row in rows] if len(names) > 1 else rows
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise UsageError(
             f"the data set {path} can't be had from the hub: {' '.join(str(error).split())[:200]}",
             hint="--data FILE reads a local file and needs no network",
         ) from None
-    return tuple(_numbered(enumerate(rows, 1), kind, path))
+    return tuple(_numbered(enumerate(found, 1), kind, path))
 
 
 def _split(hub: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {"path": hub["path"], "name": hub.get("name"), "split": hub[key], "files": hub.get("files")}
+    names = tuple(hub.get("names") or (hub.get("name"),))
+    return {"path": hub["path"], "names": names, "split": hub[key], "files": hub.get("files")}
 
 
 def _chosen(docs: Sequence[Doc], where: Mapping[str, str] | None) -> list[Doc]:

@@ -23,13 +23,23 @@ Doc = dict[str, Any]
 MISSING: tuple[Any, ...] = (None, "", [])
 
 QUESTION = ("question", "problem", "Question", "Problem", "input", "prompt", "text", "instruction")
-GOLD = ("answer", "final_answer", "Answer", "gold", "target", "ground_truth", "expected_answer", "golden_answers")
+GOLD = (
+    "answer", "final_answer", "Answer", "gold", "target", "ground_truth", "expected_answer", "golden_answers",
+    "Short Answer",
+)  # fmt: skip
 ALIASES = ("answer_aliases", "answer_alias", "possible_answers", "aliases", "golden_answers")
 OPTIONS = ("options", "choices", "Options")
 LETTER = ("answer_letter", "answer", "answer_index", "answerKey", "target", "label", "gold")
 WRONG = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
-ID = ("id", "question_id", "prompt_id", "unique_id", "_id", "idx", "task_id", "key", "uuid", "Record ID", "i")
-CATEGORY = ("category", "subject", "type", "task", "discipline", "field", "Subdomain", "level")
+ID = (
+    "id", "question_id", "prompt_id", "unique_id", "_id", "idx", "task_id", "key", "uuid", "Record ID", "i",
+    "problem_idx", "Problem ID",
+)  # fmt: skip
+CATEGORY = (
+    "category", "subject", "type", "task", "discipline", "field", "Subdomain", "level", "Category", "problem_type",
+)  # fmt: skip
+REDUX_OPTIONS = 4
+DIGITS = tuple("0123")
 INSTRUCTIONS = ("instruction_id_list", "kwargs", "ground_truth")
 TESTS = ("tests", "test", "entry_point", "test_list", "test_setup_code", "test_imports", "public_test_cases", "inputs")
 
@@ -63,6 +73,34 @@ def choice_doc(row: Row) -> Doc:
         doc["answer"] = _letters(_need(row, LETTER), doc["options"])
     doc["solution"] = str(row.get("cot_content") or f"The answer is ({''.join(doc['answer'])}).")
     return doc
+
+
+def redux_doc(row: Row) -> Doc:
+    """A question of MMLU-Redux, with its label as annotated; `counted` is `no` where the benchmark leaves it out.
+
+    As in the authors' and ZeroEval's evaluations, a question counts if it is `ok`, or if its wrong gold has a letter
+    in its stead (`corrected`). lm-eval counts those that are `ok` alone.
+
+    Raises:
+        SchemaError: there are no four options, or the gold of an `ok` row names none of them.
+    """
+    index = row.get("answer")
+    # In tables of text an index is one too.
+    doc = choice_doc({**row, "answer": int(index)} if isinstance(index, str) and index in DIGITS else row)
+    kind = str(_need(row, ("error_type",)))
+    if len(doc["options"]) != REDUX_OPTIONS:
+        raise SchemaError(f"{REDUX_OPTIONS} options are expected, not {len(doc['options'])}", field="choices")
+    label = str(row.get("correct_answer") or "")
+    if kind == "wrong_groundtruth" and label in tuple(string.ascii_uppercase[:REDUX_OPTIONS]):
+        return doc | {
+            "answer": [label],
+            "solution": f"The answer is ({label}).",
+            "label": "corrected",
+            "counted": "yes",
+        }
+    if kind == "ok" and not doc["answer"]:
+        raise SchemaError(f"an index or letter of an option is expected, not {row.get('answer')!r}", field="answer")
+    return doc | {"label": kind, "counted": "yes" if kind == "ok" else "no"}
 
 
 def open_doc(row: Row) -> Doc:
@@ -217,6 +255,7 @@ def instructions_doc(row: Row) -> Doc:
 KINDS: dict[str, Callable[[Row], Doc]] = {
     "math": math_doc,
     "choice": choice_doc,
+    "redux": redux_doc,
     "open": open_doc,
     "qa": qa_doc,
     "pair": pair_doc,
@@ -236,7 +275,8 @@ def _doc(row: Row, question: Sequence[str] = QUESTION) -> Doc:
     text, id, category = _need(row, question), _first(row, ID), _first(row, CATEGORY)
     if not isinstance(text, str):
         raise SchemaError(f"a text is expected, not a {type(text).__name__}", field=question[0])
-    return {"id": "" if id is None else str(id), "question": text.strip(), "category": str(category or "")}
+    named = ", ".join(map(str, category)) if isinstance(category, list) else str(category or "")
+    return {"id": "" if id is None else str(id), "question": text.strip(), "category": named}
 
 
 def _first(row: Row, keys: Sequence[str]) -> Any:

@@ -10,6 +10,8 @@ JUDGE = "VERIKIT_JUDGE"
 """Names the judge where nothing else does: plain lm-eval has no option for one."""
 KINDS = {
     "reference": "reference_judge({engine!r})",
+    "simpleqa": "reference_judge({engine!r}, 'simpleqa')",
+    "imo_answer": "reference_judge({engine!r}, 'imo-answer')",
     "pairwise": "pairwise({engine!r})",
     "rubric": "rubric({engine!r}, 'rubric-healthbench', clip=False)",
     "rating": "judge({engine!r}, turns='each')",

@@ -1,7 +1,7 @@
-"""Judge prompts: TOML files with the text, the expected reply, and how to sample it.
+r"""Judge prompts: TOML files with the text, the expected reply, and how to sample it.
 
     system, user    templates; {prompt}, {answer}, {answer_1}, {answer_2}, {reference}, {criteria} become fenced texts
-                    (`shown.py`), {fence} the mark they stand between
+                    (`shown.py`), {fence} the mark they stand between; what \boxed{} holds is text
     remind          said once more where a reply can't be read and one retry is allowed
     criterion       how a rubric's criterion is shown: {number}, {text}, {points}, {form} (what a verdict may be)
     [reply]         a `ReplyFormat`; a rubric's `find` holds {fence} and {number} too
@@ -37,7 +37,7 @@ FIELDS: Mapping[Task, frozenset[str]] = {
     "rubric": frozenset({"prompt", "answer", "criteria"}),
 }
 """What a task's template must show; any may show a reference too."""
-_HOLE = re.compile(r"\{(\w+)\}")
+_HOLE = re.compile(r"(?<!\\boxed)\{(\w+)\}")
 TOP_LOGPROBS = 20
 
 

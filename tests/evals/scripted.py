@@ -49,6 +49,31 @@ ROWS = {
     "amc23": [{"id": 0, "question": "How far?", "answer": 27.0}],
     "aime24": [{"id": 60, "problem": "How long?", "answer": "204"}],
     "aime25": [{"id": 1, "problem": "How tall?", "answer": 70}],
+    "aime26": [{"problem_idx": 1, "problem": "How deep?", "answer": 277, "problem_type": ["Geometry"]}],
+    "hmmt_feb26": [{"problem_idx": 2, "problem": "What n?", "answer": "2^{99}, 3", "problem_type": ["Algebra"]}],
+    "imo_answerbench": [
+        {
+            "Problem ID": "imo-bench-algebra-004",
+            "Problem": "Find the smallest $C$.",
+            "Short Answer": "$2^{u-2}$",
+            "Category": "Algebra",
+            "Subcategory": "Inequality",
+            "Source": "IMO Shortlist 2021",
+        }
+    ],
+    "simpleqa": [{"metadata": "{'topic': 'Art'}", "problem": "Who painted it?", "answer": "Frida Kahlo"}],
+    "mmlu_redux": [
+        {
+            "question": "Which is prime?",
+            "choices": ["4", "6", "7", "8"],
+            "answer": 2,
+            "error_type": "ok",
+            "source": None,
+            "correct_answer": None,
+            "potential_reason": None,
+            "subject": "elementary_mathematics",
+        }
+    ],
     "mmlu_pro": [
         {"question_id": 1, "category": "law", "question": "Who?", "options": ["he", "she", "it"], "answer": "B"},
         {"question_id": 2, "category": "math", "question": "What?", "options": ["1", "2"], "answer": "A"},
@@ -117,6 +142,7 @@ ROWS = {
     ],
     "mbpp": [{"task_id": 2, "text": "Write add.", "test_list": ["assert add(1, 2) == 3"], "test_setup_code": ""}],
 }
+ROWS["imo_answerbench_rules"] = ROWS["imo_answerbench"]
 if find_spec("reasoning_gym"):
     ROWS["reasoning_gym"] = [
         {

@@ -16,7 +16,7 @@ from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, build, expand, task_file, task_names
 from verikit.evals.run import run_tasks
 
-JUDGED = {"alpaca", "healthbench", "mtbench"}
+JUDGED = {"alpaca", "healthbench", "imo_answerbench", "mtbench", "simpleqa"}
 
 
 def run(tmp_path, task, rows, engine, **settings):

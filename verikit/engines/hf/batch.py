@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from verikit.engines.errors import Unsupported
-from verikit.engines.hf.decoder import Decoder, supports
+from verikit.engines.hf.decoder import Decoder, most_tokens, supports
 from verikit.engines.hf.generate import GenerateDecoder
 from verikit.engines.hf.prefixes import Prefixes
 from verikit.engines.hf.sampler import SampledRow, SamplingGroup
@@ -36,7 +36,6 @@ class Batch:
         self._piece = cache(lambda token: tokenizer.decode([token]))
         self._stop_test = cache(lambda stops: stop_test(tokenizer, stops))
         self._eos = end_ids(model, tokenizer)
-        self._decoder = Decoder(model, self._eos, prefixes) if supports(model) else GenerateDecoder(model, self._eos)
         self._prefixes = prefixes
         self._errors: dict[int, EngineError] = {}
         self._groups: dict[int, SamplingGroup] = {}
@@ -45,6 +44,8 @@ class Batch:
                 self._groups[number] = self._group(request)
             except EngineError as error:
                 self._errors[number] = error.with_traceback(None)
+        own = supports(model, most_tokens(list(self._groups.values())))
+        self._decoder = Decoder(model, self._eos, prefixes) if own else GenerateDecoder(model, self._eos)
 
     def run(self, rows: int) -> Iterator[tuple[int, Generation]]:
         """Yield (index, generation) for each request, when its last completion ends."""

@@ -1,4 +1,4 @@
-"""Our own KV-cache decoder for Llama- and Qwen-shaped models.
+"""Our own KV-cache decoder, for the families of models in `families`.
 
 Three things make it faster than a general `generate`. A prompt is run once for all its completions, and its keys and
 values are held once: every row of a group attends to them together, in one matrix product. The keys and values of the
@@ -17,16 +17,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
+from verikit.engines.hf.families import family_of, longest_text, rope_kinds, windows
+from verikit.engines.hf.layers import Layer, norm, soft_cap, softmax_values
 from verikit.engines.hf.prefixes import Prefixes
 from verikit.engines.hf.sampler import SampledRow, SamplingGroup, TokenSampler
 
-SHAPES = frozenset({"llama", "mistral", "qwen2", "qwen3"})
-"""Values of `config.model_type` whose layers are the ones written out here."""
-ROPES = frozenset({"default", "linear", "llama3", "yarn"})
-"""Kinds of rotary embedding that don't depend on the length of the text."""
 PREFILL_TOKENS = 16_384
 """Prompt tokens run at once; bounds the memory of activations."""
 COMPACT_BELOW = 0.75
@@ -50,7 +47,7 @@ class Decoder:
                 turn that will go on, are added to it.
 
         Raises:
-            ValueError: the model has another shape.
+            ValueError: the model is of another family.
         """
         if not supports(model):
             raise ValueError(f"no decoder for {type(model).__name__}")
@@ -71,7 +68,13 @@ class Decoder:
     def stream(
         self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
     ) -> Iterator[tuple[int, list[SampledRow]]]:
-        """Like `decode`, but yield (index, rows) of a group as soon as its last row is finished."""
+        """Like `decode`, but yield (index, rows) of a group as soon as its last row is finished.
+
+        Raises:
+            ValueError: a text may grow too long; see `supports`.
+        """
+        if not supports(self._model, most_tokens(groups)):
+            raise ValueError("the texts may grow past what the model's rotary embedding has one set of frequencies for")
         device = self._model.get_input_embeddings().weight.device
         sampler = TokenSampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
         rows = iter(list(sampler.rows))
@@ -104,19 +107,18 @@ class Decoder:
                 self._prefixes.put([*row.group.ids, *run], state.kept(index, len(run)))  # type: ignore[union-attr]
 
 
-def supports(model: Any) -> bool:
-    """Whether the model has the shape written out here."""
-    config = model.config
-    rope = getattr(config, "rope_parameters", None) or {}
-    whole = all(kind == "full_attention" for kind in getattr(config, "layer_types", None) or ())
-    return (
-        config.model_type in SHAPES
-        and hasattr(model, "lm_head")
-        and hasattr(model.model, "layers")
-        and whole
-        and rope.get("rope_type", "default") in ROPES
-        and not (config.model_type == "mistral" and getattr(config, "sliding_window", None))
-    )
+def supports(model: Any, tokens: int = 0) -> bool:
+    """Whether the model is of a family written out here and can be decoded for texts of so many tokens."""
+    if family_of(model) is None:
+        return False
+    longest = longest_text(model.config)
+    return longest is None or tokens <= longest
+
+
+def most_tokens(groups: Sequence[SamplingGroup]) -> int:
+    """How long a text the batch may hold: a row runs on beside a longer one until it leaves."""
+    prompts = max((len(group.ids) for group in groups), default=0)
+    return prompts + max((group.max_tokens for group in groups), default=0)
 
 
 class _State:
@@ -124,12 +126,21 @@ class _State:
 
     def __init__(self, model: Any, groups: Sequence[SamplingGroup]) -> None:
         self._body, self._head = model.model, model.lm_head
-        self._layers = list(self._body.layers)
         weight = model.get_input_embeddings().weight
         self._device, self._dtype = weight.device, weight.dtype
         config = model.config
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        if (family := family_of(model)) is None:
+            raise ValueError(f"no decoder for {type(model).__name__}")
+        kinds, reaches = rope_kinds(config, family), windows(config, family) or []
+        self._layers = [
+            Layer(layer, family, config, width=self._width, rope=rope, window=window)
+            for layer, rope, window in zip(self._body.layers, kinds, reaches, strict=True)
+        ]
+        self._windows = set(reaches)
+        self._norm = norm(self._body.norm, family.centred)
+        self._cap = config.final_logit_softcapping if family.logit_cap else None
         self._prompts = [torch.tensor(list(group.ids), device=self._device) for group in groups]
         self._lengths = torch.tensor([len(ids) for ids in self._prompts], device=self._device)
         sizes = torch.tensor([group.n for group in groups], device=self._device)
@@ -137,7 +148,10 @@ class _State:
         longest = int(self._lengths.max())
         steps = max(group.max_tokens for group in groups)
         positions = torch.arange(longest + steps, device=self._device)[None]
-        self._cos, self._sin = (tensor[0] for tensor in self._body.rotary_emb(weight.new_empty(1), positions))
+        self._rotations: dict[str, tuple[Tensor, Tensor]] = {}
+        for kind in {kind for kind in kinds if kind is not None}:
+            cos, sin = self._body.rotary_emb(weight.new_empty(1), positions, *([kind] if kind else []))
+            self._rotations[kind] = cos[0], sin[0]
         self._position = self._lengths[self._group]
         self._step = 0
         self._prefix: list[tuple[Tensor, Tensor]]
@@ -198,15 +212,13 @@ class _State:
         ids = pad_sequence(left, batch_first=True)
         start = torch.tensor(begun, device=self._device)[:, None]
         positions = (start + torch.arange(ids.shape[1], device=self._device)).clamp(max=held.shape[4] - 1)
-        seen = None
-        if any(begun):
-            columns = torch.arange(held.shape[4], device=self._device)
-            seen = (columns <= positions[..., None])[:, None]
+        seen = self._seen_in_prompts(positions, held.shape[4], begun=any(begun))
         hidden = self._body.embed_tokens(ids)
-        cos, sin = (tensor[positions][:, :, None] for tensor in (self._cos, self._sin))
+        rotations = {kind: (cos[positions], sin[positions]) for kind, (cos, sin) in self._rotations.items()}
+        rotations = {kind: (cos[:, :, None], sin[:, :, None]) for kind, (cos, sin) in rotations.items()}
         for layer, (keys, values) in zip(self._layers, held, strict=True):
-            query, key, value = (tensor.transpose(1, 2) for tensor in self._project(layer, hidden, cos, sin))
-            if seen is None:  # all from their first token on, where no real token sees the padding
+            query, key, value = (tensor.transpose(1, 2) for tensor in layer.project(hidden, rotations))
+            if not any(begun):  # all from their first token on, where no real token sees the padding
                 keys[:, :, : key.shape[2]], values[:, :, : key.shape[2]] = key, value
             else:
                 index = positions[:, None, :, None].expand_as(key)
@@ -214,11 +226,25 @@ class _State:
                 values.scatter_(2, index, value)
                 key, value = keys, values
             key, value = (tensor.repeat_interleave(self._heads // self._kv_heads, 1) for tensor in (key, value))
-            mixed = functional.scaled_dot_product_attention(
-                query, key, value, seen, is_causal=seen is None, scale=layer.self_attn.scaling
-            )
-            hidden = _finish(layer, hidden, mixed.transpose(1, 2).flatten(2))
+            mixed = layer.attend(query, key, value, seen[layer.window], causal=not any(begun))
+            hidden = layer.finish(hidden, mixed.transpose(1, 2).flatten(2))
         return hidden[torch.arange(len(left)), [len(tail) - 1 for tail in left]]
+
+    def _seen_in_prompts(self, positions: Tensor, width: int, *, begun: bool) -> dict[int | None, Tensor | None]:
+        """By window: which columns each token sees; None: those up to its own, of a prompt run from its first token.
+
+        `positions` (prompts, tokens) are the tokens'; `width` is the number of columns where prompts have begun.
+        """
+        longest = width if begun else positions.shape[1]
+        columns = torch.arange(longest, device=self._device)
+        own = positions[:, None, :, None] if begun else columns[:, None]
+        seen: dict[int | None, Tensor | None] = {}
+        for window in self._windows:
+            if window is not None and window < longest:
+                seen[window] = (columns <= own) & (columns > own - window)
+            else:
+                seen[window] = columns <= own if begun else None
+        return seen
 
     def kept(self, row: int, steps: int) -> Tensor:
         """The keys and values (layers, 2, kv heads, tokens, width) of a row's prompt and its first sampled tokens."""
@@ -237,21 +263,23 @@ class _State:
         if column == self._own[0][0].shape[2]:
             self._own = [(_doubled(key), _doubled(value)) for key, value in self._own]
         hidden = self._body.embed_tokens(tokens)
-        cos, sin = (tensor.index_select(0, self._position)[:, None] for tensor in (self._cos, self._sin))
-        for number, layer in enumerate(self._layers):
-            query, key, value = self._project(layer, hidden, cos, sin)
-            keys, values = self._own[number]
+        rotations = {
+            kind: (cos.index_select(0, self._position)[:, None], sin.index_select(0, self._position)[:, None])
+            for kind, (cos, sin) in self._rotations.items()
+        }
+        in_prompts = {} if self._start else {window: self._seen_of_prompts(window) for window in self._windows}
+        for layer, (keys, values), number in zip(self._layers, self._own, range(len(self._layers)), strict=True):
+            query, key, value = layer.project(hidden, rotations)
             keys[:, :, column], values[:, :, column] = key, value
             query = query.view(len(tokens), self._kv_heads, -1, self._width)
-            if self._start:
-                keys, values = keys[:, :, : column + 1], values[:, :, : column + 1]
-                seen = None if self._seen is None else self._seen[..., : column + 1]
-                mixed = functional.scaled_dot_product_attention(
-                    query, keys, values, seen, scale=layer.self_attn.scaling
-                )
+            first = 0 if layer.window is None else max(0, column + 1 - layer.window)
+            keys, values = keys[:, :, first : column + 1], values[:, :, first : column + 1]
+            if self._start:  # rows end at the same column, so a window begins at the same one
+                seen = None if self._seen is None else self._seen[..., first : column + 1]
+                mixed = layer.attend(query, keys, values, seen)
             else:
-                mixed = self._attend(query * layer.self_attn.scaling, number)
-            hidden = _finish(layer, hidden, mixed.flatten(1))
+                mixed = self._attend(layer, query * layer.scale, keys, values, number, in_prompts[layer.window])
+            hidden = layer.finish(hidden, mixed.flatten(1))
         self._step += 1
         self._position = self._position + 1
         return self._logits(hidden)
@@ -279,37 +307,43 @@ class _State:
         self._row_of_slot = torch.zeros(len(self._lengths) * self._widest, dtype=torch.int64, device=self._device)
         self._row_of_slot[self._slot] = rows
         self._full = len(self._row_of_slot) == len(rows)
-        self._columns = int(self._lengths.max())
+        self._columns, self._shortest = int(self._lengths.max()), int(self._lengths.min())
         columns = torch.arange(self._columns, device=self._device)
         self._padding = (columns >= self._lengths[:, None])[:, None, None]
         self._padded = bool(self._padding.any())
 
-    def _project(self, layer: Any, hidden: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query (…, heads, width), key and value (…, kv heads, width), rotated to their positions."""
-        attention = layer.self_attn
-        hidden = _normed(layer.input_layernorm, hidden)
-        query, key, value = (
-            project(hidden).view(*hidden.shape[:-1], -1, self._width)
-            for project in (attention.q_proj, attention.k_proj, attention.v_proj)
-        )
-        if hasattr(attention, "q_norm"):
-            query, key = attention.q_norm(query), attention.k_norm(key)
-        both = _rotate(torch.cat((query, key), -2), cos, sin)
-        query, key = both.split((query.shape[-2], key.shape[-2]), -2)
-        return query, key, value
+    def _seen_of_prompts(self, window: int | None) -> tuple[int, Tensor | None] | None:
+        """The first column of the prompts that a window still reaches, and which from there on no query sees.
 
-    def _attend(self, query: Tensor, number: int) -> Tensor:
-        """Attend to the prompt and to the own tokens; `query` is (rows, kv heads, queries a head, width), scaled."""
-        keys, values = (tensor[:, :, : self._step + 1] for tensor in self._own[number])
-        own, own_weight = _softmax_values(query @ keys.mT, values)
+        None where it reaches no prompt any more.
+        """
+        if window is None:
+            return 0, self._padding if self._padded else None
+        if self._step + 1 >= window:
+            return None
+        passed = self._step + 1 - window  # of a prompt, the columns from its length + passed on are seen
+        first = max(0, self._shortest + passed)
+        if not self._padded:  # all are of one length
+            return first, None
+        columns = torch.arange(first, self._columns, device=self._device)
+        return first, self._padding[..., first:] | (columns < self._lengths[:, None] + passed)[:, None, None]
+
+    def _attend(
+        self, layer: Layer, query: Tensor, keys: Tensor, values: Tensor, number: int, seen: tuple[int, Any] | None
+    ) -> Tensor:
+        """Attend to the own keys and to the prompt's; `query` is (rows, kv heads, queries a head, width), scaled."""
+        own, own_weight = softmax_values(layer.capped(query @ keys.mT), values)
+        if seen is None:
+            return own
+        first, unseen = seen
         table = query if self._full else query.index_select(0, self._row_of_slot)
         # (groups, kv heads, rows of the group x queries a head, width): one matrix product for the whole group
         table = table.view(-1, self._widest, *query.shape[1:]).transpose(1, 2).flatten(2, 3)
-        prompt_keys, prompt_values = (tensor[:, :, : self._columns] for tensor in self._prefix[number])
-        scores = table @ prompt_keys.mT
-        if self._padded:
-            scores = scores.masked_fill(self._padding, float("-inf"))
-        shared = _softmax_values(scores, prompt_values)
+        prompt_keys, prompt_values = (tensor[:, :, first : self._columns] for tensor in self._prefix[number])
+        scores = layer.capped(table @ prompt_keys.mT)
+        if unseen is not None:
+            scores = scores.masked_fill(unseen, float("-inf"))
+        shared = softmax_values(scores, prompt_values)
         prompt, prompt_weight = (
             tensor.view(*tensor.shape[:2], self._widest, -1, tensor.shape[-1]).transpose(1, 2).flatten(0, 1)
             for tensor in shared
@@ -319,33 +353,8 @@ class _State:
         return torch.lerp(own, prompt, torch.sigmoid(prompt_weight - own_weight).to(own.dtype))
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        logits: Tensor = self._head(_normed(self._body.norm, hidden))
-        return logits
-
-
-def _softmax_values(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Return attention over some columns, and the log-sum-exp of their scores (…, 1) to join it with others."""
-    scores = scores.float()
-    return scores.softmax(-1).to(values.dtype) @ values, scores.logsumexp(-1, keepdim=True)
-
-
-def _normed(module: Any, hidden: Tensor) -> Tensor:
-    """Apply an RMS norm; in fp32 by torch's one operation, which rounds as the module does."""
-    if hidden.dtype != torch.float32:
-        normed: Tensor = module(hidden)
-        return normed
-    return functional.rms_norm(hidden, hidden.shape[-1:], module.weight, module.variance_epsilon)
-
-
-def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    first, second = x.chunk(2, -1)
-    return x * cos + torch.cat((-second, first), -1) * sin
-
-
-def _finish(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:
-    hidden = hidden + layer.self_attn.o_proj(mixed)
-    result: Tensor = hidden + layer.mlp(_normed(layer.post_attention_layernorm, hidden))
-    return result
+        logits: Tensor = self._head(self._norm(hidden))
+        return logits if self._cap is None else soft_cap(logits.float(), self._cap)
 
 
 def _doubled(buffer: Tensor) -> Tensor:
