@@ -1,7 +1,8 @@
 """Trajectories as rows of numbers, and rows as micro-batches: sorted by length, under a token budget, padded or packed.
 
 A row holds only what counts: its ids up to the last position that predicts, and flat values for each learnt token.
-Padding is on the right and means nothing, so its id may be any.
+Padding is on the right and means nothing, so its id may be any. Rows that share prompts are kept together and laid out
+with each prompt once (see `sharing`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,13 @@ from torch import Tensor
 
 from verikit.engines.hf.device import to_device
 from verikit.trainers.recipe import Trajectory
+from verikit.trainers.sharing import shared_layout
+
+WORTH = 0.1
+"""The share of a batch's tokens that shared prompts must save, for sharing to pay."""
+ATTENTION_COST = 8
+"""A token that only attention sees (padding, a prompt's further copies) counts a so many-th of one in a micro-batch: it
+holds queries, keys, values and their output, no more than a sixth of what a layer holds of a token."""
 
 
 @dataclass(slots=True)
@@ -41,6 +49,11 @@ class TrainRow:
         """Whether any token has an advantage."""
         return bool(self.advantage.any())
 
+    @property
+    def prompt(self) -> tuple[int, ...]:
+        """What stands before the first learnt token."""
+        return tuple(self.ids[: self.where[0] + 1])
+
 
 def as_row(number: int, trajectory: Trajectory) -> TrainRow:
     """Take from a trajectory what is learnt: the token after each position, or the position's own class.
@@ -56,26 +69,67 @@ def as_row(number: int, trajectory: Trajectory) -> TrainRow:
     return TrainRow(number, ids, where, targets, sampled, torch.zeros(len(where)), trajectory.temperature)
 
 
+def worth_sharing(rows: Sequence[TrainRow]) -> bool:
+    """Whether rows with something to learn share so much of prompts that it pays to compute these once."""
+    total = sum(len(row.ids) for row in rows)
+    saved = sum((len(members) - 1) * len(prompt) for prompt, members in _by_prompt(rows).items())
+    return saved > WORTH * total
+
+
+def _by_prompt(rows: Sequence[TrainRow]) -> dict[tuple[int, ...], list[TrainRow]]:
+    groups: dict[tuple[int, ...], list[TrainRow]] = {}
+    for row in rows:
+        groups.setdefault(row.prompt, []).append(row)
+    return groups
+
+
 def micro_batches(
-    rows: Sequence[TrainRow], tokens: int, shares: int = 1, *, packed: bool = False
+    rows: Sequence[TrainRow], tokens: int, shares: int = 1, *, packed: bool = False, shared: bool = False
 ) -> list[list[TrainRow]]:
     """Cut rows into micro-batches of like length, longest first, each of at most `tokens` (padded) tokens.
 
+    With `shared`, rows of one prompt stay together, and a prompt counts once in a micro-batch (see `ATTENTION_COST`).
     Their number is a multiple of `shares`, so that process r of them takes every `shares`-th from r on; what is missing
     is filled with the shortest row at weight 0, since every process must run as often as the others.
     """
+    batches = _sharing(rows, tokens) if shared else _like_length(rows, tokens, packed)
+    while len(batches) % shares:
+        batches.append([replace(batches[-1][-1], weight=0.0)])
+    return batches
+
+
+def _like_length(rows: Sequence[TrainRow], tokens: int, packed: bool) -> list[list[TrainRow]]:
     batches: list[list[TrainRow]] = []
     used = 0
-    for row in sorted(rows, key=lambda row: (-len(row.ids), row.number)):
+    for row in sorted(rows, key=_longest_first):
         cost = len(row.ids) if packed or not batches else len(batches[-1][0].ids)
         if not batches or used + cost > tokens:
             batches.append([])
             cost, used = len(row.ids), 0
         batches[-1].append(row)
         used += cost
-    while len(batches) % shares:
-        batches.append([replace(batches[-1][-1], weight=0.0)])
     return batches
+
+
+def _sharing(rows: Sequence[TrainRow], tokens: int) -> list[list[TrainRow]]:
+    groups = [sorted(members, key=_longest_first) for members in _by_prompt(rows).values()]
+    batches: list[list[TrainRow]] = []
+    prompts: set[tuple[int, ...]] = set()
+    distinct = 0
+    for row in (row for group in sorted(groups, key=lambda group: _longest_first(group[0])) for row in group):
+        new = len(row.ids) - (len(row.prompt) if row.prompt in prompts else 0)
+        padded = (len(batches[-1]) + 1) * len(batches[-1][0].ids) if batches else 0
+        if not batches or distinct + new + (padded - distinct - new) / ATTENTION_COST > tokens:
+            batches.append([])
+            prompts, distinct, new = set(), 0, len(row.ids)
+        batches[-1].append(row)
+        prompts.add(row.prompt)
+        distinct += new
+    return batches
+
+
+def _longest_first(row: TrainRow) -> tuple[int, int]:
+    return -len(row.ids), row.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,24 +147,32 @@ class MicroBatch:
     advantage: Tensor
     reference: Tensor | None
     weight: Tensor
+    layout: tuple[Tensor, Tensor] | None = None
+    """Where prompts are shared: where each row's tokens stand (rows, length); where each token is there (tokens,)."""
 
 
-def collate(rows: Sequence[TrainRow], device: torch.device, *, packed: bool = False) -> MicroBatch:
+def collate(
+    rows: Sequence[TrainRow], device: torch.device, *, packed: bool = False, shared: bool = False
+) -> MicroBatch:
     """Put rows into tensors."""
     lengths = [len(row.ids) for row in rows]
-    positions = None
-    if packed:
-        starts = [sum(lengths[:number]) for number in range(len(rows))]
+    positions = layout = None
+    if shared:
+        places = shared_layout([row.ids for row in rows])
+        ids, positions = torch.tensor([places.ids]), torch.tensor([places.positions], device=device)
+        layout = (torch.tensor(places.gathered(), device=device), torch.tensor(places.scattered(), device=device))
+        where = [places.rows[number][index] for number, row in enumerate(rows) for index in row.where]
+    elif packed:
+        where = _where(rows, [sum(lengths[:number]) for number in range(len(rows))])
         ids = torch.tensor([[token for row in rows for token in row.ids]])
         positions = to_device(torch.cat([torch.arange(length) for length in lengths])[None], device)
     else:
         longest = max(lengths)
-        starts = [number * longest for number in range(len(rows))]
+        where = _where(rows, [number * longest for number in range(len(rows))])
         ids = torch.tensor([[*row.ids, *[0] * (longest - len(row.ids))] for row in rows])
     even = all(row.temperature == 1 for row in rows)
     values = torch.tensor([[row.weight, row.temperature] for row in rows for _ in row.where])
     values = to_device(values, device)
-    where = [start + index for start, row in zip(starts, rows, strict=True) for index in row.where]
     return MicroBatch(
         ids=to_device(ids, device),
         positions=positions,
@@ -123,7 +185,12 @@ def collate(rows: Sequence[TrainRow], device: torch.device, *, packed: bool = Fa
         advantage=to_device(torch.cat([row.advantage for row in rows]), device),
         reference=_joined([row.reference for row in rows], device),
         weight=values[:, 0],
+        layout=layout,
     )
+
+
+def _where(rows: Sequence[TrainRow], starts: Sequence[int]) -> list[int]:
+    return [start + index for start, row in zip(starts, rows, strict=True) for index in row.where]
 
 
 def _joined(parts: list[Tensor | None], device: torch.device) -> Tensor | None:

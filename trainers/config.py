@@ -121,6 +121,8 @@ class BatchSection(Section):
     epochs: PositiveInt = 1
     packing: bool = False
     """Sequences end to end without padding (needs an attention that knows packed positions: flash-attention)."""
+    share_prompts: bool = True
+    """Compute a prompt once for all completions of a micro-batch, where the model's attention allows it exactly."""
     dynamic: int = Field(default=0, ge=0)
     """Dynamic sampling (DAPO): collect up to so many times until enough groups have unequal rewards; 0 is off."""
     allow_truncated: bool = False

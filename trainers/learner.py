@@ -7,7 +7,7 @@ change the gradient. Rows whose advantage is zero give none and are skipped; the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from verikit.errors import TrainerError
 from verikit.trainers import losses
-from verikit.trainers.batch import MicroBatch, TrainRow, collate, micro_batches
+from verikit.trainers.batch import MicroBatch, TrainRow, collate, micro_batches, worth_sharing
 from verikit.trainers.config import BatchSection, Config, KLSection, LossSection, OptimizerSection
 from verikit.trainers.distributed import World
 from verikit.trainers.precision import make_optimizer
@@ -92,11 +92,9 @@ class Learner:
         totals = torch.zeros(len(SUMS), dtype=torch.float64, device=self.world.device)
         if not live:
             return totals.cpu(), 0.0, 0
-        batches = micro_batches(live, self.batch.tokens, self.world.size, packed=self.batch.packing)
-        mine = batches[self.world.rank :: self.world.size]
-        for number, batch in enumerate(mine, 1):
-            micro = collate(batch, self.world.device, packed=self.batch.packing)
-            with self.world.accumulating(self.module, last=number == len(mine)):
+        mine, share = _own_micro_batches(self.module, live, self.world, self.batch)
+        for number, (_, micro) in enumerate(mine, 1):
+            with self.world.accumulating(self.module, last=number == share):
                 totals += self._backward(micro)
         norm = self.world.clip_gradients(self.module, self.options.grad_clip)
         if math.isfinite(norm):
@@ -109,7 +107,7 @@ class Learner:
         """Add one micro-batch's gradient and return its sums, on the device."""
         want_entropy = self.loss.entropy != 0
         logp, entropy = self.module(
-            micro.ids, micro.where, micro.targets, micro.positions, micro.temperature, want_entropy
+            micro.ids, micro.where, micro.targets, micro.positions, micro.temperature, want_entropy, micro.layout
         )
         logp = logp.to(micro.advantage.dtype)
         now = logp.detach()
@@ -166,15 +164,27 @@ class Learner:
 @torch.no_grad()
 def token_logprobs(module: Any, rows: Sequence[TrainRow], world: World, batch: BatchSection) -> list[Tensor]:
     """Return each row's log-probabilities (learnt tokens,) under a policy, on the CPU, on every process."""
-    batches = micro_batches([row for row in rows if row.where], batch.tokens, world.size, packed=batch.packing)
     done: list[tuple[int, list[float]]] = []
-    for part in batches[world.rank :: world.size]:
-        micro = collate(part, world.device, packed=batch.packing)
-        logp, _ = module(micro.ids, micro.where, micro.targets, micro.positions, micro.temperature)
+    for part, micro in _own_micro_batches(module, [row for row in rows if row.where], world, batch)[0]:
+        logp, _ = module(micro.ids, micro.where, micro.targets, micro.positions, micro.temperature, layout=micro.layout)
         pieces = logp.float().cpu().split([len(row.where) for row in part])
         done += [(row.number, piece.tolist()) for row, piece in zip(part, pieces, strict=True)]
     found = dict(pair for share in world.gather(done) for pair in share)
     return [torch.tensor(found.get(row.number, [])) for row in rows]
+
+
+def _own_micro_batches(
+    module: Any, rows: Sequence[TrainRow], world: World, batch: BatchSection
+) -> tuple[Iterator[tuple[list[TrainRow], MicroBatch]], int]:
+    """Return this process's micro-batches, each made when its turn comes, and their number (the same on every process).
+
+    All rows decide whether prompts are shared, so every process decides alike.
+    """
+    policy = getattr(module, "module", module)  # inside DDP's wrapper
+    shared = batch.share_prompts and policy.shares_prompts and worth_sharing(rows)
+    mine = micro_batches(rows, batch.tokens, world.size, packed=batch.packing, shared=shared)[world.rank :: world.size]
+    made = ((part, collate(part, world.device, packed=batch.packing, shared=shared)) for part in mine)
+    return made, len(mine)
 
 
 def _parts(rows: Sequence[TrainRow], count: int) -> list[Sequence[TrainRow]]:

@@ -1,9 +1,9 @@
 """The model that is trained, as a module from token ids to the log-probabilities of given tokens.
 
 Logits are never held: the body's hidden states at the wanted positions go through the head in chunks, forward and
-backward. Sequences are padded on the right (where no real token sees the padding) or packed; no padding token and no
-attention mask exist. Where a family scales or caps its logits (`SCALES`, `CAPPED`), so do the chunks. A model whose
-logits are anything more is found by comparing, and runs in full.
+backward. Sequences are padded on the right (where no real token sees the padding), packed, or laid out with each prompt
+once; no padding token and no mask of it exist. Where a family scales or caps its logits (`SCALES`, `CAPPED`), so do the
+chunks. A model whose logits are anything more is found by comparing, and runs in full.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from verikit.engines.hf.device import logits_at_once
 from verikit.errors import ConfigError
 from verikit.trainers.config import Config
 from verikit.trainers.recipe import Recipe
+from verikit.trainers.sharing import can_share, shared_options
 
 SCALES: dict[str, Callable[[Any], float]] = {
     **dict.fromkeys(("cohere", "cohere2"), lambda config: config.logit_scale),
@@ -148,6 +149,7 @@ class PolicyModel(nn.Module):
     model: Any
     bf16: bool
     chunked: bool | None
+    shares_prompts: bool
     scale: float
     cap: float | None
 
@@ -158,12 +160,16 @@ class PolicyModel(nn.Module):
         self.chunked = None
         """Whether the logits are head(body(ids)), scaled and capped, and nothing more; None: not known before the
         weights are there."""
+        self.shares_prompts = False
+        """Whether rows may be given with each prompt once (see `sharing`)."""
         if not any(parameter.is_meta for parameter in model.parameters()):
             self.find_head()
 
     def find_head(self) -> None:
-        """Find out by comparing whether the logits are head(body(ids)), scaled and capped."""
+        """Find out by comparing whether the logits are head(body(ids)), scaled and capped, and prompts can be shared."""
         self.chunked = _is_head_of_body(self.model, self.scale, self.cap)
+        inner = _inner(self.model)
+        self.shares_prompts = can_share(inner, _body(inner))
 
     def forward(
         self,
@@ -173,6 +179,7 @@ class PolicyModel(nn.Module):
         positions: Tensor | None = None,
         temperature: Tensor | None = None,
         entropy: bool = False,
+        layout: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Return log-probabilities of `targets`, and the entropies there if asked for.
 
@@ -180,20 +187,23 @@ class PolicyModel(nn.Module):
             ids: (rows, length), padded on the right with anything.
             where: (n,) positions in the flattened `ids` whose hidden states predict.
             targets: (n,) token ids (or classes).
-            positions: (rows, length) where sequences are packed.
+            positions: (rows, length) where sequences are packed or share prompts.
             temperature: (n,) the logits are divided by; None is 1.
             entropy: Also compute it.
+            layout: `MicroBatch.layout`, where rows share prompts; `ids` is then (1, tokens), each prefix once.
         """
+        options = {"input_ids": ids, "position_ids": positions, "use_cache": False}
+        if layout is not None:
+            options |= shared_options(*layout)
         # Weights that FSDP2 gathered in bf16 need no autocast, and residuals are then in bf16 as in what samples.
         enabled = self.bf16 and _head(_inner(self.model)).weight.dtype != torch.bfloat16
         with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled):
-            return self._logprobs(ids, where, targets, positions, temperature, entropy)
+            return self._logprobs(options, where, targets, temperature, entropy)
 
     def _logprobs(
-        self, ids: Tensor, where: Tensor, targets: Tensor, positions: Any, temperature: Tensor | None, entropy: bool
+        self, options: dict[str, Any], where: Tensor, targets: Tensor, temperature: Tensor | None, entropy: bool
     ) -> tuple[Tensor, Tensor | None]:
         inner = _inner(self.model)
-        options = {"input_ids": ids, "position_ids": positions, "use_cache": False}
         head = _head(inner)
         scaled = self.scale != 1 or (temperature is not None and self.cap is None)
         if not self.chunked or (scaled and head.bias is not None):
