@@ -166,7 +166,7 @@ class PolicyModel(nn.Module):
             self.find_head()
 
     def find_head(self) -> None:
-        """Find out by comparing whether the logits are head(body(ids)), scaled and capped, and prompts can be shared."""
+        """Find out by comparing what the logits are, and whether prompts can be shared."""
         self.chunked = _is_head_of_body(self.model, self.scale, self.cap)
         inner = _inner(self.model)
         self.shares_prompts = can_share(inner, _body(inner))
