@@ -30,6 +30,8 @@ from torch.utils.flop_counter import flop_registry
 aten = torch.ops.aten
 NAME = "fakegpu"
 VOCABULARY = 512
+LARGE = 4 * VOCABULARY
+"""Numbers of a tensor that is not to be computed on the host."""
 WAITING = {aten.nonzero.default, aten._unique2.default, aten.masked_select.default, aten.repeat_interleave.Tensor}
 """Operations whose result's size is known on the device only: the host waits to allocate it."""
 PRODUCTS = {aten.mm.default, aten.mm.out}
@@ -118,7 +120,9 @@ class Gpu(TorchDispatchMode):
         if func in PRODUCTS and on_device:
             self.counts.product_bytes += sum(tensor.nbytes for tensor in [*there, *results])
             self.counts.flops += flop_registry[func._overloadpacket](*args, **kwargs, out_val=results[0])
-        elif there and not on_device and any(tensor.numel() > 4 * VOCABULARY and tensor.is_floating_point() for tensor in results):
+        elif (
+            there and not on_device and any(result.numel() > LARGE and result.is_floating_point() for result in results)
+        ):
             self.counts.wrong.append(f"{func.name()} on the host {_line()}")
         return out
 
