@@ -163,7 +163,8 @@ def _has_modules(model: Any, family: Family) -> bool:
 
 def _has_options(config: Any, family: Family) -> bool:
     """Whether every option that the config's class has beside those of any class is known, or off."""
-    unknown = _options(type(config)) - KNOWN - family.options
+    kind: Any = type(config)
+    unknown = _options(kind) - KNOWN - family.options
     return not any(getattr(config, name, None) for name in unknown) and getattr(config, "is_causal", True) is not False
 
 
