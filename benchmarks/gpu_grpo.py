@@ -132,7 +132,7 @@ def ours(folder: Path, shape: dict[str, int], engine: str, fsdp2: bool) -> dict[
 def theirs(folder: Path, shape: dict[str, int], engine: str, unsloth: bool = False) -> dict[str, Any]:
     """TRL's side in this process, or Unsloth's, which replaces parts of TRL's and must be imported first."""
     if unsloth:
-        from unsloth import FastLanguageModel
+        from unsloth import FastLanguageModel  # before trl and transformers
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
