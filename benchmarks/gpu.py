@@ -41,7 +41,8 @@ def log_probabilities(folder: Path, tokens: int) -> dict[str, Any]:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
     ids = torch.randint(1, 500, (tokens,), generator=torch.Generator().manual_seed(0)).tolist()
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(device).eval()
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+    model = model.to(device).eval()
     where = torch.arange(tokens - 1, device=device)
     text = torch.tensor(ids, device=device)
     with torch.no_grad():
@@ -135,24 +136,24 @@ def measure(folder: Path, shape: str, limit: float, say: Callable[[Row], None]) 
             say((name, f"skipped: no package {', '.join(lacking)}"))
         return bool(lacking)
 
-    def side(name: str, share: float, *what: Any, **how: Any) -> None:
-        say(grpo(name, gpu_grpo.run(*what, seconds=left(share), **how)))
+    def side(name: str, share: float, who: str, engine: str = "hf", fsdp2: bool = False) -> None:
+        say(grpo(name, gpu_grpo.run(who, folder, shape, engine, fsdp2, left(share))))
 
     for row in numbers("log-probabilities against the trainer:", part("logprobs", folder, shape, left(0.2))):
         say(row)
     missing("log-probabilities against the trainer: vllm", "vllm")
-    side("GRPO, ours, hf", 0.25, "ours", folder, shape)
+    side("GRPO, ours, hf", 0.25, "ours")
     if not missing("GRPO, TRL", "trl", "datasets"):
-        side("GRPO, TRL", 0.25, "trl", folder, shape)
+        side("GRPO, TRL", 0.25, "trl")
     if not missing("GRPO, Unsloth", "unsloth", "trl", "datasets"):
-        side("GRPO, Unsloth", 0.25, "unsloth", folder, shape)
-    side("GRPO, ours, FSDP2 on one rank", 0.2, "ours", folder, shape, fsdp2=True)
+        side("GRPO, Unsloth", 0.25, "unsloth")
+    side("GRPO, ours, FSDP2 on one rank", 0.2, "ours", fsdp2=True)
     for row in numbers("head alone", gpu_grpo.run("loss", folder, shape, seconds=left(0.1))):
         say(row)
     if not missing("vLLM sleeps and wakes", "vllm"):
         for row in numbers("vLLM sleeps and wakes", part("sleep", folder, shape, left(0.25))):
             say(row)
-        side("GRPO, ours, vllm", 0.25, "ours", folder, shape, "vllm")
+        side("GRPO, ours, vllm", 0.25, "ours", "vllm")
 
 
 def device_name() -> str:
