@@ -18,6 +18,7 @@ import itertools
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -128,8 +129,10 @@ def ours(folder: Path, shape: dict[str, int], engine: str, fsdp2: bool) -> dict[
     return found
 
 
-def theirs(folder: Path, shape: dict[str, int], engine: str) -> dict[str, Any]:
-    """TRL's side in this process."""
+def theirs(folder: Path, shape: dict[str, int], engine: str, unsloth: bool = False) -> dict[str, Any]:
+    """TRL's side in this process, or Unsloth's, which replaces parts of TRL's and must be imported first."""
+    if unsloth:
+        from unsloth import FastLanguageModel  # before trl and transformers
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
@@ -162,7 +165,12 @@ def theirs(folder: Path, shape: dict[str, int], engine: str) -> dict[str, Any]:
         report_to="none", save_strategy="no", logging_strategy="no", disable_tqdm=True, gradient_checkpointing=True,
         **vllm,
     )  # fmt: skip
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    if unsloth:
+        model, _ = FastLanguageModel.from_pretrained(
+            str(folder), max_seq_length=2048, dtype=torch.bfloat16, load_in_4bit=False, full_finetuning=True
+        )
+    else:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
     rows = [json.loads(line) for line in (folder / "prompts.jsonl").read_text().splitlines()]
     trainer = GRPOTrainer(model=model, processing_class=tokenizer, reward_funcs=reward, args=config,
@@ -209,16 +217,30 @@ def loss_alone(shape: dict[str, int]) -> dict[str, Any]:
     return found
 
 
-def run(side: str, folder: Path, shape: str, engine: str = "hf", fsdp2: bool = False) -> dict[str, Any]:
+def run(
+    side: str, folder: Path, shape: str, engine: str = "hf", fsdp2: bool = False, seconds: float | None = None
+) -> dict[str, Any]:
     """One side in a process of its own."""
     start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "1"] if fsdp2 else []
     command = [sys.executable, *start, __file__, "--side", side, "--folder", str(folder), "--shape", shape]
     command += ["--engine", engine, *(["--fsdp2"] if fsdp2 else [])]
+    return launch(command, seconds)
+
+
+def launch(command: list[str], seconds: float | None = None) -> dict[str, Any]:
+    """Run a command and return the JSON object it prints last, or why there is none."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "VLLM_NO_USAGE_STATS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        return {"failed": done.stderr[-3000:]}
-    found: dict[str, Any] = json.loads(next(line for line in reversed(done.stdout.splitlines()) if line[:1] == "{"))
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    try:
+        out, errors = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return {"failed": f"not done in {seconds:.0f} s"}
+    if process.returncode:
+        return {"failed": errors[-3000:]}
+    found: dict[str, Any] = json.loads(next(line for line in reversed(out.splitlines()) if line[:1] == "{"))
     return found
 
 
@@ -247,7 +269,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--shape", default="gpu")
-    parser.add_argument("--side", choices=("ours", "trl", "loss"))
+    parser.add_argument("--side", choices=("ours", "trl", "unsloth", "loss"))
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--engine", default="hf")
     parser.add_argument("--fsdp2", action="store_true")
@@ -260,7 +282,7 @@ def main() -> None:
         elif asked.side == "ours":
             print(json.dumps(ours(asked.folder, shape, asked.engine, asked.fsdp2)))
         else:
-            print(json.dumps(theirs(asked.folder, shape, asked.engine)))
+            print(json.dumps(theirs(asked.folder, shape, asked.engine, asked.side == "unsloth")))
         return
     kind = "tiny" if asked.tiny else asked.shape
     with tempfile.TemporaryDirectory() as scratch:

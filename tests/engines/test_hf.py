@@ -1,10 +1,11 @@
 import math
+from functools import cache
 from itertools import chain
 
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
@@ -18,6 +19,7 @@ from verikit.engines.hf.engine import HF  # noqa: E402
 from verikit.engines.hf.generate import GenerateDecoder  # noqa: E402
 from verikit.engines.hf.prefixes import BLOCK, Prefixes  # noqa: E402
 from verikit.engines.hf.sampler import SamplingGroup, row_key, uniforms  # noqa: E402
+from verikit.engines.prompts import stop_test  # noqa: E402
 from verikit.errors import ContextOverflow, SpecError  # noqa: E402
 
 torch.set_num_threads(1)
@@ -234,6 +236,53 @@ def test_looking_at_what_was_drawn_once_in_eight_steps_changes_no_row(options, m
             assert other.logprobs == pytest.approx(row.logprobs, abs=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["byte-level", "metaspace", "wordpiece"])
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_stop_is_found_with_the_very_token_that_completes_it(kind, data):
+    made = stop_tokenizer(kind)
+    stops = data.draw(st.lists(st.sampled_from(["\n", "\n\n", "a\n", " ", "b ", "the", "é", "\t", ". "]), min_size=1))
+    ids = data.draw(st.lists(st.integers(3, len(made) - 1), max_size=30))
+    test = stop_test(made, stops)
+    for end in range(1, len(ids) + 1):
+        before, now = (made.decode(ids[:at], skip_special_tokens=True) for at in (end - 1, end))
+        if any(stop in before for stop in stops):
+            return
+        assert test(ids[:end]) == any(stop in now for stop in stops), (ids[:end], now)
+
+
+@cache
+def stop_tokenizer(kind):
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    lines = ["the fox\n\nand a. b \t c é", "a\n b\n\n the the", "12 a 3\t. x"]
+    special = ["<s>", "</s>", "<unk>"]
+    if kind == "byte-level":
+        return tiny.tokenizer()
+    if kind == "metaspace":
+        raw = Tokenizer(models.BPE(unk_token="<unk>"))
+        raw.pre_tokenizer, raw.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+        raw.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=80, special_tokens=special))
+    else:
+        raw = Tokenizer(models.WordPiece(unk_token="<unk>"))
+        raw.pre_tokenizer, raw.decoder = pre_tokenizers.WhitespaceSplit(), decoders.WordPiece()
+        raw.train_from_iterator(lines, trainers.WordPieceTrainer(vocab_size=80, special_tokens=special))
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="</s>", unk_token="<unk>")
+
+
+def test_a_stop_ending_in_a_newline_decodes_the_text_only_behind_a_newline(monkeypatch):
+    made, decoded = tiny.tokenizer(), []
+    test = stop_test(made, ["\n\n"])
+    ids = made("the quick brown fox jumps over the lazy dog\n", add_special_tokens=False).input_ids
+    for end in range(1, len(ids) + 1):
+        test(ids[:end])
+    real = type(made).decode
+    monkeypatch.setattr(type(made), "decode", lambda self, *a, **k: decoded.append(a) or real(self, *a, **k))
+    for end in range(1, len(ids) + 1):
+        test(ids[:end])
+    assert len(decoded) == 1
+
+
 def test_a_stop_text_ends_the_output_and_is_not_part_of_it():
     made = hf()
     free = made.generate([Request("the", max_tokens=40, temperature=1.0, seed=1)])[0].text
@@ -283,6 +332,30 @@ def test_a_wave_too_big_for_the_device_is_halved_and_only_what_is_too_big_alone_
     results = hf().generate([Request(f"the {n}", n=n, max_tokens=3, temperature=1.0) for n in (1, 2, 4, 3, 1)])
     assert [len(result.outputs) for result in results] == [1, 2, 0, 3, 1]
     assert "memory" in str(results[2].error)
+
+
+def test_what_fitted_into_the_device_is_remembered_for_texts_as_long_and_longer(monkeypatch):
+    real = Decoder.stream
+    waves = []
+
+    def small(self, groups, **options):
+        waves.append(sum(group.n for group in groups))
+        if waves[-1] > 3:
+            raise torch.OutOfMemoryError
+        return real(self, groups, **options)
+
+    monkeypatch.setattr(Decoder, "stream", small)
+    engine = hf()
+
+    def asked(length, tokens):
+        waves.clear()
+        engine.generate([Request("the " * length, max_tokens=tokens, temperature=1.0) for _ in range(8)])
+        return list(waves)
+
+    assert asked(4, 5) == [8, 4, 2, 2, 4, 2, 2]
+    assert asked(4, 5) == [2] * 4
+    assert asked(9, 9) == [2] * 4
+    assert asked(1, 1)[0] == 8  # shorter texts may fit yet
 
 
 def test_memory_that_runs_out_midway_leaves_the_results_that_were_complete(monkeypatch):

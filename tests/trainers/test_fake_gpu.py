@@ -68,6 +68,12 @@ def test_the_head_holds_a_few_chunks_of_logits_at_a_real_vocabulary(found):
     assert found["head"]["peak"] < logits * 0.75
 
 
+def test_scoring_holds_the_logits_once_and_waits_once_a_sequence(found):
+    """8,192 tokens of a vocabulary of 152k: 5 GB of logits in fp32; 1 GiB of them and its next of kin at a time."""
+    assert found["score"]["peak"] < 2.5 * 2**30
+    assert sum(found["score"]["waits"].values()) <= 1, found["score"]["waits"]
+
+
 @pytest.mark.parametrize(
     ("fault", "field"),
     [("wait", "waits"), ("copy", "copied"), ("copy", "waits"), ("host", "wrong"), ("memory", "peak")],

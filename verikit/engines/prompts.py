@@ -76,13 +76,14 @@ def stop_test(tokenizer: Any, stops: Sequence[str]) -> Callable[[list[int]], boo
     """Make a test of whether ids just came to hold one of some texts; asked after every token."""
     tail = max(map(len, stops)) + 8  # a token is at least a byte, a character at most 4 tokens
     last = {stop[-1] for stop in stops}
-    spaced = any(character.isspace() for character in last)
+    before = _letter(tokenizer)
+    unsure = before is None and any(character.isspace() for character in last)
 
     @cache
     def may_end(token: int) -> bool:
-        piece = tokenizer.decode([token])
-        # Alone, a token may lose its space, and a part of a character is a replacement mark.
-        return spaced or "\ufffd" in piece or not last.isdisjoint(piece)
+        # Alone, a token may lose its space; behind a letter it keeps it. A part of a character is a replacement mark.
+        piece = tokenizer.decode([token]) + ("" if before is None else tokenizer.decode([before, token]))
+        return unsure or "\ufffd" in piece or not last.isdisjoint(piece)
 
     def stopped(ids: list[int]) -> bool:
         if not may_end(ids[-1]):
@@ -91,6 +92,12 @@ def stop_test(tokenizer: Any, stops: Sequence[str]) -> Callable[[list[int]], boo
         return any(stop in text for stop in stops)
 
     return stopped
+
+
+def _letter(tokenizer: Any) -> int | None:
+    """Return a token that is a letter by itself, if there is one."""
+    ids = tokenizer("a", add_special_tokens=False).input_ids
+    return ids[-1] if ids and tokenizer.decode(ids[-1:]).strip() == "a" else None
 
 
 def cut(text: str, stops: Sequence[str]) -> str:

@@ -20,6 +20,21 @@ from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLo
 from verikit.errors import EngineError
 
 
+class Fitting:
+    """How many completions fitted into the device's memory, by the length of their texts; kept between calls."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, int] = {}
+
+    def note(self, tokens: int, rows: int) -> None:
+        """Twice as many completions of so many tokens did not fit."""
+        self._rows[tokens] = max(1, min(rows, self.rows(tokens)))
+
+    def rows(self, tokens: int) -> int:
+        """Return the most to try of texts of so many tokens: what fitted of texts no longer than these."""
+        return min((rows for known, rows in self._rows.items() if known <= tokens), default=2**31)
+
+
 class Batch:
     """The requests of one call."""
 
@@ -31,12 +46,13 @@ class Batch:
         *,
         tempered: bool = False,
         prefixes: Prefixes | None = None,
+        fitting: Fitting | None = None,
     ) -> None:
         self._model, self._tokenizer, self._requests, self._tempered = model, tokenizer, requests, tempered
         self._piece = cache(lambda token: tokenizer.decode([token]))
         self._stop_test = cache(lambda stops: stop_test(tokenizer, stops))
         self._eos = end_ids(model, tokenizer)
-        self._prefixes = prefixes
+        self._prefixes, self._fitting = prefixes, fitting or Fitting()
         self._errors: dict[int, EngineError] = {}
         self._groups: dict[int, SamplingGroup] = {}
         for number, request in enumerate(requests):
@@ -79,6 +95,8 @@ class Batch:
                 yield next(iter(left)), problem
                 return
         torch.cuda.empty_cache()
+        if not freed and len(left) == len(wave):  # of rows that have left, none tells what fits
+            self._fitting.note(self._tokens(wave), self._completions(wave) // 2)
         rest, half = list(left), len(left) // 2
         for part in (rest[:half], rest[half:]):
             if part:
@@ -107,16 +125,27 @@ class Batch:
     def _waves(self, rows: int) -> Iterator[list[int]]:
         """Requests of like length together, at most `rows` completions a wave (or one request)."""
         wave: list[int] = []
+        held = prompt = new = 0
         for number in sorted(self._groups, key=lambda number: len(self._groups[number].ids)):
             group = self._groups[number]
             if not group.max_tokens:
                 continue
-            if wave and sum(self._groups[member].n for member in wave) + group.n > rows:
+            prompt, new = max(prompt, len(group.ids)), max(new, group.max_tokens)
+            if wave and held + group.n > min(rows, self._fitting.rows(prompt + new)):
                 yield wave
-                wave = []
+                wave, held, prompt, new = [], 0, len(group.ids), group.max_tokens
             wave.append(number)
+            held += group.n
         if wave:
             yield wave
+
+    def _completions(self, wave: Sequence[int]) -> int:
+        return sum(self._groups[number].n for number in wave)
+
+    def _tokens(self, wave: Sequence[int]) -> int:
+        """The longest text that may come of a wave."""
+        groups = [self._groups[number] for number in wave]
+        return max(len(group.ids) for group in groups) + max(group.max_tokens for group in groups)
 
     def _scored(self) -> dict[int, Scored]:
         wanted = [number for number in self._groups if self._requests[number].prompt_logprobs is not None]

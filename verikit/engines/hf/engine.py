@@ -17,6 +17,7 @@ from verikit.engines.prompts import weights_identity
 from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
 
 if TYPE_CHECKING:
+    from verikit.engines.hf.batch import Fitting
     from verikit.engines.hf.prefixes import Prefixes
 
 
@@ -25,6 +26,7 @@ class HF(StreamingEngine):
 
     form = "hf:PATH"
     _prefixes: Prefixes | None = None
+    _fitting: Fitting | None = None
 
     def __init__(
         self, path: str, *, dtype: str = "auto", device: str = "", rows: int = 512, reuse: float = 0.5
@@ -85,8 +87,12 @@ class HF(StreamingEngine):
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Decode the requests, at most `rows` completions at a time, and yield each result when it is complete."""
-        from verikit.engines.hf.batch import Batch
+        from verikit.engines.hf.batch import Batch, Fitting
 
         with self._lock:
-            batch = Batch(self.model, self.tokenizer, requests, tempered=self.tempered, prefixes=self._prefixes)
+            self._fitting = self._fitting or Fitting()
+            batch = Batch(
+                self.model, self.tokenizer, requests, tempered=self.tempered, prefixes=self._prefixes,
+                fitting=self._fitting,
+            )  # fmt: skip
             yield from batch.run(self.rows)

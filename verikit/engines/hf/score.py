@@ -1,44 +1,82 @@
-"""Log-probabilities of given tokens: one forward pass over prompts sorted by length, padded on the right."""
+"""Log-probabilities of given tokens: one forward pass over prompts sorted by length, padded on the right.
+
+The body runs over whole sequences; the head over some positions at a time, so that long texts of large vocabularies
+never have all their logits in memory. A model whose logits are more than head(body(ids)) has them in full, in its own
+number format, and some positions at a time in fp32.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
+from torch import Tensor, nn
 
+from verikit.engines.hf.device import logits_at_once, to_device
 from verikit.engines.hf.sampler import FLOOR
 
-MAX_LOGITS = 2**26
-"""Most logits held at once (256 MB in fp32)."""
+TOKENS_AT_ONCE = 2**15
+"""Most tokens run at once, the padding included (or one sequence)."""
 Scored = tuple[list[float], list[list[tuple[int, float]]]]
+_plain: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
 
 @torch.no_grad()
 def score_tokens(model: Any, prompts: Sequence[Sequence[int]], top_k: int = 0) -> list[Scored]:
     """Return for each prompt the log-probability of every token but the first, and the `top_k` likeliest there."""
     device = model.get_input_embeddings().weight.device
+    plain = bool(prompts) and _is_head_of_body(model)
+    width = 1 if plain else model.config.get_text_config().vocab_size
+    most = TOKENS_AT_ONCE if plain else max(TOKENS_AT_ONCE, 8 * logits_at_once(device))
     results: dict[int, Scored] = {}
     batch: list[int] = []
     order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
     for position, i in enumerate(order):
         batch.append(i)
         following = len(prompts[order[position + 1]]) if position + 1 < len(order) else 0
-        if not following or (len(batch) + 1) * following * model.config.get_text_config().vocab_size > MAX_LOGITS:
+        if not following or (len(batch) + 1) * following * width > most:
             longest = len(prompts[i])
-            ids = torch.tensor([[*prompts[j], *[0] * (longest - len(prompts[j]))] for j in batch], device=device)
+            ids = to_device(torch.tensor([[*prompts[j], *[0] * (longest - len(prompts[j]))] for j in batch]), device)
             # No mask: with the padding on the right, no real token sees it.
-            logprobs = model(ids, use_cache=False).logits.float().log_softmax(-1).clamp(min=FLOOR)
+            states = model.get_decoder()(ids, use_cache=False)[0] if plain else model(ids, use_cache=False).logits
             for row, j in enumerate(batch):
-                results[j] = _read(logprobs[row, : len(prompts[j]) - 1], ids[row, 1 : len(prompts[j])], top_k)
+                length = len(prompts[j]) - 1
+                results[j] = _read(model if plain else None, states[row, :length], ids[row, 1 : length + 1], top_k)
             batch = []
     return [results[i] for i in range(len(prompts))]
 
 
-def _read(logprobs: torch.Tensor, ids: torch.Tensor, top_k: int) -> Scored:
-    chosen = logprobs.gather(1, ids[:, None]).squeeze(1).tolist()
-    if not top_k:
-        return chosen, []
-    tops = logprobs.topk(min(top_k, logprobs.shape[-1]))
-    pairs = zip(tops.indices.tolist(), tops.values.tolist(), strict=True)
-    return chosen, [list(zip(best, values, strict=True)) for best, values in pairs]
+def _read(model: Any, states: Tensor, ids: Tensor, top_k: int) -> Scored:
+    """Read one sequence, some positions at a time; `states` are logits where there is no model."""
+    vocabulary = states.shape[-1] if model is None else model.get_output_embeddings().weight.shape[0]
+    size = max(1, logits_at_once(states.device) // vocabulary)
+    chosen, tops, values = [], [], []
+    for start in range(0, len(ids), size):
+        part = states[start : start + size]
+        logits = (part if model is None else model.get_output_embeddings()(part)).float()
+        norm = logits.logsumexp(-1, keepdim=True)
+        chosen.append((logits.gather(1, ids[start : start + size, None]) - norm).squeeze(1).clamp(min=FLOOR))
+        if top_k:
+            best = logits.topk(min(top_k, vocabulary))
+            tops.append(best.indices)
+            values.append((best.values - norm).clamp(min=FLOOR))
+    given = torch.cat(chosen).tolist() if chosen else []
+    if not tops:
+        return given, []
+    pairs = zip(torch.cat(tops).tolist(), torch.cat(values).tolist(), strict=True)
+    return given, [list(zip(best, likely, strict=True)) for best, likely in pairs]
+
+
+def _is_head_of_body(model: Any) -> bool:
+    """Whether the logits are head(body(ids)) and nothing more, found by comparing; known afterwards."""
+    if model not in _plain:
+        head = model.get_output_embeddings()
+        _plain[model] = False
+        if isinstance(head, nn.Linear):
+            ids = to_device(torch.arange(4)[None], head.weight.device)
+            whole = model(ids, use_cache=False).logits
+            parts = head(model.get_decoder()(ids, use_cache=False)[0])
+            _plain[model] = whole.shape == parts.shape and torch.allclose(whole, parts, rtol=1e-4, atol=1e-4)
+    return _plain[model]
