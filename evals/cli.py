@@ -14,6 +14,9 @@ from verikit.cli.options import run_options, unscored_code
 from verikit.errors import MissingExtra, UsageError
 from verikit.terminal import Watch
 
+PASSED = ("repeats", "fewshot", "limit", "since", "until", "chat", "system", "seed", "judge", "by")
+"""Options that are settings of the same name."""
+
 
 def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
     """Read `--data FILE` and `--data TASK=FILE`; the file for all tasks is under the name ''."""
@@ -37,6 +40,8 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("--fewshot", type=click.IntRange(0), metavar="N", help="Examples in each prompt.")
 @click.option("--repeats", type=click.IntRange(1), metavar="N", help="Replies to each question.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first rows of each task.")
+@click.option("--since", metavar="DATE", help="Only rows of this date or a later one (LiveCodeBench).")
+@click.option("--until", metavar="DATE", help="Only rows of this date or an earlier one.")
 @click.option("--chat/--no-chat", default=False, help="Ask in conversations, by the model's chat template.")
 @click.option("--system", metavar="TEXT", help="The system message.")
 @click.option("--gen", multiple=True, metavar="KEY=VALUE", help="temperature, top_p, top_k, max_gen_toks, until.")
@@ -79,7 +84,7 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
         data=_files(options["data"]),
         shots=_files(options["shots"]),
         generation=read_options(options["gen"]),
-        **{key: options[key] for key in ("repeats", "fewshot", "limit", "chat", "system", "seed", "judge", "by")},
+        **{key: options[key] for key in PASSED},
     )
     expand(names)  # before a model is loaded for tasks that there are not
     out = options["out"] or Path("runs") / default_folder(spec, names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +34,8 @@ def load(
     data: Files = None,
     shots: Files = None,
     where: Mapping[str, str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
     **metadata: Any,
 ) -> dict[str, Any]:
     """Return a task's splits: `test`, and `shots` with the examples of few-shot prompts (empty where there are none).
@@ -45,6 +48,8 @@ def load(
         data: Local file(s) to read instead.
         shots: Local file(s) of examples; with `data`, there are none otherwise.
         where: Only the rows whose documents have these values.
+        since: Only the rows of this date or a later one, such as 2024-08-01.
+        until: Only the rows of this date or an earlier one.
         metadata: What else lm-eval passes on; not used.
 
     Raises:
@@ -55,20 +60,40 @@ def load(
     file, examples = (files if isinstance(files, str) else of_task(files or {}, task) for files in (data, shots))
     if file is None and not hub:
         raise UsageError(f"{task} reads local files only", hint=f"--data FILE, or --data {task}=FILE")
-    docs = read_docs(file, kind) if file else _hub_docs(kind, **_split(hub, "split"))
+    docs = _dated(read_docs(file, kind) if file else _hub_docs(kind, **_split(hub, "split")), task, since, until)
     if examples:
         shown = read_docs(examples, kind)
     else:
         shown = _hub_docs(kind, **_split(hub, "shots")) if "shots" in hub and not file else ()
     chosen = _chosen(docs, where)
     if not chosen:
-        asked = " ".join(f"{key}={value}" for key, value in (where or {}).items())
+        window = {"since": since, "until": until}
+        asked = " ".join(f"{key}={value}" for key, value in {**window, **(where or {})}.items() if value)
         held = sorted({doc[key] for doc in docs for key in where or ()})[:10]
         raise EmptySplit(
             f"{file or hub.get('path')}: no rows for {task}" + (f" ({asked})" if asked else ""),
             hint=f"it holds {', '.join(map(repr, held))}" if held else "",
         )
     return {"test": datasets.Dataset.from_list(chosen), "shots": _chosen(shown, where)}
+
+
+def _dated(docs: Sequence[Doc], task: str, since: str | None, until: str | None) -> Sequence[Doc]:
+    """The documents of a window of dates, both ends within it.
+
+    Raises:
+        UsageError: an end is no date, or the documents have none.
+    """
+    if not since and not until:
+        return docs
+    ends = []
+    for text, default in ((since, datetime.min), (until, datetime.max)):
+        try:
+            ends.append(datetime.fromisoformat(text) if text else default)
+        except ValueError:
+            raise UsageError(f"{text!r} is no date", hint="--since 2024-08-01 --until 2025-05-01") from None
+    if any("date" not in doc for doc in docs):
+        raise UsageError(f"the rows of {task} have no dates", hint="leave out --since and --until")
+    return [doc for doc in docs if ends[0] <= datetime.fromisoformat(doc["date"]).replace(tzinfo=None) <= ends[1]]
 
 
 class EmptySplit(UsageError):

@@ -12,6 +12,7 @@ import json
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from verikit.errors import SchemaError
@@ -156,6 +157,29 @@ def code_doc(row: Row) -> Doc:
     return doc | {"answer": [], "tests": json.dumps(tests, default=str)}
 
 
+def contest_doc(row: Row) -> Doc:
+    """A programming task of a dated contest, with all its tests: LiveCodeBench's code generation.
+
+    Raises:
+        SchemaError: a column lacks, or the contest's date is none.
+    """
+    doc = _doc(row, ("question_content",))
+    tests = {key: _need(row, (key,)) for key in ("public_test_cases", "private_test_cases", "metadata")}
+    date = _need(row, ("contest_date",))
+    try:
+        day = date if isinstance(date, datetime) else datetime.fromisoformat(str(date))
+    except ValueError:
+        raise SchemaError(f"a date as 2024-08-03T00:00:00 is expected, not {date!r}", field="contest_date") from None
+    return doc | {
+        "answer": [],
+        "category": str(row.get("difficulty") or ""),
+        "date": day.isoformat(),
+        "platform": str(row.get("platform") or ""),
+        "starter": str(row.get("starter_code") or ""),
+        "tests": json.dumps(tests),
+    }
+
+
 def sql_doc(row: Row) -> Doc:
     """A question about a database with the query that answers it: BIRD's `SQL`, Spider's `query`."""
     doc = _doc(row)
@@ -263,6 +287,7 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
     "process": process_doc,
     "rubric": rubric_doc,
     "code": code_doc,
+    "contest": contest_doc,
     "sql": sql_doc,
     "calls": calls_doc,
     "gym": gym_doc,

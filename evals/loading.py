@@ -36,6 +36,10 @@ class Settings(BaseModel):
     fewshot: int | None = Field(default=None, ge=0)
     limit: int | None = Field(default=None, ge=1)
     """Only the first so many rows of each task."""
+    since: str | None = None
+    """Only the rows of this date or a later one, of tasks whose rows have dates."""
+    until: str | None = None
+    """Only the rows of this date or an earlier one."""
     chat: bool = False
     """Ask in conversations, by the model's chat template."""
     multiturn: bool = True
@@ -88,6 +92,7 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     """
     config = load_yaml(task_file(name))
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
+    config["metadata"] |= {key: date for key in ("since", "until") if (date := getattr(settings, key))}
     repeats = of_task(settings.repeats, name) if isinstance(settings.repeats, dict) else settings.repeats
     config["repeats"] = repeats or config.get("repeats", 1)
     if generation := {**(config.get("generation_kwargs") or {}), **settings.generation}:

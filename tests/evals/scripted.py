@@ -1,6 +1,9 @@
 """An engine that answers by a function of the request, and small files of every kind of task."""
 
+import base64
 import json
+import pickle
+import zlib
 from importlib.util import find_spec
 
 from verikit.engines import Engine, Generation, Output
@@ -34,6 +37,11 @@ def down(request):
 def write(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return str(path)
+
+
+def packed(text):
+    """A text as LiveCodeBench packs its private tests."""
+    return base64.b64encode(zlib.compress(pickle.dumps(text))).decode()
 
 
 MATH = [
@@ -72,6 +80,21 @@ ROWS = {
             "correct_answer": None,
             "potential_reason": None,
             "subject": "elementary_mathematics",
+        }
+    ],
+    "livecodebench": [
+        {
+            "question_title": "Double",
+            "question_content": "Print twice the number.",
+            "platform": "atcoder",
+            "question_id": "abc300_a",
+            "contest_id": "abc300",
+            "contest_date": "2024-04-29T00:00:00",
+            "starter_code": "",
+            "difficulty": "easy",
+            "public_test_cases": '[{"input": "2", "output": "4", "testtype": "stdin"}]',
+            "private_test_cases": packed('[{"input": "5", "output": "10", "testtype": "stdin"}]'),
+            "metadata": "{}",
         }
     ],
     "mmlu_pro": [

@@ -10,17 +10,19 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
 from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifiers import code_tests
+from verikit.verifiers import code_lcb, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
 from verikit.verifiers.solution import solution
+
+Preset = Literal["livecodebench"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Code(TextVerifier):
     """Run the asserts inside the program's own process. The program can forge the verdict."""
     row_s: float | None = None
     """For all cases of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
+    preset: Preset | None = None
+    """`livecodebench`: programs are taken from replies, run and judged by the rules of LiveCodeBench's own runner."""
     name = "code"
 
     def __post_init__(self) -> None:
@@ -56,6 +60,10 @@ class Code(TextVerifier):
         row_seconds(self.wall_s, self.row_s)
         if self.children == "row" and self.reward == "fraction":
             raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
+        if self.preset not in (None, *get_args(Preset)):
+            raise UsageError(f"preset is one of {', '.join(get_args(Preset))}, not {self.preset!r}")
+        if self.preset and (self.children == "row" or self.in_process or self.equality or self.tolerance):
+            raise UsageError("a preset has its own way to run and to compare", hint="leave out the other options")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself, as many at a time as the machine has processors.
@@ -83,12 +91,17 @@ class Code(TextVerifier):
             cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
         except (ValueError, TypeError) as problem:
             return Score.error(f"the row's tests can't be read: {problem}")
-        program, language = solution(sample.completion, _called(cases, sample))
+        if self.preset and any(isinstance(case, Driven) for case in cases):
+            return Score.error("the row's tests are none of LiveCodeBench's")
+        if self.preset:
+            program, language = code_lcb.solution(sample.completion), ""
+        else:
+            program, language = solution(sample.completion, _called(cases, sample))
         if language:
             return Score.abstained(f"no runner for {language}")
         if not program.strip():
             return Score(0.0, reason="no program in the completion")
-        program = _complete(program, sample)
+        program = program if self.preset else _complete(program, sample)
         if self.children == "row":
             called = tuple(case for case in cases if isinstance(case, Called))
             cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
@@ -126,15 +139,20 @@ class Code(TextVerifier):
     def _judge(self, case: Case, result: RunResult) -> str:
         """Empty if what a run gave is what the case expects, else what it gave."""
         if isinstance(case, Piped):
-            return "" if same_output(result.stdout, case.stdout, self.tolerance) else "another output"
+            return "" if self._same_output(result.stdout, case.stdout) else "another output"
         if isinstance(case, Driven):
             return ""
+        if self.preset and isinstance(case, Called):
+            return "" if code_lcb.same_value(result.value, case.expected) else f"gives {show(result.value)}"
         calls = case.cases if isinstance(case, Together) else (case,)
         values = result.value if isinstance(case, Together) else [result.value]
         for called, value in zip(calls, values, strict=True):
             if not holds(called, value, self.equality, self.tolerance):
                 return f"{called.text[:120]}: gives {show(value)}" if called is not case else f"gives {show(value)}"
         return ""
+
+    def _same_output(self, got: str, wanted: str) -> bool:
+        return code_lcb.same_output(got, wanted) if self.preset else same_output(got, wanted, self.tolerance)
 
     def _run(self, case: Case, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         if isinstance(case, Driven) and self.in_process:
@@ -143,10 +161,15 @@ class Code(TextVerifier):
         if isinstance(case, Driven):
             return self._drive(case, program, box, budget)
         if isinstance(case, Piped):
-            return budget.run(lambda limits: box.run(program, case.stdin, limits=limits))
+            piped = code_lcb.runner(program) if self.preset else program
+            return budget.run(lambda limits: box.run(piped, case.stdin, limits=limits))
         if isinstance(case, Together):
             calls = [_located(called.call, program) for called in case.cases]
             return budget.run(lambda limits: box.run_calls(program, calls, limits))
+        if self.preset:
+            name, args, kwargs = case.call
+            held = code_lcb.runner(program, name)
+            return budget.run(lambda limits: box.run(held, call=(code_lcb.METHOD, args, kwargs), limits=limits))
         return budget.run(lambda limits: box.run(program, call=_located(case.call, program), limits=limits))
 
     def _drive(self, case: Driven, program: str, box: LocalSandbox, budget: Budget) -> RunResult:

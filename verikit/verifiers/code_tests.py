@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from verikit.sandbox import FunctionCall
 from verikit.types import Gold
+from verikit.verifiers.packed_tests import unpacked
 
 Equality = Literal["python", "exact", "json"]
 """`python`: as `==` says. `exact`: of the same types all the way down. `json`: as `==`, tuples being lists."""
@@ -83,7 +84,9 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
         return _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
     lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
     if lists:
-        return [case for key in lists for case in _any_form(_json(meta[key], key), meta, lift)]
+        forms = [_json(meta[key], key) for key in lists]
+        # One of the lists may be empty.
+        return [case for form in [form for form in forms if form] or forms for case in _any_form(form, meta, lift)]
     if isinstance(answer, str) and answer.lstrip().startswith(("{", "[")):
         return _any_form(_json(answer, "the gold answer"), meta, lift)
     raise ValueError(
@@ -97,8 +100,12 @@ def _json(value: Any, key: str) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        packed = " (LiveCodeBench packs it with pickle; unpack it first)" if key == "private_test_cases" else ""
-        raise ValueError(f"{key} is not JSON{packed}") from None
+        if key != "private_test_cases":
+            raise ValueError(f"{key} is not JSON") from None
+    try:
+        return json.loads(unpacked(value))
+    except ValueError as error:
+        raise ValueError(f"{key} is neither JSON nor packed as LiveCodeBench packs it ({error})") from None
 
 
 def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
