@@ -47,7 +47,9 @@ def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
     source, options = _source(path)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
-        model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **options)
+        unpacked = getattr(transformers, "GgufConfig", None) if options else None  # later versions keep numbers packed
+        plain = {"quantization_config": unpacked(dequantize=True)} if unpacked is not None else {}
+        model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **options, **plain)
     # A file cut off or of another kind breaks the reader of GGUF where it stands.
     except (OSError, ValueError, LookupError, NotImplementedError, StructError) as error:
         raise SpecError(f"can't load hf:{path}: {' '.join(str(error).split())[:300]}") from None
@@ -60,7 +62,7 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
     """What transformers loads from, and how it is told of a GGUF file there.
 
     Raises:
-        MissingExtra: it is one, and gguf is not installed.
+        MissingExtra: it is one, and gguf or accelerate, which its reader needs, is not installed.
         SpecError: there is no such file.
     """
     file = Path(path)
@@ -68,7 +70,7 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
         return path, {}
     if not file.is_file():
         raise SpecError(f"can't load hf:{path}: there is no such file")
-    if find_spec("gguf") is None:
+    if find_spec("gguf") is None or find_spec("accelerate") is None:
         raise MissingExtra(f"hf:{path}", "gguf")
     # Its bar is tqdm's own, which transformers' switch for bars does not reach.
     reader: Any = import_module("transformers.modeling_gguf_pytorch_utils")
