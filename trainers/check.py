@@ -11,10 +11,9 @@ import torch
 
 from verikit.errors import ConfigError, VerikitError, with_hint
 from verikit.trainers.config import Config, find_recipe
+from verikit.trainers.memory import expected_memory
+from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.recipe import Setting
-
-STATES = {"adamw": 8.0, "adamw-stochastic": 4.0, "adamw8bit": 2.1, "adamw4bit": 1.1}
-"""Bytes of an optimizer's state for each number that is trained."""
 
 
 def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
@@ -79,17 +78,18 @@ def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
         model = own[0]
     else:
         settings = transformers.AutoConfig.from_pretrained(config.model.path, trust_remote_code=False)
+        dtype = settings.dtype if config.model.dtype == "auto" else getattr(torch, config.model.dtype)
         with torch.device("meta"):
-            model = getattr(transformers, model_class).from_config(settings)
-    numbers = sum(parameter.numel() for parameter in model.parameters())
-    lora = bool(config.precision.lora_rank)
-    width = 2 if config.precision.master == "stochastic" or lora else 4
-    trained = 0.02 if lora else 1.0  # adapters of all layers are about a fiftieth at most
-    needed = numbers * (width + trained * (width + STATES.get(config.optimizer.kind, 8.0)))
-    if config.distributed.kind == "fsdp2":
-        needed = needed / processes + numbers * width  # a share, and the whole copy that samples
+            model = getattr(transformers, model_class).from_config(settings, dtype=dtype or torch.float32)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    bf16 = computes_in_bf16(model, config, device)
+    estimate = expected_memory(prepare_model(model, config, device), config, processes, bf16=bf16)
+    numbers, needed = sum(parameter.numel() for parameter in model.parameters()), estimate.peak
     free = _free(1 if torch.cuda.is_available() else processes)
-    told = f"{numbers:,} parameters take {needed / 2**30:.1f} GiB with gradients and optimizer, before activations"
+    told = (
+        f"{numbers:,} parameters take {estimate.learning / 2**30:.1f} GiB while learning, before activations, and"
+        f" {estimate.sampling / 2**30:.1f} GiB while sampling"
+    )
     if needed > free:
         raise ConfigError(
             f"{told}; {free / 2**30:.1f} GiB are free",

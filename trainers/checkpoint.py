@@ -55,10 +55,7 @@ def save(
         tensors: dict[str, Any] = {"model": get_model_state_dict(module)}
         if optimizer.state:  # asking for it would make one that never was
             tensors["optimizer"] = get_optimizer_state_dict(module, optimizer)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "torch.distributed is disabled")  # one process alone is what is meant
-            dcp_save(tensors, checkpoint_id=temporary, no_dist=world.size == 1)
-        world.barrier()
+        _write(tensors, temporary, world)
         if world.rank == 0:
             text = json.dumps(state | {"stepped": "optimizer" in tensors}, ensure_ascii=False)
             (temporary / STATE).write_text(text, "utf-8")
@@ -96,15 +93,43 @@ def load(path: Path, module: Any, optimizer: torch.optim.Optimizer, world: World
         set_optimizer_state_dict(module, optimizer, tensors["optimizer"])
 
 
-def load_weights(path: Path, module: Any) -> None:
-    """Put a checkpoint's weights into a whole policy, in one process.
+def save_weights(path: Path, module: Any, world: World) -> None:
+    """Write a policy's weights alone, each process its share, into a folder that is complete or not there.
+
+    Raises:
+        TrainerError: they can't be written.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        if world.rank == 0:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+        world.barrier()
+        _write({"model": get_model_state_dict(module)}, temporary, world)
+        if world.rank == 0:
+            _flush(temporary)
+            temporary.rename(path)
+        world.barrier()
+    except (OSError, CheckpointException) as error:
+        raise TrainerError(f"can't write {path}: {' '.join(str(error).split())[-300:]}", hint="make room") from error
+
+
+def load_weights(path: Path, module: Any, world: World | None = None) -> None:
+    """Put a checkpoint's weights into a policy: a whole one in this process alone, or the shares of a `world`'s.
 
     Raises:
         TrainerError: as `load` does.
     """
     tensors = {"model": get_model_state_dict(module)}
-    _read(tensors, path, True)
+    _read(tensors, path, world is None or world.size == 1)
     set_model_state_dict(module, tensors["model"])
+
+
+def _write(tensors: dict[str, Any], path: Path, world: World) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "torch.distributed is disabled")  # one process alone is what is meant
+        dcp_save(tensors, checkpoint_id=path, no_dist=world.size == 1)
+    world.barrier()
 
 
 def _read(tensors: dict[str, Any], path: Path, alone: bool) -> None:

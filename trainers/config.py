@@ -171,6 +171,19 @@ class DistributedSection(Section):
     """[distributed]: what torchrun's processes do with the model."""
 
     kind: Literal["ddp", "fsdp2"] = "ddp"
+    shards: int = Field(default=0, ge=0)
+    """fsdp2: so many processes share one model out among them, and the others hold it again (HSDP); 0: all share one.
+
+    The processes of one machine, where machines are joined by slow links.
+    """
+    whole_gradients: bool = False
+    """fsdp2: hold gradients whole between micro-batches: one exchange a step, for four more bytes a weight."""
+
+    @model_validator(mode="after")
+    def _read(self) -> DistributedSection:
+        if self.kind != "fsdp2" and (self.shards or self.whole_gradients):
+            raise ValueError("distributed.shards and distributed.whole_gradients are for kind = fsdp2")
+        return self
 
 
 class RunSection(Section):

@@ -1,16 +1,15 @@
 """The processes of a run: which one this is, what they share, and what each does with the model.
 
-`World` is one process alone; torchrun's processes get a `Ranks`, with DDP (a whole model each) or FSDP2 (a share each).
-The loop asks nothing but this interface. Generation never goes through FSDP: each process samples from a plain whole
-copy, filled once after every update, so no collective runs while tokens are drawn and processes may end when they like.
+`World` is one process alone; torchrun's processes get a `Ranks` with DDP (a whole model each), or `shards.Shards` with
+FSDP2 (a share each). The loop asks nothing but this interface. Generation never goes through FSDP: what samples gets
+whole weights after every update, so no collective runs while tokens are drawn and processes may end when they like.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from copy import deepcopy
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +19,8 @@ from torch import Tensor, nn
 from verikit.errors import ConfigError
 from verikit.trainers.config import DistributedSection
 
+WeightSource = Callable[[str], Tensor]
+"""Gives a weight by transformers' name."""
 TIMEOUT = timedelta(minutes=30)
 """How long one process waits for the others; a slow reward is not a dead process."""
 
@@ -29,6 +30,8 @@ class World:
 
     rank = 0
     size = 1
+    sharded = False
+    """Whether a process keeps a share of each weight."""
 
     device: torch.device
 
@@ -39,17 +42,31 @@ class World:
         """Return every process's value, by rank (pickled)."""
         return [value]
 
-    def wrap(self, policy: nn.Module) -> nn.Module:
-        """Return the module whose forward and backward keep the processes' weights equal (DDP, FSDP2)."""
-        return policy
+    def wrap(self, policy: nn.Module, source: WeightSource | None = None) -> nn.Module:
+        """Return the module whose forward and backward keep the processes' weights equal (DDP, FSDP2).
 
-    def share(self, policy: nn.Module) -> nn.Module:
-        """Return a module that is not trained as this process keeps it: a share of each weight (FSDP2), or all."""
+        `source` gives rank 0 the weights by name where the policy has none yet (FSDP2).
+        """
         return policy
 
     def sampling_model(self, policy: nn.Module) -> Any:
-        """Return the transformers model to sample from, with the policy's present weights; never a collective after."""
+        """Return the transformers model to sample from, with the policy's present weights; never a collective after.
+
+        Under FSDP2 the first call makes a whole copy: every process calls it together.
+        """
         return policy.model
+
+    def weights(self, policy: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str, Tensor]]:
+        """Yield the model's present weights whole, one after another, by name; every process must take them all.
+
+        Of tied weights there is one. With `dtype`, numbers are rounded to it before they are sent.
+        """
+        for name, tensor in own_state(policy.model):
+            yield name, tensor if dtype is None or not tensor.is_floating_point() else tensor.to(dtype)
+
+    def rest(self) -> None:
+        """Give back the memory of a copy that samples, until the next `refresh`."""
+        return
 
     def refresh(self, policy: nn.Module) -> None:
         """Bring the sampling model up to date after an update."""
@@ -108,7 +125,7 @@ class Ranks(World):
         torch.distributed.all_gather_object(found, value, group=self._objects)
         return found
 
-    def wrap(self, policy: nn.Module) -> nn.Module:
+    def wrap(self, policy: nn.Module, source: WeightSource | None = None) -> nn.Module:
         """Copy rank 0's weights to all, and average gradients."""
         options: dict[str, Any] = {"device_ids": [self.device.index]} if self.device.type == "cuda" else {}
         return nn.parallel.DistributedDataParallel(policy, **options)
@@ -129,47 +146,12 @@ class Ranks(World):
         torch.distributed.destroy_process_group()
 
 
-class Shards(Ranks):
-    """One of torchrun's processes, each with a share of every weight (FSDP2)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._copy: Any = None
-
-    def wrap(self, policy: Any) -> Any:
-        """Share the weights out, block by block; what samples keeps a whole copy of its own."""
-        self._copy = deepcopy(policy.model).requires_grad_(False).eval()
-        return self.share(policy)
-
-    def share(self, policy: Any) -> Any:
-        """Share the weights out, block by block."""
-        from torch.distributed.device_mesh import init_device_mesh
-        from torch.distributed.fsdp import fully_shard
-
-        mesh = init_device_mesh(self.device.type, (self.size,))
-        for blocks in [module for module in policy.modules() if isinstance(module, nn.ModuleList)]:
-            for block in blocks:
-                fully_shard(block, mesh=mesh)
-        return fully_shard(policy, mesh=mesh)
-
-    def sampling_model(self, policy: nn.Module) -> Any:
-        """Return the whole copy."""
-        return self._copy
-
-    @torch.no_grad()
-    def refresh(self, policy: Any) -> None:
-        """Fill the whole copy, one weight after another."""
-        whole = dict(self._copy.named_parameters())
-        for name, share in policy.model.named_parameters():
-            whole[name].copy_(share.full_tensor() if hasattr(share, "full_tensor") else share)
-
-    def accumulating(self, policy: nn.Module, *, last: bool) -> AbstractContextManager[Any]:
-        """Exchange gradients in the last backward pass only."""
-        return _last_only(policy, last)
-
-    def _sum(self, squares: Tensor) -> Tensor:
-        torch.distributed.all_reduce(squares)
-        return squares
+def own_state(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Yield a model's parameters, tied ones once, and the buffers that are saved with it."""
+    own = {name for name, _ in model.named_parameters()} | {name for name, _ in model.named_buffers()}
+    for name, tensor in model.state_dict().items():
+        if name in own:
+            yield name, tensor.detach()
 
 
 def _own(gradient: Any) -> Tensor:
@@ -178,21 +160,19 @@ def _own(gradient: Any) -> Tensor:
     return own
 
 
-@contextmanager
-def _last_only(policy: Any, last: bool) -> Iterator[None]:
-    policy.set_requires_gradient_sync(last)
-    yield
-
-
 def join(options: DistributedSection) -> World:
     """Return this process's world: one process alone, unless torchrun started it.
 
     Raises:
-        ConfigError: FSDP2 is asked of one process alone, without torchrun.
+        ConfigError: FSDP2 is asked of one process alone, without torchrun, or the processes can't be divided.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ and "RANK" not in os.environ:
         if options.kind == "fsdp2":
             hint = "torchrun --nproc-per-node 2 -m verikit train …"
             raise ConfigError("distributed.kind = fsdp2 shares the model out to several processes", hint=hint)
         return World()
-    return Shards() if options.kind == "fsdp2" else Ranks()
+    if options.kind == "fsdp2":
+        from verikit.trainers.shards import Shards
+
+        return Shards(options)
+    return Ranks()

@@ -22,7 +22,8 @@ from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, experience, supervised, with_variance
 from verikit.trainers.learner import Learner
-from verikit.trainers.policy import PolicyModel, load_model
+from verikit.trainers.loading import load_in, weight_source
+from verikit.trainers.policy import PolicyModel
 from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
@@ -62,15 +63,14 @@ class Trainer:
         self.config, self.folder, self.world, self.report = config, folder, world, report
         kind = find_recipe(config.recipe)
         options = kind.Options.model_validate(config.options)
-        model, tokenizer = load_model(config, kind, options)
+        model, tokenizer = load_in(world, config, kind, options)
         if folder.main and not (folder.path / MODEL).exists():
             model.config.save_pretrained(folder.path / MODEL)
             tokenizer.save_pretrained(folder.path / MODEL)
         self.recipe: Recipe = kind(options, Setting(tokenizer, config.seed, Path(config.folder or ".")))
-        model = model.to(world.device)
-        bf16 = computes_in_bf16(model, config)
-        self.policy = PolicyModel(prepare_model(model, config), bf16)
-        self.module = world.wrap(self.policy)
+        bf16 = computes_in_bf16(model, config, world.device)
+        self.policy = PolicyModel(prepare_model(model, config, world.device), bf16)
+        self.module = world.wrap(self.policy, weight_source(world, config, kind, options, self.policy.model))
         self.engine = make_engine(config, self.policy, tokenizer, world)
         self.sampler = PolicySampler(
             self.engine.engine, tokenizer, world, config.seed, allow_truncated=config.batch.allow_truncated
@@ -126,6 +126,7 @@ class Trainer:
             TrainerError: the gate is not reached.
         """
         assert self.config.warmup is not None
+        self.engine.rest()
         while self.step < self.config.warmup.steps:
             began = time.perf_counter()
             self.step += 1
@@ -158,9 +159,10 @@ class Trainer:
         else:
             made = experience(trajectories, self.config, self.reference)
         self.engine.rest()
+        updates = self.learner.updates
         metrics = self._learn(made, step)
         self._watch_mismatch(metrics, step)
-        self.engine.refresh()
+        self.engine.refresh(changed=self.learner.updates > updates)
         self.step = step
         times = {"seconds_collect": collected - began, "seconds_learn": time.perf_counter() - collected}
         self._log(made.metrics | metrics | self.recipe.metrics() | times, began)

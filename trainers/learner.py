@@ -37,6 +37,7 @@ class Learner:
     limit: int
     optimizer: Any
     bad_steps: int
+    updates: int
 
     def __init__(
         self, module: Any, world: World, config: Config, optimizer: OptimizerSection, loss: LossSection, steps: int
@@ -47,6 +48,8 @@ class Learner:
         self.optimizer = make_optimizer(module, optimizer)
         self.bad_steps = 0
         """Optimizer steps in a row whose gradient was not finite."""
+        self.updates = 0
+        """How often the weights were changed; the same on every process."""
 
     def learn(self, rows: Sequence[TrainRow], step: int) -> dict[str, float]:
         """Take the optimizer steps of one batch and return its metrics.
@@ -98,6 +101,7 @@ class Learner:
         norm = self.world.clip_gradients(self.module, self.options.grad_clip)
         if math.isfinite(norm):
             self.optimizer.step()
+            self.updates += 1
         self.optimizer.zero_grad(set_to_none=True)
         return totals, norm, len(live)
 

@@ -103,13 +103,19 @@ class PolicyModel(nn.Module):
 
     model: Any
     bf16: bool
-    chunked: bool
+    chunked: bool | None
 
     def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
         self.model, self.bf16 = model, bf16
-        self.chunked = _is_head_of_body(model)
-        """Whether the logits are head(body(ids)) and nothing more."""
+        self.chunked = None
+        """Whether the logits are head(body(ids)) and nothing more; None: not known before the weights are there."""
+        if not any(parameter.is_meta for parameter in model.parameters()):
+            self.find_head()
+
+    def find_head(self) -> None:
+        """Find out by comparing whether the logits are head(body(ids))."""
+        self.chunked = _is_head_of_body(self.model)
 
     def forward(
         self,
@@ -130,7 +136,9 @@ class PolicyModel(nn.Module):
             temperature: (n,) the logits are divided by; None is 1.
             entropy: Also compute it.
         """
-        with torch.autocast(ids.device.type, torch.bfloat16, enabled=self.bf16):
+        # Weights that FSDP2 gathered in bf16 need no autocast, and residuals are then in bf16 as in what samples.
+        enabled = self.bf16 and _head(_inner(self.model)).weight.dtype != torch.bfloat16
+        with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled):
             return self._logprobs(ids, where, targets, positions, temperature, entropy)
 
     def _logprobs(
@@ -187,12 +195,43 @@ def load_model(config: Config, recipe: type[Recipe], options: Any) -> tuple[Any,
     """
     made = None if config.model.path else recipe.make_model(options, config.seed)
     model, tokenizer = made or _load(config, recipe.model_class)
-    if tokenizer.eos_token_id is None:
-        raise ConfigError(f"{config.model.path or config.recipe}: its tokenizer has no eos token, so nothing would end")
+    with_end(tokenizer, config.model.path or config.recipe)
+    return without_dropout(model), tokenizer
+
+
+def without_dropout(model: Any) -> Any:
+    """Return the model in evaluation mode, its dropout off in either mode."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-    return model.eval(), tokenizer
+    return model.eval()
+
+
+def load_tokenizer(config: Config) -> Any:
+    """Return the tokenizer of the model that a config names.
+
+    Raises:
+        ConfigError: it can't be loaded, or has no end token.
+    """
+    import transformers
+
+    path = config.model.path
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model.path {path!r}: {' '.join(str(error).split())[:300]}") from None
+    return with_end(tokenizer, path)
+
+
+def with_end(tokenizer: Any, name: str) -> Any:
+    """Return a tokenizer that has an end token.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    if tokenizer.eos_token_id is None:
+        raise ConfigError(f"{name}: its tokenizer has no eos token, so nothing would end")
+    return tokenizer
 
 
 def _load(config: Config, model_class: str) -> tuple[Any, Any]:
@@ -202,8 +241,8 @@ def _load(config: Config, model_class: str) -> tuple[Any, Any]:
     if not path:
         raise ConfigError(f"recipe {config.recipe} makes no model of its own", hint="set model.path")
     options = {"attn_implementation": config.model.attention} if config.model.attention else {}
+    tokenizer = load_tokenizer(config)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, trust_remote_code=False)
         loader = getattr(transformers, model_class)
         model = loader.from_pretrained(
             path, dtype=config.model.dtype, attention_dropout=0.0, trust_remote_code=False, **options

@@ -47,15 +47,15 @@ def multiplies_bf16() -> bool:
     return not {"amx_bf16", "avx512_bf16"}.isdisjoint(flags)
 
 
-def computes_in_bf16(model: Any, config: Config) -> bool:
-    """Whether a model's products are to be of bf16 numbers while the weights that learn are fp32.
+def computes_in_bf16(model: Any, config: Config, device: torch.device | None = None) -> bool:
+    """Whether a model's products are to be of bf16 numbers while what learns is fp32; `device`: where it will be.
 
     With `auto`: where the device is fast at them, save for fp32 models so small that casting costs more than it saves.
     """
     master = config.precision.master
     if master != "auto":
         return master == "float32"
-    fast = model.device.type == "cuda" or multiplies_bf16()
+    fast = (device or model.device).type == "cuda" or multiplies_bf16()
     return fast and (model.dtype != torch.float32 or model.num_parameters() >= WORTH_BF16)
 
 
@@ -70,8 +70,10 @@ def in_bf16(model: Any) -> Any:
     return model
 
 
-def prepare_model(model: Any, config: Config) -> Any:
+def prepare_model(model: Any, config: Config, device: torch.device | None = None) -> Any:
     """Return the model as it will be trained: adapters put in, activation checkpointing on, its layers compiled.
+
+    `device`: where it will be; by default where it is.
 
     Raises:
         MissingExtra: peft is not installed.
@@ -82,7 +84,7 @@ def prepare_model(model: Any, config: Config) -> Any:
         model = model.float()
     elif precision.master == "stochastic":
         model = in_bf16(model)
-    elif precision.master == "auto" and computes_in_bf16(model, config):
+    elif precision.master == "auto" and computes_in_bf16(model, config, device):
         model = in_bf16(model)  # the frozen weights of LoRA; peft keeps its adapters, which learn, in fp32
     if precision.lora_rank:
         model = _with_lora(model, config)

@@ -7,45 +7,56 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from verikit.trainers import checkpoint
 from verikit.trainers.batch import TrainRow
 from verikit.trainers.config import BatchSection
 from verikit.trainers.distributed import World
 from verikit.trainers.learner import token_logprobs
 
-FILE = "reference.pt"
+FOLDER = "reference"
 
 
 class ReferenceModel:
-    """Gives log-probabilities under the model as it was before the first step of training."""
+    """Gives log-probabilities under the model as it was before the first step of training.
+
+    Under FSDP2 each process holds its share of those weights, which takes the place of its share of the policy's
+    while they are asked: no second model, nothing whole.
+    """
 
     def __init__(self, module: Any, policy: Any, world: World, batch: BatchSection, folder: Path) -> None:
         """Take the policy as it is now, unless the run's folder has the weights it started from.
 
         Raises:
-            OSError: they can't be written.
+            TrainerError: they can't be written, or read.
         """
         self._world, self._batch = world, batch
         self._lora_off = getattr(policy.model, "disable_adapter", None)
-        self._module = module
+        self._module, self._put_in = module, self._lora_off
+        """What computes, and what makes it the reference meanwhile."""
         if self._lora_off is not None:
             return
-        model = deepcopy(world.sampling_model(policy)).requires_grad_(False)
-        path = folder / FILE
-        if path.exists():
-            model.load_state_dict(torch.load(path, weights_only=True, map_location=world.device))
-        elif world.rank == 0:
-            temporary = path.with_suffix(".tmp")
-            torch.save(model.state_dict(), temporary)
-            temporary.rename(path)
-        world.barrier()
-        self._module = world.share(type(policy)(model, policy.bf16)).eval()
+        path = folder / FOLDER
+        resumed = path.exists()
+        if not resumed:
+            checkpoint.save_weights(path, policy, world)
+        if not world.sharded:
+            self._module = type(policy)(deepcopy(policy.model).requires_grad_(False), policy.bf16).eval()
+            if resumed:
+                checkpoint.load_weights(path, self._module)
+            return
+        from verikit.trainers.shards import HeldWeights
+
+        held = HeldWeights(policy)
+        self._put_in = held.put_in
+        if resumed:
+            with held.put_in():
+                checkpoint.load_weights(path, policy, world)
 
     def __call__(self, rows: Sequence[TrainRow]) -> list[Tensor]:
         """Return each row's log-probabilities (learnt tokens,)."""
-        if self._lora_off is None:
+        if self._put_in is None:
             return token_logprobs(self._module, rows, self._world, self._batch)
-        with self._lora_off():
+        with self._put_in():
             return token_logprobs(self._module, rows, self._world, self._batch)

@@ -1,14 +1,14 @@
 """What samples from the policy, and how it gets the weights after an update.
 
-`hf`: our decoder on the policy itself, or on a copy: with adapters merged in, or in bf16. `vllm`: vLLM in the same
-process and on the same device; it sleeps while the policy learns, and its weights are replaced in place
-(`reload_weights`, which works on CPU and GPU). `server`: a vLLM server elsewhere that reads the weights from a folder
-both see. After every update the prefix cache is dropped: its keys and values are of the old weights.
+`hf`: our decoder on the policy itself, or on a copy: with adapters merged in, or in bf16. `vllm`: vLLM on the same
+device, in a process of its own; it sleeps while the policy learns, and its weights are replaced in place
+(`vllm_engine`). `server`: a vLLM server elsewhere that reads the weights from a folder both see. After every update the
+prefix cache is dropped: its keys and values are of the old weights.
 """
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -38,16 +38,23 @@ class LiveEngine:
             self._merged.refresh(model)
             self.engine: Engine = HF.of(self._merged.model, tokenizer, rows=rows, tempered=True)
             return
-        self._copy = in_bf16(deepcopy(model)).requires_grad_(False) if policy.bf16 else None
+        apart = policy.bf16 and model.dtype != torch.bfloat16
+        self._copy = in_bf16(deepcopy(model)).requires_grad_(False) if apart else None
         self.engine = HF.of(model if self._copy is None else self._copy, tokenizer, rows=rows, tempered=True)
 
     def rest(self) -> None:
         """Give memory back while the policy learns."""
-        return
+        self._world.rest()
 
     @torch.no_grad()
-    def refresh(self) -> None:
-        """Bring the engine's weights up to date; every process calls it after each update."""
+    def refresh(self, changed: bool = True) -> None:
+        """Bring the engine's weights up to date; every process calls it after each step.
+
+        Args:
+            changed: Whether the policy has changed since the last time; else the engine only takes up work again.
+        """
+        if not changed and not self._world.sharded:  # whose copy was given back while the policy learnt
+            return
         self._world.refresh(self._policy)
         if self._merged is not None:
             self._merged.refresh(self._world.sampling_model(self._policy))
@@ -59,49 +66,6 @@ class LiveEngine:
     def close(self) -> None:
         """Give back what the engine holds."""
         self.engine.close()
-
-
-class VLLMEngine(LiveEngine):
-    """vLLM in this process."""
-
-    engine: Engine
-
-    def __init__(self, policy: Any, tokenizer: Any, world: World, options: dict[str, Any]) -> None:
-        """Start vLLM on a copy of the policy.
-
-        Raises:
-            MissingExtra: vLLM is not installed.
-            SpecError: it can't run the model.
-        """
-        from verikit.engines.vllm import VLLM
-
-        self._policy, self._world = policy, world
-        self._sleeps = world.device.type == "cuda"
-        with tempfile.TemporaryDirectory() as folder:
-            save(policy, world, tokenizer, Path(folder))
-            # The log-probabilities of what was drawn from, the temperature applied.
-            defaults = {"logprobs_mode": "processed_logprobs", "enable_sleep_mode": self._sleeps}
-            self.engine = VLLM(folder, **defaults | options)
-
-    def rest(self) -> None:
-        """Drop the weights, which will be replaced, and the cache."""
-        if self._sleeps:
-            self._llm.sleep(level=2)
-
-    def refresh(self) -> None:
-        """Replace the weights. The cache gets its memory after them: the other order runs out."""
-        self._world.refresh(self._policy)
-        if self._sleeps and self._llm.llm_engine.is_sleeping():
-            self._llm.wake_up(tags=["weights"])
-        weights = list(whole_weights(self._policy, self._world).items())
-        self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": weights})
-        if self._sleeps:
-            self._llm.wake_up(tags=["kv_cache"])
-        self._llm.reset_prefix_cache()
-
-    @property
-    def _llm(self) -> Any:
-        return self.engine.llm  # type: ignore[attr-defined]
 
 
 class ServerEngine(LiveEngine):
@@ -124,12 +88,16 @@ class ServerEngine(LiveEngine):
         self._folder = Path(options["folder"])
         self._root = str(options["url"]).partition("#")[0].rstrip("/").removesuffix("/v1")
         self.engine = load_engine(f"openai:{options['url']}", **others)
+        self.refresh()  # it may hold another model's weights, or an earlier run's
 
-    def refresh(self) -> None:
-        """Write the weights, and have the server read them and drop its prefix cache."""
+    def refresh(self, changed: bool = True) -> None:
+        """Write the weights if they changed, and have the server read them and drop its prefix cache."""
+        if not changed:
+            return
         self._world.refresh(self._policy)
-        if self._world.rank == 0:
-            save(self._policy, self._world, self._tokenizer, self._folder)
+        main = self._world.rank == 0
+        save(self._policy, self._world, self._tokenizer, self._folder, writes=main)
+        if main:
             reload = {"method": "reload_weights", "kwargs": {"weights_path": str(self._folder)}}
             self._post("collective_rpc", reload)
             self._post("reset_prefix_cache", {})
@@ -146,31 +114,61 @@ class ServerEngine(LiveEngine):
 def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> LiveEngine:
     """Return what samples from the policy."""
     if config.engine.kind == "vllm":
-        return VLLMEngine(policy, tokenizer, world, config.engine.options)
+        from verikit.trainers.vllm_engine import VLLMEngine
+
+        return VLLMEngine(config, policy, tokenizer, world)
     if config.engine.kind == "server":
         return ServerEngine(policy, tokenizer, world, config.engine.options)
     return LiveEngine(policy, tokenizer, world, config.engine.rows)
 
 
 @torch.no_grad()
-def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
-    """Return the present weights by transformers' names, adapters merged in (a copy, where there are some)."""
+def each_weight(policy: Any, world: World) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the present weights by transformers' names, whole, one after another; every process must take them all.
+
+    Under FSDP2 no more than one is whole at a time, unless there are adapters to merge in.
+    """
+    if not hasattr(policy.model, "merge_adapter"):
+        yield from world.weights(policy, sampling_dtype(policy) if world.sharded else None)
+        return
     model = world.sampling_model(policy)
-    if not hasattr(model, "merge_adapter"):
-        return {name: tensor.detach() for name, tensor in model.state_dict().items()}
     model.merge_adapter()
     try:
-        inner = model.get_base_model().state_dict()
-        return {
-            name.replace(".base_layer", ""): tensor.clone() for name, tensor in inner.items() if "lora_" not in name
-        }
+        for name, tensor in model.get_base_model().state_dict().items():
+            if "lora_" not in name:
+                yield name.replace(".base_layer", ""), tensor.clone()
     finally:
         model.unmerge_adapter()
 
 
-def save(policy: Any, world: World, tokenizer: Any, folder: Path) -> None:
-    """Write the present weights as a transformers folder."""
-    model = world.sampling_model(policy)
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-    inner.save_pretrained(folder, state_dict=whole_weights(policy, world))
+def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
+    """Return the present weights by transformers' names, adapters merged in; under FSDP2 on the CPU."""
+    return {name: tensor.cpu() if world.sharded else tensor for name, tensor in each_weight(policy, world)}
+
+
+def sampling_dtype(policy: Any) -> torch.dtype:
+    """Return the number format the policy computes in: what samples is to be the same policy."""
+    return torch.bfloat16 if policy.bf16 else next(policy.parameters()).dtype
+
+
+def inner_model(policy: Any) -> Any:
+    """Return the transformers model, without peft's wrapper."""
+    return policy.model.get_base_model() if hasattr(policy.model, "get_base_model") else policy.model
+
+
+def save(policy: Any, world: World, tokenizer: Any, folder: Path, *, writes: bool = True) -> None:
+    """Write the present weights as a transformers folder, in the number format the policy computes in, where `writes`.
+
+    Under FSDP2 every process calls it.
+    """
+    if not writes:
+        for _ in each_weight(policy, world) if world.sharded else ():
+            pass
+        return
+    dtype = sampling_dtype(policy)
+    weights = {
+        name: weight.to(dtype) if weight.is_floating_point() and weight.element_size() > dtype.itemsize else weight
+        for name, weight in whole_weights(policy, world).items()
+    }
+    inner_model(policy).save_pretrained(folder, state_dict=weights)
     tokenizer.save_pretrained(folder)

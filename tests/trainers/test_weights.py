@@ -4,7 +4,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +16,7 @@ pytest.importorskip("transformers")
 
 ENVIRONMENT = {
     **os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_NO_USAGE_STATS": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_NO_USAGE_STATS": "1",
 }  # fmt: skip
 SETS = {
     "run.steps": 4, "warmup.steps": 300, "warmup.gate": 0, "run.evaluate_every": 0, "options.held_out_size": 8,
@@ -25,16 +28,23 @@ def sets(changes):
     return [part for key, value in changes.items() for part in ("--set", f"{key}={value}")]
 
 
+def train(folder, processes=1, **changes):
+    """Train by vLLM in a process of its own, as `verikit train` starts it; return the steps' metrics."""
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes > 1 else []
+    command = [sys.executable, *start, "-m", "verikit", "train", "arithmetic", "-q", "-o", str(folder)]
+    options = "engine.options={max_model_len = 64, enforce_eager = true}"
+    command += [*sets(SETS | {"engine.kind": "vllm"} | changes), "--set", options]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [row for row in rows if row["phase"] == "1-train" and "mismatch" in row]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vllm is not installed")
-def test_vllm_samples_from_the_weights_of_the_last_update(tmp_path):
-    options = 'engine.options={dtype = "float32", max_model_len = 64, enforce_eager = true}'
-    command = [sys.executable, "-m", "verikit", "train", "arithmetic", "-q", "-o", str(tmp_path / "run")]
-    command += [*sets(SETS | {"engine.kind": "vllm"}), "--set", options]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
-    steps = [row for row in rows if row["phase"] == "1-train" and "mismatch" in row]
+@pytest.mark.parametrize("processes", [1, 2])
+def test_vllm_samples_from_the_weights_of_the_last_update(tmp_path, processes):
+    steps = train(tmp_path / "run", processes)
     assert len(steps) == 4
     assert all(row["rows_learnt"] > 0 and row["grad_norm"] > 0 for row in steps)
     assert all(row["mismatch"] < 1e-4 for row in steps)  # with the weights of the step before: above 1e-3
@@ -70,3 +80,49 @@ def test_a_server_without_its_folder_is_named(tmp_path):
     url = 'engine.options={url = "http://127.0.0.1:1/v1#m"}'
     with pytest.raises(ConfigError, match=r"engine\.options\.folder is missing"):
         make(tmp_path / "run", load_config("arithmetic", ["engine.kind=server", url]))
+
+
+class Server(ThreadingHTTPServer):
+    """Takes what a vLLM server is told, and notes the number formats of the folder it is to read."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Told)
+        self.told = []
+
+
+class Told(BaseHTTPRequestHandler):
+    def do_POST(self):
+        from safetensors.torch import load_file
+
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/collective_rpc":
+            weights = load_file(Path(body["kwargs"]["weights_path"]) / "model.safetensors")
+            self.server.told.append((body["method"], {str(weight.dtype) for weight in weights.values()}))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        """Nothing."""
+
+
+def test_a_server_gets_weights_in_the_policys_format_at_the_start_and_after_changes_only(tmp_path):
+    from tests.engines import tiny
+    from verikit.trainers.distributed import World
+    from verikit.trainers.policy import PolicyModel
+    from verikit.trainers.weights import ServerEngine
+
+    with Server() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = {"url": f"http://127.0.0.1:{server.server_port}/v1#m", "folder": str(tmp_path)}
+        policy = PolicyModel(tiny.model(), bf16=True)
+        engine = ServerEngine(policy, tiny.tokenizer(), World(), options)
+        sent = ("reload_weights", {"torch.bfloat16"})
+        assert server.told == [sent]
+        engine.refresh(changed=False)
+        assert server.told == [sent]
+        engine.refresh()
+        assert server.told == [sent, sent]
+        assert {weight.dtype for weight in policy.parameters()} == {torch.float32}
+        engine.close()
+        server.shutdown()

@@ -1,0 +1,147 @@
+"""FSDP2: what each process holds, by counted bytes and on paper; the same weights as one process, also in groups."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from verikit.errors import ConfigError  # noqa: E402
+from verikit.trainers.config import load_config  # noqa: E402
+from verikit.trainers.loading import StoredWeights, without_numbers  # noqa: E402
+from verikit.trainers.memory import expected_memory  # noqa: E402
+from verikit.trainers.precision import prepare_model  # noqa: E402
+from verikit.trainers.shards import blocks_of, frame_of  # noqa: E402
+
+GIB = 2**30
+SETS = {
+    "run.steps": 1, "warmup.steps": 2, "warmup.gate": 0, "run.evaluate_every": 0, "options.held_out_size": 2,
+    "options.prompts": 2, "options.samples": 2, "batch.tokens": 64, "warmup.optimizer.lr": 1e-3,
+    "optimizer.lr": 1e-3, "kl.coefficient": 0.5,
+}  # fmt: skip
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def qwen(**changes):
+    shape = {
+        "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 3, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "vocab_size": 80, "initializer_range": 0.05,
+    }  # fmt: skip
+    return transformers.Qwen2Config(**shape | changes)
+
+
+def estimate(*changes, processes=8):
+    """Of a model shaped like Qwen2.5-32B."""
+    shape = {
+        "hidden_size": 5120, "intermediate_size": 27648, "num_hidden_layers": 64, "num_attention_heads": 40,
+        "num_key_value_heads": 8, "vocab_size": 152064, "tie_word_embeddings": False,
+    }  # fmt: skip
+    config = load_config("arithmetic", ["model.path=x", "precision.checkpointing=true", *changes])
+    with torch.device("meta"):
+        model = transformers.Qwen2ForCausalLM._from_config(qwen(**shape), dtype=torch.bfloat16)
+    return expected_memory(prepare_model(model, config), config, processes, bf16=True)
+
+
+def test_32_billion_parameters_fit_eight_gpus_of_80_gb_by_fsdp2_alone():
+    room = 80e9
+    shared = ["distributed.kind=fsdp2", "engine.kind=server"]
+    assert estimate().peak > 500 * GIB
+    assert estimate(*shared, "optimizer.kind=adamw8bit").peak < 0.8 * room
+    assert estimate(*shared, processes=16).peak < 0.7 * room
+    assert estimate("distributed.kind=fsdp2").sampling > room  # the copy that the own decoder samples from
+    plain = estimate(*shared)
+    assert plain.weights == plain.gradients == pytest.approx(32.76e9 * 4 / 8, rel=0.01)
+    assert plain.optimizer == 2 * plain.weights
+    assert estimate(*shared, "distributed.whole_gradients=true").peak > plain.peak + 4 * 32e9
+
+
+def test_groups_of_processes_hold_a_model_each():
+    shared = ["distributed.kind=fsdp2", "engine.kind=server", "distributed.shards=8"]
+    assert estimate(*shared, processes=64).weights == estimate(*shared, processes=8).weights
+
+
+def test_a_frame_has_no_numbers_but_real_buffers_and_stays_tied():
+    with without_numbers():
+        model = transformers.Qwen2ForCausalLM._from_config(qwen(tie_word_embeddings=True))
+    real = transformers.Qwen2ForCausalLM._from_config(qwen(tie_word_embeddings=True))
+    for frame in (model, frame_of(real)):
+        assert all(parameter.is_meta for parameter in frame.parameters())
+        assert frame.lm_head.weight is frame.model.embed_tokens.weight
+        assert torch.equal(frame.model.rotary_emb.inv_freq, real.model.rotary_emb.inv_freq)
+    assert not next(real.parameters()).is_meta
+    assert not torch.nn.Linear(2, 2).weight.is_meta
+    assert [type(block).__name__ for block in blocks_of(model)] == ["Qwen2DecoderLayer"] * 3
+
+
+def test_stored_weights_are_read_by_name_out_of_all_files(tmp_path):
+    model = transformers.Qwen2ForCausalLM._from_config(qwen())
+    model.save_pretrained(tmp_path, max_shard_size="100KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    stored = StoredWeights(tmp_path)
+    assert all(torch.equal(stored(name), weight) for name, weight in model.named_parameters())
+    assert "nothing" not in stored
+    assert "model.norm.weight" not in StoredWeights(tmp_path / "nowhere")
+
+
+def test_settings_of_fsdp2_are_refused_elsewhere():
+    with pytest.raises(ConfigError, match="for kind = fsdp2"):
+        load_config("arithmetic", ["distributed.shards=2"])
+
+
+def counted(folder, processes, *changes):
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    sets = [f"{key}={value}" for key, value in SETS.items()]
+    command = [
+        sys.executable,
+        *(start if processes > 1 else []),
+        "-m",
+        "tests.trainers.counted",
+        folder,
+        *sets,
+        *changes,
+    ]
+    done = subprocess.run(list(map(str, command)), env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return torch.load(folder / "found.pt")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A folder with a random model of several files, and the tokenizer of the sums."""
+    from verikit.trainers.config import find_recipe
+
+    config = load_config("arithmetic")
+    kind = find_recipe(config.recipe)
+    _, tokenizer = kind.make_model(kind.Options.model_validate(config.options), 0)
+    torch.manual_seed(0)
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    settings = qwen(hidden_size=128, intermediate_size=512, num_hidden_layers=6, vocab_size=len(tokenizer), **ends)
+    folder = tmp_path_factory.mktemp("model")
+    transformers.Qwen2ForCausalLM(settings).save_pretrained(folder, max_shard_size="2MB")
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_two_and_four_processes_learn_as_one_does_each_holding_its_share(model, tmp_path):
+    path = f"model.path={model}"
+    alone = counted(tmp_path / "one", 1, path)
+    kinds = {"two": (2, []), "four": (4, ["distributed.shards=2"])}
+    for name, (processes, more) in kinds.items():
+        changes = [path, "distributed.kind=fsdp2", *more]
+        found = counted(tmp_path / name, processes, *changes)
+        apart = max((found["weights"][key] - weight).abs().max().item() for key, weight in alone["weights"].items())
+        assert apart <= 1e-6
+        config = load_config("arithmetic", [f"{key}={value}" for key, value in SETS.items()] + changes)
+        shape = transformers.AutoModelForCausalLM.from_pretrained(model)
+        paper = expected_memory(prepare_model(shape, config), config, processes, bf16=False)
+        for own in found["bytes"]:
+            assert own["weights"] == pytest.approx(paper.weights, rel=0.01)
+            assert own["gradients"] == pytest.approx(paper.gradients, rel=0.01)
+            assert own["optimizer"] == pytest.approx(paper.optimizer, rel=0.01)
+            held = paper.weights + paper.optimizer  # the second step of the warm-up has no reference yet
+            assert own["before_learning"] == pytest.approx(held, rel=0.05)
+            assert own["load"] < paper.weights + paper.copy + 0.5 * paper.copy  # no second whole model

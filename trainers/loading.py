@@ -1,0 +1,120 @@
+"""The model of a run: loaded whole, or under FSDP2 as a frame without numbers, whose weights rank 0 then sends.
+
+Rank 0 reads one weight at a time from safetensors. Where those name the weights otherwise than the model does, or there
+are none, it loads the model whole into main memory, in the format it is stored in; no other process does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from verikit.errors import ConfigError
+from verikit.trainers.config import Config
+from verikit.trainers.distributed import WeightSource, World, own_state
+from verikit.trainers.policy import load_model, load_tokenizer, without_dropout
+from verikit.trainers.precision import prepare_model
+from verikit.trainers.recipe import Recipe
+
+
+def load_in(world: World, config: Config, recipe: type[Recipe], options: Any) -> tuple[Any, Any]:
+    """Return the model, on the world's device or as a frame that `world.wrap` fills, and its tokenizer.
+
+    Raises:
+        ConfigError: the config names no model, or it can't be loaded.
+    """
+    if world.sharded and config.model.path:
+        return load_frame(config, recipe.model_class), load_tokenizer(config)
+    model, tokenizer = load_model(config, recipe, options)
+    return model.to(world.device), tokenizer
+
+
+def load_frame(config: Config, model_class: str) -> Any:
+    """Return the model that a config names, its parameters on the meta device and its buffers real.
+
+    Raises:
+        ConfigError: it can't be read.
+    """
+    import transformers
+
+    path = config.model.path
+    options = {"attn_implementation": config.model.attention} if config.model.attention else {}
+    try:
+        settings = transformers.AutoConfig.from_pretrained(path, attention_dropout=0.0, trust_remote_code=False)
+        dtype = settings.dtype if config.model.dtype == "auto" else getattr(torch, config.model.dtype)
+        with without_numbers():
+            kind: Any = getattr(transformers, model_class)
+            model = kind.from_config(settings, dtype=dtype or torch.float32, trust_remote_code=False, **options)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model.path {path!r}: {' '.join(str(error).split())[:300]}") from None
+    return without_dropout(model)
+
+
+@contextmanager
+def without_numbers() -> Iterator[None]:
+    """Put parameters that modules are given meanwhile on the meta device, and leave their buffers where they are."""
+    register = nn.Module.register_parameter
+
+    def registered(self: nn.Module, name: str, param: nn.Parameter | None) -> None:
+        if param is not None and not param.is_meta:
+            param = nn.Parameter(param.to("meta"), requires_grad=param.requires_grad)
+        register(self, name, param)
+
+    nn.Module.register_parameter = registered  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        nn.Module.register_parameter = register  # type: ignore[method-assign]
+
+
+def weight_source(world: World, config: Config, recipe: type[Recipe], options: Any, model: Any) -> WeightSource | None:
+    """Return what gives rank 0 the weights of a frame; None on other processes and where the model has its weights.
+
+    Raises:
+        ConfigError: the model can't be loaded.
+    """
+    if world.rank or not any(parameter.is_meta for parameter in model.parameters()):
+        return None
+    if not config.precision.lora_rank:
+        stored = StoredWeights(Path(config.model.path))
+        if all(name in stored for name, _ in own_state(model)):
+            return stored
+    whole, _ = load_model(config, recipe, options)
+    as_stored = config.precision.model_copy(update={"master": "same"})
+    weights = prepare_model(whole, config.model_copy(update={"precision": as_stored})).state_dict()
+    return lambda name: weights[name]
+
+
+class StoredWeights:
+    """The weights of a folder's safetensors, read when they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read which file holds which; none where there are no safetensors."""
+        self._folder = folder
+        self._file_of: dict[str, str] = {}
+        index, alone = folder / "model.safetensors.index.json", folder / "model.safetensors"
+        if index.exists():
+            self._file_of = dict(json.loads(index.read_bytes())["weight_map"])
+        elif alone.exists():
+            with self._opened(alone.name) as stored:
+                self._file_of = dict.fromkeys(stored.keys(), alone.name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._file_of
+
+    def __call__(self, name: str) -> Tensor:
+        """Return a weight."""
+        with self._opened(self._file_of[name]) as stored:
+            tensor: Tensor = stored.get_tensor(name)
+            return tensor
+
+    def _opened(self, name: str) -> Any:
+        from safetensors import safe_open
+
+        return safe_open(self._folder / Path(name).name, framework="pt")

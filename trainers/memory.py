@@ -1,0 +1,128 @@
+"""How much memory each process of a run needs, from the shape of its model alone: nothing is loaded.
+
+Counted are weights, gradients, the optimizer's state, what FSDP2 gathers, the reference and the copy that samples.
+Activations come on top: they grow with `batch.tokens`, and `activations` says what checkpointing leaves of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from verikit.trainers.config import Config
+from verikit.trainers.shards import blocks_of
+
+STATES = {"adamw": 8.0, "adamw-stochastic": 4.0, "adamw8bit": 2.1, "adamw4bit": 1.1}
+"""Bytes of an optimizer's state for each number that is trained; adamw's are two numbers of the weight's own format."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes on each process (GPU)."""
+
+    weights: float
+    """The weights that are trained, or this process's share of them."""
+    gradients: float
+    optimizer: float
+    reference: float
+    """The weights at the start, for a KL."""
+    gathered: float
+    """What is whole for a moment while learning: blocks, their gradients, the outermost weights."""
+    copy: float
+    """What samples beside the policy; given back while learning under FSDP2."""
+    activations: float
+    """Of a micro-batch, with `precision.checkpointing`: each layer's input, and logits."""
+    sharded: bool
+
+    @property
+    def kept(self) -> float:
+        """Bytes held all the time."""
+        return self.weights + self.optimizer + self.reference + (0 if self.sharded else self.copy)
+
+    @property
+    def learning(self) -> float:
+        """Most bytes while the policy learns, before activations."""
+        return self.kept + self.gradients + self.gathered
+
+    @property
+    def sampling(self) -> float:
+        """Bytes while completions are drawn, before the cache of keys and values."""
+        return self.kept + (self.copy if self.sharded else 0)
+
+    @property
+    def peak(self) -> float:
+        """The larger of the two."""
+        return max(self.learning, self.sampling)
+
+
+def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: bool) -> MemoryEstimate:
+    """Return the bytes that a prepared model takes on each process; its parameters may be on the meta device.
+
+    Args:
+        policy: What `precision.prepare_model` makes of a model.
+        config: The run's settings.
+        processes: How many take part.
+        bf16: Whether products are of bf16 numbers over fp32 weights (`precision.computes_in_bf16`).
+    """
+    sharded = config.distributed.kind == "fsdp2"
+    shares = (config.distributed.shards or processes) if sharded else 1
+    weights = sum(_bytes(parameter) for parameter in policy.parameters())
+    numbers = sum(parameter.numel() for parameter in policy.parameters())
+    trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+    learnt = sum(_bytes(parameter) for parameter in trained)
+    state = STATES.get(config.optimizer.kind, 8.0) * sum(parameter.numel() for parameter in trained)
+    apart = config.kl.coefficient > 0 and not config.precision.lora_rank
+    copied = config.engine.kind == "hf" and (sharded or bf16)
+    return MemoryEstimate(
+        weights=weights / shares,
+        gradients=learnt / shares,
+        optimizer=state / shares,
+        reference=weights / shares if apart else 0.0,
+        gathered=_gathered(policy, config, bf16) if sharded else 0.0,
+        copy=(2 * numbers if bf16 else weights) if copied else 0.0,
+        activations=_activations(policy, config, bf16),
+        sharded=sharded,
+    )
+
+
+def _gathered(policy: nn.Module, config: Config, bf16: bool) -> float:
+    """What FSDP2 has whole at once: the outermost weights and their gradients, two blocks, one block's gradients.
+
+    The next block's weights are fetched while a block runs, into a buffer that they are then copied from. A gradient is
+    made in the format of the products, and put into a buffer of fp32 to be summed.
+    """
+    blocks = blocks_of(policy)
+    inside = {id(parameter) for block in blocks for parameter in block.parameters()}
+    outer = [parameter for parameter in policy.parameters() if id(parameter) not in inside]
+    largest = max((list(block.parameters()) for block in blocks), key=_computed_of(bf16), default=[])
+    if config.distributed.whole_gradients:
+        whole = sum(4 * parameter.numel() for parameter in policy.parameters() if parameter.requires_grad)
+    else:
+        whole = 0
+    computed = _computed_of(bf16)
+    return computed(outer) + _gradients(outer, bf16) + 3 * computed(largest) + _gradients(largest, bf16) + whole
+
+
+def _computed_of(bf16: bool) -> Any:
+    return lambda parameters: sum(2 * item.numel() if bf16 else _bytes(item) for item in parameters)
+
+
+def _gradients(parameters: list[nn.Parameter], bf16: bool) -> float:
+    """Gradients as they are made, and the buffer they are summed in."""
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    made = _computed_of(bf16)(trained)
+    return float(made + sum(4 * parameter.numel() for parameter in trained))
+
+
+def _activations(policy: nn.Module, config: Config, bf16: bool) -> float:
+    inner: Any = policy.get_base_model() if hasattr(policy, "get_base_model") else policy  # type: ignore[operator]
+    settings = inner.config.get_text_config()
+    width = 2 if bf16 else next(policy.parameters()).element_size()
+    return float(config.batch.tokens * settings.hidden_size * (settings.num_hidden_layers + 2) * width)
+
+
+def _bytes(parameter: torch.Tensor) -> int:
+    return parameter.numel() * parameter.element_size()

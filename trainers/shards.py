@@ -1,0 +1,214 @@
+"""FSDP2: each process keeps a share of every weight, and gathers the others' a block at a time.
+
+What a process holds: its share of the fp32 weights, of the gradients and of the optimizer's state; and, while a block
+runs, that block whole, in bf16 where the policy computes in bf16. Gradients are shared out after each micro-batch, so
+they are never held whole between two. With fewer shards than processes (HSDP) each group of processes holds a model:
+weights are gathered within a group, over the fast links of a machine, and gradients summed over the groups once a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
+
+from verikit.errors import ConfigError
+from verikit.trainers.config import DistributedSection
+from verikit.trainers.distributed import Ranks, WeightSource, own_state
+
+
+class Shards(Ranks):
+    """One of torchrun's processes, each with a share of every weight (FSDP2)."""
+
+    sharded = True
+
+    def __init__(self, options: DistributedSection) -> None:
+        """Join the others.
+
+        Raises:
+            ConfigError: the processes can't be divided into groups of `distributed.shards`.
+        """
+        super().__init__()
+        self._mesh = _mesh(self.device.type, self.size, options.shards)
+        self._whole_gradients = options.whole_gradients
+        self._frame: Any = None
+        self._copy: Any = None
+
+    def wrap(self, policy: Any, source: WeightSource | None = None) -> Any:
+        """Share the weights out, block by block; those that are on the meta device come from rank 0's `source`."""
+        self._frame = frame_of(policy.model)
+        bare = any(parameter.is_meta for parameter in policy.parameters())
+        names = {id(parameter): name for name, parameter in policy.model.named_parameters()}
+        # Weights are gathered in the format they are multiplied in; gradients are summed in fp32. Inputs stay what they
+        # are: a temperature has no business in bf16.
+        precision = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
+        for module in [*blocks_of(policy), policy]:
+            self._fill(module, names, source)
+            # Also of the outermost: what has run without a backward pass leaves nothing gathered behind.
+            options: dict[str, Any] = {"mp_policy": precision} if policy.bf16 else {}
+            fully_shard(module, mesh=self._mesh, reshard_after_forward=True, **options)
+        self._fill_buffers(policy.model, source, bare)
+        if policy.chunked is None:
+            register_fsdp_forward_method(policy, "find_head")
+            policy.find_head()
+        return policy
+
+    def _fill(self, module: nn.Module, names: dict[int, str], source: WeightSource | None) -> None:
+        """Put rank 0's weights where a module's are on the meta device."""
+        _replace_meta(module, lambda parameter: self._sent(names[id(parameter)], parameter, source))
+
+    def _fill_buffers(self, model: nn.Module, source: WeightSource | None, bare: bool) -> None:
+        """Bring buffers to the device, and fill those that are saved with the weights where those came from rank 0."""
+        parameters = {name for name, _ in model.named_parameters()}
+        saved = {name for name, _ in own_state(model)} - parameters
+        for prefix, holder in model.named_modules():
+            for key, buffer in list(holder._buffers.items()):
+                name = f"{prefix}.{key}".lstrip(".")
+                if buffer is not None and buffer.device.type != self.device.type:
+                    holder._buffers[key] = buffer.to(self.device)
+                if buffer is not None and bare and name in saved:
+                    holder._buffers[key] = self._sent(name, buffer, source)
+
+    def _sent(self, name: str, like: Tensor, source: WeightSource | None) -> Tensor:
+        """Return a weight that rank 0 reads and sends to all."""
+        if self.rank == 0:
+            assert source is not None
+            whole = source(name).detach().to(self.device, like.dtype, copy=True).contiguous()
+        else:
+            whole = torch.empty(like.shape, dtype=like.dtype, device=self.device)
+        torch.distributed.broadcast(whole, 0)
+        return whole
+
+    def sampling_model(self, policy: Any) -> Any:
+        """Return a whole copy, in bf16 where the policy computes in bf16; it is made at the first call."""
+        if self._copy is None:
+
+            def empty(parameter: nn.Parameter) -> Tensor:
+                dtype = torch.bfloat16 if policy.bf16 else parameter.dtype
+                return torch.empty(parameter.shape, dtype=dtype, device=self.device)
+
+            _replace_meta(self._frame, empty)
+            self._copy = self._frame.to(self.device).requires_grad_(False).eval()
+            self.refresh(policy)
+        return self._copy
+
+    @torch.no_grad()
+    def refresh(self, policy: Any) -> None:
+        """Fill the whole copy, if there is one, one weight after another."""
+        if self._copy is None:
+            return
+        copies = dict(self._copy.named_parameters())
+        buffers = dict(self._copy.named_buffers())
+        dtype = torch.bfloat16 if policy.bf16 else None
+        for name, tensor in self.weights(policy, dtype):
+            copy = copies[name] if name in copies else buffers[name]
+            storage = copy.untyped_storage()
+            if not storage.size():
+                storage.resize_(copy.numel() * copy.element_size())
+            copy.copy_(tensor)
+
+    def rest(self) -> None:
+        """Give back the memory of the whole copy, until the next `refresh`."""
+        for parameter in self._copy.parameters() if self._copy is not None else ():
+            parameter.untyped_storage().resize_(0)
+
+    @torch.no_grad()
+    def weights(self, policy: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str, Tensor]]:
+        """Yield the model's present weights whole, one after another; every process must take them all."""
+        for name, share in own_state(policy.model):
+            rounded = share if dtype is None or not share.is_floating_point() else share.to(dtype)
+            yield name, rounded.full_tensor() if hasattr(rounded, "full_tensor") else rounded
+
+    @contextmanager
+    def accumulating(self, policy: Any, *, last: bool) -> Iterator[None]:
+        """Share gradients out after each backward pass, and sum them over the groups of processes in the last one.
+
+        With `distributed.whole_gradients`, exchange them in the last one only, and hold them whole until then.
+        """
+        if self._whole_gradients:
+            policy.set_requires_gradient_sync(last)
+        else:
+            policy.set_requires_all_reduce(last)
+        yield
+
+    def _sum(self, squares: Tensor) -> Tensor:
+        torch.distributed.all_reduce(squares, group=self._mesh.get_group("shards"))
+        return squares
+
+
+class HeldWeights:
+    """A policy's weights as they are now, this process's share of them, to be put in its place for a while."""
+
+    def __init__(self, policy: nn.Module) -> None:
+        """Copy this process's shares."""
+        self._parameters = list(policy.parameters())
+        self._held = [_local(parameter).clone() for parameter in self._parameters]
+
+    @contextmanager
+    def put_in(self) -> Iterator[None]:
+        """Exchange the present weights for those held, one after another, and back at the end."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    @torch.no_grad()
+    def _exchange(self) -> None:
+        for parameter, held in zip(self._parameters, self._held, strict=True):
+            present = _local(parameter)
+            kept = present.clone()
+            present.copy_(held)
+            held.copy_(kept)
+
+
+def blocks_of(module: nn.Module) -> list[nn.Module]:
+    """Return what is gathered at a time: the members of the outermost lists of modules, a decoder's layers."""
+    found: list[nn.Module] = []
+    for child in module.children():
+        found += list(child) if isinstance(child, nn.ModuleList) else blocks_of(child)
+    return [block for block in found if next(block.parameters(), None) is not None]
+
+
+def frame_of(model: Any) -> Any:
+    """Return a copy of a model without its numbers: frozen parameters on the meta device, buffers as they are."""
+    memo: dict[int, Any] = {
+        id(parameter): nn.Parameter(torch.empty_like(parameter, device="meta"), requires_grad=False)
+        for parameter in model.parameters()
+    }
+    return deepcopy(model, memo)
+
+
+def _replace_meta(module: nn.Module, make: Callable[[nn.Parameter], Tensor]) -> None:
+    """Put real parameters where a module's are on the meta device; tied ones stay tied."""
+    made: dict[int, nn.Parameter] = {}
+    for holder in module.modules():
+        for key, parameter in holder._parameters.items():
+            if parameter is not None and parameter.is_meta:
+                if id(parameter) not in made:
+                    made[id(parameter)] = nn.Parameter(make(parameter), requires_grad=parameter.requires_grad)
+                holder._parameters[key] = made[id(parameter)]
+
+
+def _mesh(device: str, processes: int, shards: int) -> DeviceMesh:
+    shards = shards or processes
+    if processes % shards:
+        raise ConfigError(
+            f"{processes} processes can't be divided into groups of distributed.shards = {shards}",
+            hint="take the processes of one machine, such as 8; 0 is all",
+        )
+    if shards == processes:
+        return init_device_mesh(device, (processes,), mesh_dim_names=("shards",))
+    return init_device_mesh(device, (processes // shards, shards), mesh_dim_names=("replicas", "shards"))
+
+
+@torch.no_grad()
+def _local(tensor: Any) -> Tensor:
+    local: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return local.detach()

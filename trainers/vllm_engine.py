@@ -1,0 +1,169 @@
+"""Sampling by a vLLM of this process's own, which runs in a process and, on GPUs, on the device of its trainer."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from verikit.errors import ConfigError
+from verikit.trainers.config import Config
+from verikit.trainers.distributed import World
+from verikit.trainers.memory import STATES
+from verikit.trainers.vllm_worker import WeightSender
+from verikit.trainers.weights import LiveEngine, inner_model, sampling_dtype, whole_weights
+
+TORCHRUN = ("MASTER_", "RANK", "LOCAL_", "WORLD_SIZE", "GROUP_", "ROLE_", "TORCHELASTIC_")
+"""How the variables begin by which torchrun tells a process its place; vLLM's process would take it for its own."""
+PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+MOST = 0.9
+"""The share of a GPU's free memory that vLLM may take while it samples."""
+CACHE = 4 * 2**30
+"""Most bytes of keys and values on a CPU, unless asked for."""
+
+
+class VLLMEngine(LiveEngine):
+    """vLLM in a process of its own; it sleeps while the policy learns."""
+
+    def __init__(self, config: Config, policy: Any, tokenizer: Any, world: World) -> None:
+        """Start vLLM with the policy's architecture and hand it the weights.
+
+        Raises:
+            ConfigError: the options share the model out, and there are several processes.
+            MissingExtra: vLLM is not installed.
+            SpecError: it can't run the model.
+        """
+        from verikit.engines.vllm import VLLM
+
+        self._policy, self._world, self._asleep = policy, world, False
+        options = vllm_options(config, policy, world)
+        self._sleeps = bool(options["enable_sleep_mode"])
+        with tempfile.TemporaryDirectory() as folder, own_process(world):
+            save_shape(policy, world, tokenizer, Path(folder))
+            made = VLLM(folder, **options)
+        self.engine = made
+        self._llm: Any = made.llm
+        self._sender = WeightSender(self._llm.collective_rpc, world.device, self._llm.model_config.dtype)
+        self._send()
+
+    def rest(self) -> None:
+        """Drop the weights, which will be replaced, and the cache."""
+        if self._sleeps and not self._asleep:
+            self._llm.sleep(level=2)
+            self._asleep = True
+
+    def refresh(self, changed: bool = True) -> None:
+        """Replace the weights. The cache gets its memory after them: the other order runs out."""
+        if changed:
+            self._world.refresh(self._policy)
+        if self._asleep:
+            torch.cuda.empty_cache()  # what the policy learnt with, else kept for its next step
+            self._llm.wake_up(tags=["weights"])
+        if changed or self._asleep:
+            self._send()
+        if self._asleep:
+            self._llm.wake_up(tags=["kv_cache"])
+            self._asleep = False
+        self._llm.reset_prefix_cache()
+
+    def close(self) -> None:
+        """End vLLM's process."""
+        self._llm.llm_engine.engine_core.shutdown()
+
+    def _send(self) -> None:
+        self._sender.send(whole_weights(self._policy, self._world))
+
+
+def vllm_options(config: Config, policy: Any, world: World) -> dict[str, Any]:
+    """Return the arguments of `vllm.LLM`: those of engine.options, over what fits beside a policy.
+
+    Raises:
+        ConfigError: they share the model out, and there are several processes.
+    """
+    asked = config.engine.options
+    split = [name for name in PARALLEL if int(asked.get(name, 1)) > 1]
+    if split and world.size > 1:
+        raise ConfigError(
+            f"engine.options.{split[0]}: each of the {world.size} processes has a vLLM of its own, on its own device",
+            hint="leave it out, or train in one process, or use engine.kind = server for a model shared out",
+        )
+    cuda = world.device.type == "cuda"
+    options = {
+        # The log-probabilities of what was drawn from, the temperature applied.
+        "logprobs_mode": "processed_logprobs",
+        "dtype": str(sampling_dtype(policy)).removeprefix("torch."),
+        "enable_sleep_mode": cuda,
+        "seed": config.seed,
+    } | asked
+    if cuda and not split:
+        options.setdefault("device_ids", [world.device.index or 0])
+    if not asked.keys() & {"gpu_memory_utilization", "kv_cache_memory_bytes"}:
+        options |= gpu_memory(config, policy, world, options) if cuda else cpu_memory()
+    worker = {"worker_extension_cls": "verikit.trainers.vllm_worker.WeightReceiver", "load_format": "dummy"}
+    return options | worker
+
+
+def gpu_memory(config: Config, policy: Any, world: World, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the share of the GPU for vLLM: what is free beside the policy, its optimizer's state and the reference.
+
+    Without sleep mode half of that, since the gradients and activations of learning must find room beside it.
+    """
+    free, total = torch.cuda.mem_get_info(world.device)
+    weights = [getattr(weight, "_local_tensor", weight) for weight in policy.parameters()]  # a share, under FSDP2
+    trained = sum(
+        share.numel() for share, whole in zip(weights, policy.parameters(), strict=True) if whole.requires_grad
+    )
+    coming = trained * STATES.get(config.optimizer.kind, 8.0)
+    if config.kl.coefficient > 0 and not config.precision.lora_rank:
+        coming += sum(share.numel() * share.element_size() for share in weights)
+    share = (MOST if options["enable_sleep_mode"] else MOST / 2) * (free - coming) / total
+    return {"gpu_memory_utilization": max(0.01, math.floor(100 * share) / 100)}
+
+
+def cpu_memory() -> dict[str, Any]:
+    """Return the bytes for keys and values on a CPU, where vLLM would reserve nine tenths of the machine's memory."""
+    if "VLLM_CPU_KVCACHE_SPACE" in os.environ:
+        return {}
+    pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    sharing = 4 * int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return {"kv_cache_memory_bytes": min(CACHE, pages // sharing)}
+
+
+@contextmanager
+def own_process(world: World) -> Iterator[None]:
+    """Have vLLM start a fresh process, which does not take itself for a member of torchrun's group."""
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith(TORCHRUN):
+            del os.environ[name]
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
+    os.environ["VLLM_WORKER_MULTIPROCESSING_METHOD"] = "spawn"  # a fork would inherit gloo's and torch's threads
+    if world.device.type == "cpu" and world.size > 1:
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", _cores(before))
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _cores(environment: Mapping[str, str]) -> str:
+    """Return this process's share of the cores: each vLLM by itself would bind to the same ones."""
+    here, size = int(environment.get("LOCAL_RANK", "0")), int(environment.get("LOCAL_WORLD_SIZE", "1"))
+    mine = sorted(os.sched_getaffinity(0))[here::size]
+    return ",".join(map(str, mine)) or "nobind"
+
+
+def save_shape(policy: Any, world: World, tokenizer: Any, folder: Path) -> None:
+    """Write a transformers folder without weights: vLLM gets those as after every update."""
+    model = inner_model(policy)
+    model.config.save_pretrained(folder)
+    if model.generation_config is not None:
+        model.generation_config.save_pretrained(folder)  # the tokens that end a completion
+    tokenizer.save_pretrained(folder)

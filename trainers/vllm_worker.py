@@ -1,0 +1,179 @@
+"""New weights for a vLLM that runs in a process of its own, a bucket at a time through memory that both see.
+
+Only names, shapes and places go over vLLM's own channel: a tensor would be packed there, which vLLM can't read as a
+weight. The memory is a file in /dev/shm on a CPU, and a CUDA allocation opened by its IPC handle on a GPU, as verl has
+it (bucketed_weight_transfer.py). `WeightReceiver` is what vLLM's worker gains (`worker_extension_cls`).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from verikit.errors import TrainerError
+
+BUCKET = 2**28
+"""Bytes handed over at once; a larger weight stands alone."""
+ALIGNMENT = 64
+Place = tuple[str, str, list[int], int]
+"""A weight's name, number format and shape, and where it begins in the bucket."""
+
+
+class WeightReceiver:
+    """Methods for vLLM's worker, asked by name: begin, then a call for each bucket, then end."""
+
+    verikit_buffer: Tensor | None = None
+    verikit_loaded: set[str]
+    verikit_wanted: set[str]
+
+    def verikit_begin(self, handle: bytes, size: int) -> None:
+        """Open the shared memory and prepare the model's layers to be loaded anew."""
+        from vllm.config import set_current_vllm_config
+        from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
+
+        worker: Any = self
+        self.verikit_buffer = open_buffer(handle, size)
+        self.verikit_loaded, model = set(), worker.get_model()
+        self.verikit_wanted = {name for name, _ in model.named_parameters()}
+        with set_current_vllm_config(worker.vllm_config):
+            initialize_layerwise_reload(model)
+
+    def verikit_load(self, places: list[Place]) -> None:
+        """Load what lies in the bucket; copied, since a layer keeps its weights until it has them all."""
+        from vllm.config import set_current_vllm_config
+
+        worker: Any = self
+        assert self.verikit_buffer is not None
+        weights = [
+            (name, tensor.to(worker.device, copy=True)) for name, tensor in unpacked(self.verikit_buffer, places)
+        ]
+        if worker.device.type == "cuda":
+            torch.cuda.synchronize(worker.device)
+        with set_current_vllm_config(worker.vllm_config):
+            self.verikit_loaded |= worker.get_model().load_weights(weights) or self.verikit_wanted
+
+    def verikit_end(self) -> list[str]:
+        """Let go of the memory, put the layers into the form they compute in; return what got no weight."""
+        from vllm.config import set_current_vllm_config
+        from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
+
+        worker: Any = self
+        self.verikit_buffer = None
+        with set_current_vllm_config(worker.vllm_config):
+            finalize_layerwise_reload(worker.get_model(), worker.model_config)
+            if worker.device.type == "cpu":
+                _pack_heads(worker.get_model())
+        if worker.device.type == "cuda":
+            torch.cuda.ipc_collect()
+        quantized = worker.model_config.quantization is not None  # its scales are made here, not sent
+        return [] if quantized else sorted(self.verikit_wanted - self.verikit_loaded)
+
+
+def _pack_heads(model: Any) -> None:
+    """Pack heads anew: a CPU computes from a packed copy, which a tied head keeps when the embedding is replaced."""
+    from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
+
+    for module in model.modules():
+        if isinstance(module, ParallelLMHead):
+            module.quant_method.process_weights_after_loading(module)
+
+
+class WeightSender:
+    """The trainer's end."""
+
+    def __init__(self, call: Callable[..., Iterable[Any]], device: torch.device, dtype: torch.dtype) -> None:
+        """Take what calls a method of every worker (`LLM.collective_rpc`) and the number format vLLM computes in."""
+        self._call, self._device, self._dtype = call, device, dtype
+
+    @torch.no_grad()
+    def send(self, weights: Mapping[str, Tensor]) -> None:
+        """Replace the workers' weights.
+
+        Raises:
+            TrainerError: a weight of theirs was not among these.
+        """
+        size = buffer_size(weights, self._dtype)
+        with tempfile.TemporaryDirectory(dir=shared_folder()) as folder:
+            buffer, handle = make_buffer(self._device, size, Path(folder) / "weights")
+            self._call("verikit_begin", args=(handle, size))
+            for places in packed(buffer, weights, self._dtype):
+                if self._device.type == "cuda":
+                    torch.cuda.synchronize(self._device)
+                self._call("verikit_load", args=(places,))
+            lacking = next(iter(self._call("verikit_end")))
+        if lacking:
+            raise TrainerError(f"vLLM's model has weights that the policy has not: {', '.join(lacking[:5])}")
+
+
+def sent_as(tensor: Tensor, dtype: torch.dtype) -> torch.dtype:
+    """Return the format a weight travels in: the sampler's, where the policy keeps more digits than that."""
+    return dtype if tensor.is_floating_point() and tensor.element_size() > dtype.itemsize else tensor.dtype
+
+
+def buffer_size(weights: Mapping[str, Tensor], dtype: torch.dtype) -> int:
+    """Return the bytes of a bucket: all weights if they are few, at least the largest."""
+    sizes = [_aligned(tensor.numel() * sent_as(tensor, dtype).itemsize) for tensor in weights.values()]
+    return max(max(sizes), min(sum(sizes), BUCKET))
+
+
+def packed(buffer: Tensor, weights: Mapping[str, Tensor], dtype: torch.dtype) -> Iterator[list[Place]]:
+    """Fill the buffer again and again; yield what lies where each time. Weights that share memory go once."""
+    places: list[Place] = []
+    begin, seen = 0, set()
+    for name, tensor in weights.items():
+        if (own := (tensor.data_ptr(), tensor.shape, tensor.stride())) in seen:
+            continue
+        seen.add(own)
+        form = sent_as(tensor, dtype)
+        size = tensor.numel() * form.itemsize
+        if begin + size > len(buffer):
+            yield places
+            places, begin = [], 0
+        buffer[begin : begin + size].view(form).view(tensor.shape).copy_(tensor)
+        places.append((name, str(form).removeprefix("torch."), list(tensor.shape), begin))
+        begin += _aligned(size)
+    if places:
+        yield places
+
+
+def unpacked(buffer: Tensor, places: Iterable[Place]) -> Iterator[tuple[str, Tensor]]:
+    """Yield the weights in a buffer, as views of it."""
+    for name, form, shape, begin in places:
+        dtype = getattr(torch, form)
+        size = torch.Size(shape).numel() * dtype.itemsize
+        yield name, buffer[begin : begin + size].view(dtype).view(shape)
+
+
+def make_buffer(device: torch.device, size: int, path: Path) -> tuple[Tensor, bytes]:
+    """Return shared memory of so many bytes, and what `open_buffer` needs in the other process."""
+    if device.type == "cuda":
+        from torch.multiprocessing.reductions import reduce_tensor
+
+        buffer = torch.empty(size, dtype=torch.uint8, device=device)
+        return buffer, pickle.dumps(reduce_tensor(buffer))
+    return torch.from_file(str(path), shared=True, size=size, dtype=torch.uint8), os.fsencode(path)
+
+
+def open_buffer(handle: bytes, size: int) -> Tensor:
+    """Open another process's shared memory: a file by its path, a CUDA allocation by its IPC handle."""
+    if handle.startswith(b"/"):
+        return torch.from_file(os.fsdecode(handle), shared=True, size=size, dtype=torch.uint8)
+    rebuild, arguments = pickle.loads(handle)  # noqa: S301 - from the trainer that started this process
+    buffer: Tensor = rebuild(*arguments)
+    return buffer
+
+
+def shared_folder() -> str | None:
+    """Return the folder that is memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
