@@ -81,8 +81,9 @@ def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
         dtype = settings.dtype if config.model.dtype == "auto" else getattr(torch, config.model.dtype)
         with torch.device("meta"):
             model = getattr(transformers, model_class).from_config(settings, dtype=dtype or torch.float32)
-    bf16 = computes_in_bf16(model, config, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-    estimate = expected_memory(prepare_model(model, config), config, processes, bf16=bf16)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    bf16 = computes_in_bf16(model, config, device)
+    estimate = expected_memory(prepare_model(model, config, device), config, processes, bf16=bf16)
     numbers, needed = sum(parameter.numel() for parameter in model.parameters()), estimate.peak
     free = _free(1 if torch.cuda.is_available() else processes)
     told = (

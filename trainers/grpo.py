@@ -69,7 +69,7 @@ class Trainer:
             tokenizer.save_pretrained(folder.path / MODEL)
         self.recipe: Recipe = kind(options, Setting(tokenizer, config.seed, Path(config.folder or ".")))
         bf16 = computes_in_bf16(model, config, world.device)
-        self.policy = PolicyModel(prepare_model(model, config), bf16)
+        self.policy = PolicyModel(prepare_model(model, config, world.device), bf16)
         self.module = world.wrap(self.policy, weight_source(world, config, kind, options, self.policy.model))
         self.engine = make_engine(config, self.policy, tokenizer, world)
         self.sampler = PolicySampler(
