@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -32,7 +33,7 @@ class LiveBytes(TorchDispatchMode):
             return NotImplemented  # its own operations on local tensors come here
         made = function(*arguments, **(keywords or {}))
         for leaf in tree_leaves(made):
-            if isinstance(leaf, torch.Tensor) and leaf.device.type == "cpu":
+            if isinstance(leaf, torch.Tensor) and not isinstance(leaf, FakeTensor) and leaf.device.type == "cpu":
                 storage = leaf.untyped_storage()
                 if self.storages.get(storage._cdata, lambda: None)() is None:  # an address may be another's by now
                     self.storages[storage._cdata] = weakref.ref(storage)

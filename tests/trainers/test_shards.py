@@ -19,8 +19,8 @@ from verikit.trainers.shards import blocks_of, frame_of  # noqa: E402
 GIB = 2**30
 SETS = {
     "run.steps": 1, "warmup.steps": 2, "warmup.gate": 0, "run.evaluate_every": 0, "options.held_out_size": 2,
-    "options.prompts": 2, "options.samples": 2, "batch.tokens": 64, "warmup.optimizer.lr": 1e-3,
-    "optimizer.lr": 1e-3, "kl.coefficient": 0.5,
+    "options.prompts": 2, "options.samples": 2, "batch.tokens": 32, "warmup.optimizer.lr": 1e-3,
+    "optimizer.lr": 1e-3, "kl.coefficient": 0.5, "precision.checkpointing": "true",
 }  # fmt: skip
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -144,4 +144,6 @@ def test_two_and_four_processes_learn_as_one_does_each_holding_its_share(model, 
             assert own["optimizer"] == pytest.approx(paper.optimizer, rel=0.01)
             held = paper.weights + paper.optimizer  # the second step of the warm-up has no reference yet
             assert own["before_learning"] == pytest.approx(held, rel=0.05)
+            learning = held + paper.gradients
+            assert learning < own["learning"] < 1.3 * (learning + paper.gathered + paper.activations)
             assert own["load"] < paper.weights + paper.copy + 0.5 * paper.copy  # no second whole model
