@@ -162,7 +162,7 @@ def test_checkpointing_adapters_and_packing_keep_the_gradient(changes):
 
 
 def test_temperature_and_logprobs_of_a_batch_are_those_of_rows_computed_alone():
-    model = model_of("Cohere")  # which runs in full, for its logits are scaled
+    model = model_of("Cohere")  # whose logits are scaled
     policy = PolicyModel(model)
     for temperature in (1.0, 0.5):
         made = rows_of(GROUPS, temperature=temperature)
