@@ -87,15 +87,3 @@ def exported_is(said, folder, config, near):
     assert ours[0] == pytest.approx(theirs[0], abs=near)
     if near < 0.01:
         assert list(ours) == pytest.approx(list(theirs), abs=near)
-
-
-def test_in_bf16_the_sampler_stays_near_the_learner_in_prompts_of_a_thousand_tokens(smollm2, folder, root):
-    text = (root / "LICENSE").read_text("utf-8")[:5200]
-    config = settings(
-        folder, smollm2, 'precision.master="float32"', "options.prompts=1", "options.max_prompt_tokens=2000"
-    )
-    rows = [{"prompt": f"{text}\n\nWhat does paragraph {n} say?", "answer": "x"} for n in range(4)]
-    (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    steps, _, said = train(folder, config)
-    assert max(row["mismatch"] for row in steps) <= 0.1
-    assert said.error is None
