@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "full fp32": {"precision.master": "same"},
     "full": {},
     "LoRA fp32": {"precision.master": "same", "precision.lora_rank": 16},
