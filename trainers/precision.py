@@ -71,8 +71,10 @@ def in_bf16(model: Any) -> Any:
     return model
 
 
-def prepare_model(model: Any, config: Config) -> Any:
+def prepare_model(model: Any, config: Config, device: torch.device | None = None) -> Any:
     """Return the model as it will be trained: adapters put in, activation checkpointing on, its layers compiled.
+
+    `device`: where it will be; None: where it is.
 
     Raises:
         MissingExtra: peft is not installed.
@@ -83,7 +85,7 @@ def prepare_model(model: Any, config: Config) -> Any:
         model = model.float()
     elif precision.master == "stochastic":
         model = in_bf16(model)
-    elif precision.master == "auto" and computes_in_bf16(model, config):
+    elif precision.master == "auto" and computes_in_bf16(model, config, device):
         model = in_bf16(model)  # the frozen weights of LoRA; peft keeps its adapters, which learn, in fp32
     if precision.lora_rank:
         model = _with_lora(model, config)
