@@ -125,7 +125,7 @@ def test_the_mask_is_recorded_while_appending_and_evidence_gets_no_gradient():
     model, _ = R1SearcherWorld.make_model(recipe.options, 0)
     grads = []
     model.model.norm.register_forward_hook(lambda module, inputs, out: keep(out, grads))
-    config = tiny(loss__kind="cispo")  # its gradient is never zero by clipping
+    config = tiny(loss__kind="cispo", batch__share_prompts=False)  # never zero by clipping; rows as they are
     rewarded = [
         replace(trajectory, reward=reward)
         for trajectory, reward in zip(trajectories, (1.0, 0.0, 0.0, 1.0), strict=True)
