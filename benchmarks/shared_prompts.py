@@ -47,7 +47,8 @@ def make_rows(groups: int, samples: int, prompt: int, completion: int) -> list[T
     draw = torch.Generator().manual_seed(0)
 
     def tokens(count: int) -> list[int]:
-        return torch.randint(0, VOCABULARY, (count,), generator=draw).tolist()
+        drawn: list[int] = torch.randint(0, VOCABULARY, (count,), generator=draw).tolist()
+        return drawn
 
     rows: list[TrainRow] = []
     for number in range(groups * samples):

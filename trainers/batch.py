@@ -158,10 +158,10 @@ def collate(
     lengths = [len(row.ids) for row in rows]
     positions = layout = None
     if shared:
-        places = shared_layout([row.ids for row in rows])
-        ids, positions = torch.tensor([places.ids]), torch.tensor([places.positions], device=device)
-        layout = (torch.tensor(places.gathered(), device=device), torch.tensor(places.scattered(), device=device))
-        where = [places.rows[number][index] for number, row in enumerate(rows) for index in row.where]
+        laid = shared_layout([row.ids for row in rows])
+        ids, positions = torch.tensor([laid.ids]), torch.tensor([laid.positions], device=device)
+        layout = (torch.tensor(laid.gathered(), device=device), torch.tensor(laid.scattered(), device=device))
+        where = [laid.rows[number][index] for number, row in enumerate(rows) for index in row.where]
     elif packed:
         where = _where(rows, [sum(lengths[:number]) for number in range(len(rows))])
         ids = torch.tensor([[token for row in rows for token in row.ids]])

@@ -1,6 +1,6 @@
 """New weights for a vLLM that runs in a process of its own, a bucket at a time through memory that both see.
 
-Only names, shapes and places go over vLLM's own channel: a tensor would be packed there, which vLLM can't read as a
+Only names, shapes and slots go over vLLM's own channel: a tensor would be packed there, which vLLM can't read as a
 weight. The memory is a file in /dev/shm on a CPU, and a CUDA allocation opened by its IPC handle on a GPU, as verl has
 it (bucketed_weight_transfer.py). `WeightReceiver` is what vLLM's worker gains (`worker_extension_cls`).
 """
@@ -22,7 +22,7 @@ from verikit.errors import TrainerError
 BUCKET = 2**28
 """Bytes handed over at once; a larger weight stands alone."""
 ALIGNMENT = 64
-Place = tuple[str, str, list[int], int]
+Slot = tuple[str, str, list[int], int]
 """A weight's name, number format and shape, and where it begins in the bucket."""
 
 
@@ -45,15 +45,13 @@ class WeightReceiver:
         with set_current_vllm_config(worker.vllm_config):
             initialize_layerwise_reload(model)
 
-    def verikit_load(self, places: list[Place]) -> None:
+    def verikit_load(self, slots: list[Slot]) -> None:
         """Load what lies in the bucket; copied, since a layer keeps its weights until it has them all."""
         from vllm.config import set_current_vllm_config
 
         worker: Any = self
         assert self.verikit_buffer is not None
-        weights = [
-            (name, tensor.to(worker.device, copy=True)) for name, tensor in unpacked(self.verikit_buffer, places)
-        ]
+        weights = [(name, tensor.to(worker.device, copy=True)) for name, tensor in unpacked(self.verikit_buffer, slots)]
         if worker.device.type == "cuda":
             torch.cuda.synchronize(worker.device)
         with set_current_vllm_config(worker.vllm_config):
@@ -103,10 +101,10 @@ class WeightSender:
         with tempfile.TemporaryDirectory(dir=shared_folder()) as folder:
             buffer, handle = make_buffer(self._device, size, Path(folder) / "weights")
             self._call("verikit_begin", args=(handle, size))
-            for places in packed(buffer, weights, self._dtype):
+            for slots in packed(buffer, weights, self._dtype):
                 if self._device.type == "cuda":
                     torch.cuda.synchronize(self._device)
-                self._call("verikit_load", args=(places,))
+                self._call("verikit_load", args=(slots,))
             lacking = next(iter(self._call("verikit_end")))
         if lacking:
             raise TrainerError(f"vLLM's model has weights that the policy has not: {', '.join(lacking[:5])}")
@@ -123,9 +121,9 @@ def buffer_size(weights: Mapping[str, Tensor], dtype: torch.dtype) -> int:
     return max(max(sizes), min(sum(sizes), BUCKET))
 
 
-def packed(buffer: Tensor, weights: Mapping[str, Tensor], dtype: torch.dtype) -> Iterator[list[Place]]:
+def packed(buffer: Tensor, weights: Mapping[str, Tensor], dtype: torch.dtype) -> Iterator[list[Slot]]:
     """Fill the buffer again and again; yield what lies where each time. Weights that share memory go once."""
-    places: list[Place] = []
+    slots: list[Slot] = []
     begin, seen = 0, set()
     for name, tensor in weights.items():
         if (own := (tensor.data_ptr(), tensor.shape, tensor.stride())) in seen:
@@ -134,18 +132,18 @@ def packed(buffer: Tensor, weights: Mapping[str, Tensor], dtype: torch.dtype) ->
         form = sent_as(tensor, dtype)
         size = tensor.numel() * form.itemsize
         if begin + size > len(buffer):
-            yield places
-            places, begin = [], 0
+            yield slots
+            slots, begin = [], 0
         buffer[begin : begin + size].view(form).view(tensor.shape).copy_(tensor)
-        places.append((name, str(form).removeprefix("torch."), list(tensor.shape), begin))
+        slots.append((name, str(form).removeprefix("torch."), list(tensor.shape), begin))
         begin += _aligned(size)
-    if places:
-        yield places
+    if slots:
+        yield slots
 
 
-def unpacked(buffer: Tensor, places: Iterable[Place]) -> Iterator[tuple[str, Tensor]]:
+def unpacked(buffer: Tensor, slots: Iterable[Slot]) -> Iterator[tuple[str, Tensor]]:
     """Yield the weights in a buffer, as views of it."""
-    for name, form, shape, begin in places:
+    for name, form, shape, begin in slots:
         dtype = getattr(torch, form)
         size = torch.Size(shape).numel() * dtype.itemsize
         yield name, buffer[begin : begin + size].view(dtype).view(shape)

@@ -110,8 +110,8 @@ class TokenSampler:
             logprobs = scaled - norm if self._top_k else logits
         else:
             chosen = probabilities.gather(1, tokens[:, None]).log()
-        tops = logprobs.topk(min(self._top_k, logprobs.shape[-1])) if self._top_k else (None, None)
-        self._unseen.append((tokens, chosen.squeeze(1).clamp(min=FLOOR), *tops))
+        values, ids = logprobs.topk(min(self._top_k, logprobs.shape[-1])) if self._top_k else (None, None)
+        self._unseen.append((tokens, chosen.squeeze(1).clamp(min=FLOOR), values, ids))
         self._step += 1
         if self._bound or len(self._unseen) == self._every or self._step >= self._last:
             self._look()
