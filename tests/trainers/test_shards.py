@@ -133,8 +133,10 @@ def test_two_and_four_processes_learn_as_one_does_each_holding_its_share(model, 
     for name, (processes, more) in kinds.items():
         changes = [path, "distributed.kind=fsdp2", *more]
         found = counted(tmp_path / name, processes, *changes)
-        apart = max((found["weights"][key] - weight).abs().max().item() for key, weight in alone["weights"].items())
-        assert apart <= 1e-6
+        for key, weight in alone["weights"].items():
+            # A key's bias moves all scores of a query alike: its gradient is rounding, and Adam makes steps of it.
+            if not key.endswith("k_proj.bias"):
+                assert (found["weights"][key] - weight).abs().max().item() <= 1e-6, key
         config = load_config("arithmetic", [f"{key}={value}" for key, value in SETS.items()] + changes)
         shape = transformers.AutoModelForCausalLM.from_pretrained(model)
         paper = expected_memory(prepare_model(shape, config), config, processes, bf16=False)
