@@ -154,11 +154,11 @@ class Trainer:
         began = time.perf_counter()
         trajectories = self._collect(step)
         collected = time.perf_counter()
+        self.engine.rest()
         if self.learner.loss.kind == "likelihood":
             made = supervised(trajectories)
         else:
             made = experience(trajectories, self.config, self.reference)
-        self.engine.rest()
         updates = self.learner.updates
         metrics = self._learn(made, step)
         self._watch_mismatch(metrics, step)

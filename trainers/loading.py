@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ def load_frame(config: Config, model_class: str) -> Any:
         with without_numbers():
             kind: Any = getattr(transformers, model_class)
             model = kind.from_config(settings, dtype=dtype or torch.float32, trust_remote_code=False, **options)
+        with suppress(OSError):  # the model has none; else what ends a reply may stand there alone
+            model.generation_config = transformers.GenerationConfig.from_pretrained(path)
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path {path!r}: {' '.join(str(error).split())[:300]}") from None
     return without_dropout(model)
@@ -81,7 +83,8 @@ def weight_source(world: World, config: Config, recipe: type[Recipe], options: A
     """
     if world.rank or not any(parameter.is_meta for parameter in model.parameters()):
         return None
-    if not config.precision.lora_rank:
+    quantised = getattr(model.config, "quantization_config", None) is not None
+    if not config.precision.lora_rank and not quantised:
         stored = StoredWeights(Path(config.model.path))
         if all(name in stored for name, _ in own_state(model)):
             return stored

@@ -27,7 +27,7 @@ class MergedCopy:
         shares = not bf16 or inner.dtype == torch.bfloat16
         kept = {id(tensor): tensor for tensor in chain(inner.parameters(), inner.buffers()) if shares}
         copy: Any = deepcopy(inner, kept)
-        for name, layer in _adapted(copy).items():
+        for name, layer in adapted_layers(copy).items():
             plain = layer.base_layer
             plain.weight = nn.Parameter(plain.weight.detach().clone(), requires_grad=False)
             copy.set_submodule(name, plain)
@@ -39,10 +39,16 @@ class MergedCopy:
     def refresh(self, model: Any) -> None:
         """Merge the adapters of the peft model anew; one weight at a time is added up, in fp32."""
         modules = dict(self.model.named_modules())
-        for name, layer in _adapted(model.get_base_model()).items():
-            delta = layer.get_delta_weight(ADAPTER).float()
-            modules[name].weight.copy_(delta.add_(layer.base_layer.weight))
+        for name, layer in adapted_layers(model.get_base_model()).items():
+            modules[name].weight.copy_(merged_weight(layer))
 
 
-def _adapted(model: Any) -> dict[str, Any]:
+def merged_weight(layer: Any) -> torch.Tensor:
+    """Return the weight of a layer with its adapter added in, in fp32; the layer's own stays what it is."""
+    delta: torch.Tensor = layer.get_delta_weight(ADAPTER).float()
+    return delta.add_(layer.base_layer.weight)
+
+
+def adapted_layers(model: Any) -> dict[str, Any]:
+    """Return the layers that have an adapter, by name."""
     return {name: module for name, module in model.named_modules() if hasattr(module, "base_layer")}

@@ -205,8 +205,7 @@ class PolicyModel(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         inner = _inner(self.model)
         head = _head(inner)
-        scaled = self.scale != 1 or (temperature is not None and self.cap is None)
-        if not self.chunked or (scaled and head.bias is not None):
+        if not self.chunked or (self.scale != 1 and head.bias is not None):
             logits = self.model(**options).logits.flatten(0, 1).index_select(0, where).float()
             logprobs = (logits if temperature is None else logits / temperature[:, None]).log_softmax(-1)
             spread = -(logprobs.exp() * logprobs).sum(-1) if entropy else None
@@ -214,8 +213,6 @@ class PolicyModel(nn.Module):
         hidden = _body(inner)(**options)[0].flatten(0, 1).index_select(0, where)
         if self.scale != 1:
             hidden = hidden * self.scale
-        if temperature is not None and self.cap is None:
-            hidden, temperature = hidden / temperature[:, None].to(hidden.dtype), None
         weight, bias = head.weight, head.bias
         if self.bf16:
             hidden, weight = hidden.bfloat16(), weight.bfloat16()

@@ -14,8 +14,7 @@ from verikit.trainers.batch import TrainRow
 from verikit.trainers.config import BatchSection
 from verikit.trainers.distributed import World
 from verikit.trainers.learner import token_logprobs
-
-FOLDER = "reference"
+from verikit.trainers.run import REFERENCE
 
 
 class ReferenceModel:
@@ -37,7 +36,7 @@ class ReferenceModel:
         """What computes, and what makes it the reference meanwhile."""
         if self._lora_off is not None:
             return
-        path = folder / FOLDER
+        path = folder / REFERENCE
         resumed = path.exists()
         if not resumed:
             checkpoint.save_weights(path, policy, world)

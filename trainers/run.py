@@ -29,6 +29,8 @@ from verikit.secrets import strike_all
 from verikit.trainers.config import Config
 
 CONFIG, ENVIRONMENT, MODEL, CHECKPOINTS = "config.json", "environment.json", "model", "checkpoints"
+REFERENCE = "reference"
+"""The folder of the weights that a KL is to, where they are not the policy's own without adapters."""
 METRICS, SAMPLES, LOCK = "metrics.jsonl", "samples.jsonl", ".lock"
 PACKAGES = ("verikit", "torch", "transformers", "tokenizers", "peft", "torchao", "vllm")
 
@@ -72,7 +74,8 @@ class RunFolder:
         if (self.path / METRICS).exists() or (self.path / CHECKPOINTS).exists():
             hint = f"`verikit train --resume {self.path}` goes on with it; -o chooses another folder"
             raise ConfigError(f"{self.path} holds a run", hint=hint)
-        shutil.rmtree(self.path / MODEL, ignore_errors=True)
+        for left in (MODEL, REFERENCE):
+            shutil.rmtree(self.path / left, ignore_errors=True)
         self.note(config)
         self._write(ENVIRONMENT, environment(world_size))
 

@@ -21,7 +21,7 @@ from verikit.engines.types import Engine
 from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
-from verikit.trainers.merge import MergedCopy
+from verikit.trainers.merge import MergedCopy, adapted_layers, merged_weight
 from verikit.trainers.precision import in_bf16
 
 
@@ -131,14 +131,12 @@ def each_weight(policy: Any, world: World) -> Iterator[tuple[str, torch.Tensor]]
     if not hasattr(policy.model, "merge_adapter"):
         yield from world.weights(policy, sampling_dtype(policy) if world.sharded else None)
         return
-    model = world.sampling_model(policy)
-    model.merge_adapter()
-    try:
-        for name, tensor in model.get_base_model().state_dict().items():
-            if "lora_" not in name:
-                yield name.replace(".base_layer", ""), tensor.clone()
-    finally:
-        model.unmerge_adapter()
+    model = world.sampling_model(policy).get_base_model()
+    adapted = {f"{name}.base_layer.weight": layer for name, layer in adapted_layers(model).items()}
+    for name, tensor in model.state_dict().items():
+        if "lora_" not in name:
+            whole = merged_weight(adapted[name]).to(tensor.dtype) if name in adapted else tensor
+            yield name.replace(".base_layer", ""), whole
 
 
 def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:

@@ -72,6 +72,29 @@ def test_adapters_are_merged_into_what_an_engine_gets(tmp_path):
     trainer.folder.close()
 
 
+def test_weights_that_adapters_are_over_stay_what_they_are_when_an_engine_gets_them_merged(tmp_path):
+    pytest.importorskip("peft")
+    from tests.trainers.conftest import make, settings
+    from verikit.trainers.distributed import World
+    from verikit.trainers.precision import in_bf16
+    from verikit.trainers.weights import whole_weights
+
+    trainer = make(tmp_path / "run", settings(precision__lora_rank=4))
+    in_bf16(trainer.policy)
+    for name, parameter in trainer.policy.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.001)
+    before = {name: tensor.clone() for name, tensor in trainer.policy.state_dict().items()}
+    whole = whole_weights(trainer.policy, World())
+    assert all(torch.equal(before[name], tensor) for name, tensor in trainer.policy.state_dict().items())
+    base = {name.partition("base_model.model.")[2].replace(".base_layer", ""): old for name, old in before.items()}
+    moved = [name for name, tensor in whole.items() if not torch.equal(tensor, base[name])]
+    assert moved
+    assert all("proj" in name for name in moved)
+    trainer.close()
+    trainer.folder.close()
+
+
 def test_a_server_without_its_folder_is_named(tmp_path):
     from tests.trainers.conftest import make
     from verikit.errors import ConfigError
