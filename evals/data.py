@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,7 +88,9 @@ def _dated(docs: Sequence[Doc], task: str, since: str | None, until: str | None)
     ends = []
     for text, default in ((since, datetime.min), (until, datetime.max)):
         try:
-            ends.append(datetime.fromisoformat(text) if text else default)
+            end = datetime.fromisoformat(text).replace(tzinfo=None) if text else default
+            whole_day = default is datetime.max and text and len(text) == len("2024-08-01")
+            ends.append(datetime.combine(end, time.max) if whole_day else end)
         except ValueError:
             raise UsageError(f"{text!r} is no date", hint="--since 2024-08-01 --until 2025-05-01") from None
     if any("date" not in doc for doc in docs):

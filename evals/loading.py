@@ -84,6 +84,15 @@ def expand(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
+def benchmarks(name: str) -> list[str]:
+    """The innermost groups and single tasks that a name stands for."""
+    config = load_yaml(task_file(name), resolve_func=False)
+    members = config.get("task") if "group" in config else None
+    if not members or expand(members) == members:
+        return [name]
+    return [part for member in members for part in benchmarks(member)]
+
+
 def build(name: str, settings: Settings) -> ConfigurableTask:
     """Make a task: a name of ours, or the path of a YAML file in lm-eval's form.
 

@@ -22,7 +22,7 @@ from verikit.errors import UsageError
 from verikit.evals.data import EmptySplit
 from verikit.evals.groups import group_metrics
 from verikit.evals.lm import EngineLM
-from verikit.evals.loading import Settings, build, expand
+from verikit.evals.loading import Settings, benchmarks, build, expand
 from verikit.evals.ranker import Ranker
 from verikit.evals.report import markdown
 from verikit.evals.rollouts import RETRIEVING
@@ -187,9 +187,10 @@ def check_rollout(task: ConfigurableTask, lm: LM) -> None:
 def pools(
     names: Sequence[str], tasks: Sequence[ConfigurableTask], empty: Sequence[str]
 ) -> dict[str, list[ConfigurableTask]]:
-    """The tasks of `build_all` by the name they were asked for by: a group's members are asked in one batch."""
+    """The tasks of `build_all` by benchmark: the members of a group of nothing but tasks are asked in one batch."""
     left = dict(zip([name for name in expand(names) if name not in empty], tasks, strict=True))
-    found = {name: [left.pop(member) for member in expand([name]) if member in left] for name in names}
+    parts = [part for name in names for part in benchmarks(name)]
+    found = {part: [left.pop(member) for member in expand([part]) if member in left] for part in parts}
     return {name: members for name, members in found.items() if members}
 
 

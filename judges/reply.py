@@ -164,7 +164,8 @@ class ReplyFormat:
     def _by_logprobs(self, output: Output, *, held: bool) -> tuple[float, str]:
         """Weigh the labels by probability; a label of several tokens counts where its first token is its own.
 
-        A reply held to the labels needs no share of the probability on them: what is left of it decides.
+        A reply held to the labels needs no share of the probability on them, what is left of it decides; but where it
+        is none of them, the engine held it to nothing.
         """
         written = output.text.strip() if held else ""
         if not output.top_logprobs and written in self._names():
@@ -177,7 +178,8 @@ class ReplyFormat:
                 written: 1.0
             }  # none is among the likeliest tokens: the one that was written is the likeliest label
         mass = math.fsum(shares.values())
-        if not (mass > 0 if held else mass >= MIN_MASS):  # NaN is not either
+        holds = bool(written) and any(name.startswith(written) for name in self._names())
+        if not (mass > 0 if holds else mass >= MIN_MASS):  # NaN is not either
             raise _unreadable(f"only {mass:.2g} of the probability on the labels", output)
         value = math.fsum(share * self._value(label) for label, share in shares.items()) / mass
         return value, max(shares, key=lambda label: shares[label])

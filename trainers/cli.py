@@ -111,9 +111,8 @@ def _train(settings: Config, path: Path, resume: bool, quiet: bool) -> None:
             watch.start(view.describe)
             with closing(Trainer(settings, folder, world, report)) as trainer:
                 if trainer.policy.bf16 and settings.precision.master == "auto":
-                    watch.note(
-                        'products in bf16, which this device is fast at; model.dtype = "float32" with precision.master = "same" for fp32'
-                    )
+                    fp32 = 'model.dtype = "float32" with precision.master = "same"'
+                    watch.note(f"products in bf16, which this device is fast at; {fp32} keeps fp32")
                 if resume and not trainer.resume():
                     watch.note(f"{path} has no checkpoint yet: starting anew")
                 trainer.run()

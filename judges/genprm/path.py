@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from verikit.engines import Generation, Output, Request, Structured
+from verikit.engines.errors import BadRequest, Unsupported
 from verikit.errors import EngineError
 from verikit.judges.ask import COUNTED, added
 from verikit.judges.genprm.notebook import Cell
@@ -144,6 +145,8 @@ class _Turn:
     def _force(self) -> Generator[Request | RunCode, Any, StepReview]:
         """Open the box of a judgement too, so that the next token is the verdict, and read that token alone.
 
+        There is none where the engine refuses that.
+
         Raises:
             EngineError: the engine gave nothing.
         """
@@ -156,7 +159,10 @@ class _Turn:
             logprobs=TOP_LOGPROBS,
             structured=Structured(choice=words) if self._plan.choice else None,
         )
-        verdict = forced_verdict(protocol, (yield from self._ask(request)))
+        try:
+            verdict = forced_verdict(protocol, (yield from self._ask(request)))
+        except (BadRequest, Unsupported):  # the context is used up, or the engine holds no choices
+            return self._reviewed(None, "forced")
         if verdict is not None:
             self._text += f"{protocol.yes if verdict.label else protocol.no}}}{protocol.judgement_end}"
         return self._reviewed(verdict, "forced")

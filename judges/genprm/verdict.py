@@ -18,6 +18,8 @@ from verikit.judges.genprm.protocol import Protocol
 from verikit.types import PASS_MARK
 
 TOP_LOGPROBS = 20
+FORCED_MASS = 0.1
+"""Least probability on the two words where another was written: below it, their tails would decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def read_verdict(protocol: Protocol, begun: str, output: Output) -> StepVerdict 
 def forced_verdict(protocol: Protocol, output: Output) -> StepVerdict | None:
     """Read the verdict of an output that goes on from the opened box: by its first token's probabilities alone.
 
-    None where neither word was written or is among the likeliest tokens.
+    None where neither word was written, and less than `FORCED_MASS` of the probability is on them.
     """
     said = output.text.lstrip()
     words = {True: protocol.yes, False: protocol.no}
@@ -66,8 +68,11 @@ def forced_verdict(protocol: Protocol, output: Output) -> StepVerdict | None:
     if output.tokens and output.logprobs:
         listed.setdefault(output.tokens[0], output.logprobs[0])
     before = f"{protocol.box}{{"
-    if not any(_side(protocol, before + token) is not None for token in listed):
+    sides = [logprob for token, logprob in listed.items() if _side(protocol, before + token) is not None]
+    if not sides:
         return None if written is None else StepVerdict(written, None)
+    if written is None and not math.fsum(math.exp(min(logprob, 0.0)) for logprob in sides) >= FORCED_MASS:  # NaN is not
+        return None
     reward = _reward(protocol, before, listed)
     label = written if reward is None or written is not None else reward >= PASS_MARK
     return None if label is None else StepVerdict(label, reward)

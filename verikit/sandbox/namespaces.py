@@ -25,7 +25,7 @@ _ALL = linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLON
 def enter(readable: Iterable[str], devices: Iterable[str]) -> dict[str, str]:
     """Move this process into namespaces of its own, with a private root that shows only the given paths.
 
-    Returns where those that lie below `WORK` (an environment made there) are kept, for `fresh_work`.
+    Returns, for `fresh_work`, where those that lie below `WORK` (an environment made there) are kept or lead to.
     """
     _unshare_user()
     linux.mount("none", "/", "none", linux.MS_REC | linux.MS_PRIVATE)
@@ -52,20 +52,29 @@ def enter(readable: Iterable[str], devices: Iterable[str]) -> dict[str, str]:
     linux.pivot_root_here()
     flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
     linux.mount("none", "/", "none", flags)
-    return kept
+    return kept | {link: target for link, target in _links(readable) if link.startswith(WORK + "/")}
 
 
 def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -> None:
-    """Mount a memory file system on `WORK`: empty, or with what `enter` kept and an empty directory `work`."""
+    """Mount a memory file system on `WORK`: empty, or with what `enter` kept and an empty `inner_work`."""
     inodes = files + sum(path.count("/") for path in kept)
     options = f"size={disk_bytes},nr_inodes={inodes},mode=700,uid={uid},gid={uid}"
     linux.mount("tmpfs", WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
     for path, copy in kept.items():
-        os.makedirs(path)
-        linux.mount(copy, path, "none", linux.MS_BIND | linux.MS_REC)
+        if copy.startswith(_KEPT):
+            os.makedirs(path)
+            linux.mount(copy, path, "none", linux.MS_BIND | linux.MS_REC)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.symlink(copy, path)
     if kept:
-        os.mkdir(WORK + "/work", 0o700)
-        os.chown(WORK + "/work", uid, -1)
+        os.mkdir(inner_work(kept), 0o700)
+        os.chown(inner_work(kept), uid, -1)
+
+
+def inner_work(kept: Mapping[str, str]) -> str:
+    """The directory where a run begins: one of its own, where others show beside it."""
+    return f"{WORK}/.verikit-work" if kept else WORK
 
 
 def drop_work() -> None:

@@ -65,7 +65,7 @@ class Server:
         if options["namespaces"]:
             self._kept = namespaces.enter(readable, paths.DEVICES)
             self._writable = namespaces.WORK
-            self._work = namespaces.WORK + ("/work" if self._kept else "")
+            self._work = namespaces.inner_work(self._kept)
         else:
             self._base = tempfile.mkdtemp(prefix="verikit-")
             os.chmod(self._base, 0o711)

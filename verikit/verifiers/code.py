@@ -106,6 +106,8 @@ class Code(TextVerifier):
             called = tuple(case for case in cases if isinstance(case, Called))
             cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
         limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        if self.preset:
+            limits = replace(limits, output_kb=code_lcb.OUTPUT_KB)
         budget = Budget(limits, row_seconds(self.wall_s, self.row_s))
         passed, first = 0, ""
         for case in cases:

@@ -14,6 +14,8 @@ from verikit.sandbox.plain import plain
 
 METHOD = "verikit_method"
 """Under this name the program's function is called."""
+OUTPUT_KB = 65_536
+"""Of what a program prints, in KiB: the benchmark's own runner has no cap, and some right answers are long."""
 
 
 def solution(reply: str) -> str:

@@ -99,6 +99,8 @@ def _json(value: Any, key: str) -> Any:
         return value
     try:
         return json.loads(value)
+    except RecursionError:
+        raise ValueError(f"{key} is nested too deeply") from None
     except ValueError:
         if key != "private_test_cases":
             raise ValueError(f"{key} is not JSON") from None
