@@ -4,6 +4,7 @@ import base64
 import pickle
 import re
 import sys
+import time
 import zlib
 
 import pytest
@@ -195,3 +196,11 @@ def test_a_preset_goes_with_no_other_way_to_run():
         Code(preset="livecodebench", children="row")
     with pytest.raises(UsageError, match="preset is one of livecodebench"):
         Code(preset="apps")
+
+
+def test_packed_instructions_without_end_are_not_read_on():
+    bomb = pickle.PROTO + b"\x04" + pickle.MEMOIZE * 2_000_000 + pickle.STOP
+    began = time.monotonic()
+    with pytest.raises(ValueError, match="packed"):
+        unpacked(base64.b64encode(zlib.compress(bomb)).decode())
+    assert time.monotonic() - began < 1

@@ -13,7 +13,7 @@ from verikit.errors import EngineError, SchemaError, UsageError
 from verikit.evals import TASKS
 from verikit.evals.data import EmptySplit
 from verikit.evals.lm import EngineLM
-from verikit.evals.loading import Settings, build, expand, task_file, task_names
+from verikit.evals.loading import Settings, benchmarks, build, expand, task_file, task_names
 from verikit.evals.run import run_tasks
 
 JUDGED = {"alpaca", "healthbench", "imo_answerbench", "mtbench", "simpleqa"}
@@ -69,6 +69,15 @@ def test_groups_hold_every_task_and_plain_lm_eval_finds_them_all():
     ranked = {name for name in manager.all_subtasks if load_yaml(task_file(name))["metadata"].get("ranks")}
     assert set(expand(["verikit_all"])) == set(manager.all_subtasks) - modes - local - ranked
     assert {"verikit_math", "verikit_reasoning", "verikit_multihop", "verikit_all"} <= set(manager.all_groups)
+
+
+def test_only_the_parts_of_one_benchmark_are_asked_together():
+    assert benchmarks("verikit_mmlu_pro") == ["verikit_mmlu_pro"]
+    assert benchmarks("verikit_gsm8k") == ["verikit_gsm8k"]
+    parts = benchmarks("verikit_all")
+    assert "verikit_all" not in parts
+    assert "verikit_simpleqa" in parts
+    assert sorted(expand(parts)) == sorted(expand(["verikit_all"]))
 
 
 def test_plain_lm_eval_grades_with_our_verifiers(tmp_path):

@@ -225,6 +225,16 @@ class Held(Reviewer):
     structured = frozenset({"choice"})
 
 
+def test_a_tail_of_the_probability_forces_no_verdict():
+    def rule(turn, paragraph, request):
+        if turn.endswith("\\boxed{"):
+            return output("1", tokens=["1"], tops={0: {"1": 0.99, "No": 3e-7}})
+        return "15} Let me see.\n<output>\nneither" if turn.endswith("\\boxed") or "[Code" in turn else "so\n"
+
+    score = GenPRM(Reviewer(rule), mode="direct")("a")
+    assert (score.value, score.status) == (None, "error")
+
+
 @pytest.mark.parametrize("mode", ["full", "unexecuted", "analysis", "direct"])
 @pytest.mark.parametrize("engine", [Held, Reviewer])
 def test_a_reviewer_that_never_writes_a_verdict_is_read_at_the_token_behind_an_opened_box(engine, mode):
