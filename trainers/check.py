@@ -12,6 +12,7 @@ import torch
 from verikit.errors import ConfigError, VerikitError, with_hint
 from verikit.trainers.config import Config, find_recipe
 from verikit.trainers.memory import expected_memory
+from verikit.trainers.policy import refuse_quantised
 from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.recipe import Setting
 
@@ -78,6 +79,7 @@ def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
         model = own[0]
     else:
         settings = transformers.AutoConfig.from_pretrained(config.model.path, trust_remote_code=False)
+        refuse_quantised(settings, config.model.path)
         dtype = settings.dtype if config.model.dtype == "auto" else getattr(torch, config.model.dtype)
         with torch.device("meta"):
             model = getattr(transformers, model_class).from_config(settings, dtype=dtype or torch.float32)

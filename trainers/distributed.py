@@ -32,6 +32,8 @@ class World:
     size = 1
     sharded = False
     """Whether a process keeps a share of each weight."""
+    frame: Any = None
+    """Under FSDP2 the model that was wrapped, plain and without its numbers: a wrapped one can't be copied."""
 
     device: torch.device
 
@@ -48,29 +50,6 @@ class World:
         `source` gives rank 0 the weights by name where the policy has none yet (FSDP2).
         """
         return policy
-
-    def sampling_model(self, policy: nn.Module) -> Any:
-        """Return the transformers model to sample from, with the policy's present weights; never a collective after.
-
-        Under FSDP2 the first call makes a whole copy: every process calls it together.
-        """
-        return policy.model
-
-    def weights(self, policy: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str, Tensor]]:
-        """Yield the model's present weights whole, one after another, by name; every process must take them all.
-
-        Of tied weights there is one. With `dtype`, numbers are rounded to it before they are sent.
-        """
-        for name, tensor in own_state(policy.model):
-            yield name, tensor if dtype is None or not tensor.is_floating_point() else tensor.to(dtype)
-
-    def rest(self) -> None:
-        """Give back the memory of a copy that samples, until the next `refresh`."""
-        return
-
-    def refresh(self, policy: nn.Module) -> None:
-        """Bring the sampling model up to date after an update."""
-        return
 
     def accumulating(self, policy: nn.Module, *, last: bool) -> AbstractContextManager[Any]:
         """Hold the exchange of gradients back until the last backward pass of a step."""
@@ -104,7 +83,6 @@ class World:
 class Ranks(World):
     """One of torchrun's processes, each with a whole model (DDP)."""
 
-    device: torch.device
     rank: int
     size: int
 
@@ -128,14 +106,12 @@ class Ranks(World):
     def wrap(self, policy: nn.Module, source: WeightSource | None = None) -> nn.Module:
         """Copy rank 0's weights to all, and average gradients."""
         options: dict[str, Any] = {"device_ids": [self.device.index]} if self.device.type == "cuda" else {}
-        return nn.parallel.DistributedDataParallel(policy, **options)
+        # Else the exchange has memory of its own beside the gradients': 4 more bytes a weight.
+        return nn.parallel.DistributedDataParallel(policy, gradient_as_bucket_view=True, **options)
 
-    def accumulating(self, policy: nn.Module, *, last: bool) -> AbstractContextManager[Any]:
+    def accumulating(self, policy: Any, *, last: bool) -> AbstractContextManager[Any]:
         """Exchange gradients in the last backward pass only."""
-        if last or not isinstance(policy, nn.parallel.DistributedDataParallel):
-            return nullcontext()
-        held: AbstractContextManager[Any] = policy.no_sync()
-        return held
+        return nullcontext() if last else policy.no_sync()
 
     def barrier(self) -> None:
         """Wait for all processes."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import transformers
+from torch.nn import ModuleDict
 
 from verikit.errors import ConfigError
 from verikit.folders import refuse_links
 from verikit.trainers import checkpoint
 from verikit.trainers.config import Config, find_recipe
-from verikit.trainers.policy import PolicyModel
 from verikit.trainers.precision import merged, prepare_model
 from verikit.trainers.run import CHECKPOINTS, MODEL
 
@@ -44,9 +44,9 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None) ->
     model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
     dtype = model.config.dtype or model.dtype
     same = config.precision.model_copy(update={"master": "same"} if config.precision.lora_rank else {})
-    policy = PolicyModel(prepare_model(model, config.model_copy(update={"precision": same})))
-    checkpoint.load_weights(found[-1], policy)
-    merged(policy.model).to(dtype).save_pretrained(out)
+    prepared = prepare_model(model, config.model_copy(update={"precision": same}))
+    checkpoint.load_weights(found[-1], ModuleDict({"model": prepared}))  # as PolicyModel names them
+    merged(prepared).to(dtype).save_pretrained(out)
     for path in (run / MODEL).iterdir():
         if path.name != "config.json":
             shutil.copy(path, out / path.name)

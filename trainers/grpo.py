@@ -29,7 +29,7 @@ from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
 from verikit.trainers.rollout import PolicySampler
 from verikit.trainers.run import CHECKPOINTS, MODEL, SAMPLES, RunFolder, environment
-from verikit.trainers.weights import LiveEngine, make_engine
+from verikit.trainers.weights import SamplingEngine, make_engine, save_shape
 
 WARMUP, TRAIN = "0-warmup", "1-train"
 """The phases, by names that sort."""
@@ -46,7 +46,7 @@ class Trainer:
     report: Report
     policy: PolicyModel
     module: Any
-    engine: LiveEngine
+    engine: SamplingEngine
     sampler: PolicySampler
     phase: str
     learner: Learner
@@ -65,8 +65,7 @@ class Trainer:
         options = kind.Options.model_validate(config.options)
         model, tokenizer = load_in(world, config, kind, options)
         if folder.main and not (folder.path / MODEL).exists():
-            model.config.save_pretrained(folder.path / MODEL)
-            tokenizer.save_pretrained(folder.path / MODEL)
+            save_shape(model, tokenizer, folder.path / MODEL)
         self.recipe: Recipe = kind(options, Setting(tokenizer, config.seed, Path(config.folder or ".")))
         bf16 = computes_in_bf16(model, config, world.device)
         self.policy = PolicyModel(prepare_model(model, config, world.device), bf16)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from verikit.errors import ConfigError
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import WeightSource, World, own_state
-from verikit.trainers.policy import load_model, load_tokenizer, without_dropout
+from verikit.trainers.policy import load_model, load_tokenizer, refuse_quantised, without_dropout
 from verikit.trainers.precision import prepare_model
 from verikit.trainers.recipe import Recipe
 
@@ -47,6 +47,7 @@ def load_frame(config: Config, model_class: str) -> Any:
     options = {"attn_implementation": config.model.attention} if config.model.attention else {}
     try:
         settings = transformers.AutoConfig.from_pretrained(path, attention_dropout=0.0, trust_remote_code=False)
+        refuse_quantised(settings, path)
         dtype = settings.dtype if config.model.dtype == "auto" else getattr(torch, config.model.dtype)
         with without_numbers():
             kind: Any = getattr(transformers, model_class)
@@ -83,9 +84,8 @@ def weight_source(world: World, config: Config, recipe: type[Recipe], options: A
     """
     if world.rank or not any(parameter.is_meta for parameter in model.parameters()):
         return None
-    quantised = getattr(model.config, "quantization_config", None) is not None
-    if not config.precision.lora_rank and not quantised:
-        stored = StoredWeights(Path(config.model.path))
+    if not config.precision.lora_rank:
+        stored = StoredWeights(config.model.path)
         if all(name in stored for name, _ in own_state(model)):
             return stored
     whole, _ = load_model(config, recipe, options)
@@ -95,18 +95,17 @@ def weight_source(world: World, config: Config, recipe: type[Recipe], options: A
 
 
 class StoredWeights:
-    """The weights of a folder's safetensors, read when they are asked for."""
+    """The weights of a folder's or a hub model's safetensors, read when they are asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: str) -> None:
         """Read which file holds which; none where there are no safetensors."""
-        self._folder = folder
+        self._path = path
         self._file_of: dict[str, str] = {}
-        index, alone = folder / "model.safetensors.index.json", folder / "model.safetensors"
-        if index.exists():
-            self._file_of = dict(json.loads(index.read_bytes())["weight_map"])
-        elif alone.exists():
-            with self._opened(alone.name) as stored:
-                self._file_of = dict.fromkeys(stored.keys(), alone.name)
+        if index := self._found("model.safetensors.index.json"):
+            self._file_of = dict(json.loads(Path(index).read_bytes())["weight_map"])
+        elif self._found("model.safetensors"):
+            with self._opened("model.safetensors") as stored:
+                self._file_of = dict.fromkeys(stored.keys(), "model.safetensors")
 
     def __contains__(self, name: str) -> bool:
         return name in self._file_of
@@ -117,7 +116,16 @@ class StoredWeights:
             tensor: Tensor = stored.get_tensor(name)
             return tensor
 
+    def _found(self, name: str) -> str | None:
+        """Return where a file lies: in the folder, or in the hub's cache, into which it is loaded where it must be."""
+        from transformers.utils.hub import cached_file
+
+        try:
+            return cached_file(self._path, name, _raise_exceptions_for_missing_entries=False)
+        except OSError:
+            return None
+
     def _opened(self, name: str) -> Any:
         from safetensors import safe_open
 
-        return safe_open(self._folder / Path(name).name, framework="pt")
+        return safe_open(self._found(Path(name).name), framework="pt")

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from verikit.trainers.config import Config
+from verikit.trainers.merge import plain_of, plain_weights
 from verikit.trainers.shards import blocks_of
 
 STATES = {"adamw": 8.0, "adamw-stochastic": 4.0, "adamw8bit": 2.1, "adamw4bit": 1.1}
@@ -30,17 +31,17 @@ class MemoryEstimate:
     reference: float
     """The weights at the start, for a KL."""
     gathered: float
-    """What is whole for a moment while learning: blocks, their gradients, the outermost weights."""
+    """What is there for a moment while learning: of FSDP2 whole blocks, their gradients, the outermost weights; else
+    fp32 weights in bf16, where products are."""
     copy: float
-    """What samples beside the policy; given back while learning under FSDP2."""
+    """What samples beside the policy; given back while learning."""
     activations: float
     """Of a micro-batch, with `precision.checkpointing`: each layer's input, and logits."""
-    sharded: bool
 
     @property
     def kept(self) -> float:
         """Bytes held all the time."""
-        return self.weights + self.optimizer + self.reference + (0 if self.sharded else self.copy)
+        return self.weights + self.optimizer + self.reference
 
     @property
     def learning(self) -> float:
@@ -50,7 +51,7 @@ class MemoryEstimate:
     @property
     def sampling(self) -> float:
         """Bytes while completions are drawn, before the cache of keys and values."""
-        return self.kept + (self.copy if self.sharded else 0)
+        return self.kept + self.copy
 
     @property
     def peak(self) -> float:
@@ -70,21 +71,22 @@ def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: 
     sharded = config.distributed.kind == "fsdp2"
     shares = (config.distributed.shards or processes) if sharded else 1
     weights = sum(_bytes(parameter) for parameter in policy.parameters())
-    numbers = sum(parameter.numel() for parameter in policy.parameters())
     trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
     learnt = sum(_bytes(parameter) for parameter in trained)
     state = STATES.get(config.optimizer.kind, 8.0) * sum(parameter.numel() for parameter in trained)
     apart = config.kl.coefficient > 0 and not config.precision.lora_rank
-    copied = config.engine.kind == "hf" and (sharded or bf16)
+    plain = plain_weights(policy, torch.bfloat16 if bf16 else None)
+    own = sum(
+        weight.size for weight in plain if sharded or weight.layer is not None or weight.dtype != weight.value.dtype
+    )
     return MemoryEstimate(
         weights=weights / shares,
         gradients=learnt / shares,
         optimizer=state / shares,
         reference=weights / shares if apart else 0.0,
-        gathered=_gathered(policy, config, bf16) if sharded else 0.0,
-        copy=(2 * numbers if bf16 else weights) if copied else 0.0,
+        gathered=_gathered(policy, config, bf16) if sharded else _rounded(policy, config) if bf16 else 0.0,
+        copy=own if config.engine.kind == "hf" else 0.0,
         activations=_activations(policy, config, bf16),
-        sharded=sharded,
     )
 
 
@@ -106,6 +108,15 @@ def _gathered(policy: nn.Module, config: Config, bf16: bool) -> float:
     return computed(outer) + _gradients(outer, bf16) + 3 * computed(largest) + _gradients(largest, bf16) + whole
 
 
+def _rounded(policy: nn.Module, config: Config) -> float:
+    """What autocast makes of fp32 weights: all of them until the backward pass, or a block's, with checkpointing."""
+
+    def rounded(module: nn.Module) -> float:
+        return float(sum(2 * weight.numel() for weight in module.parameters() if weight.element_size() > 2))
+
+    return rounded(policy) if not config.precision.checkpointing else max(map(rounded, blocks_of(policy)), default=0.0)
+
+
 def _computed_of(bf16: bool) -> Any:
     return lambda parameters: sum(2 * item.numel() if bf16 else _bytes(item) for item in parameters)
 
@@ -118,8 +129,7 @@ def _gradients(parameters: list[nn.Parameter], bf16: bool) -> float:
 
 
 def _activations(policy: nn.Module, config: Config, bf16: bool) -> float:
-    inner: Any = policy.get_base_model() if hasattr(policy, "get_base_model") else policy  # type: ignore[operator]
-    settings = inner.config.get_text_config()
+    settings = plain_of(policy).config.get_text_config()
     width = 2 if bf16 else next(policy.parameters()).element_size()
     return float(config.batch.tokens * settings.hidden_size * (settings.num_hidden_layers + 2) * width)
 

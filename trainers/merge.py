@@ -1,54 +1,152 @@
-"""Adapters merged into a copy that samples: as fast as a model without any, while the adapters go on learning.
+"""Adapters added into a policy's weights, one weight at a time, and the plain model that samples by the sums.
 
-The copy holds weights of its own for the adapted layers only; all else (embeddings, norms, head) is the policy's.
+The policy's own weights are never written to: adding and taking away again rounds twice, and would move them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
-from itertools import chain
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from verikit.trainers.precision import in_bf16
+from verikit.trainers.distributed import own_state
 
 ADAPTER = "default"
 """peft's name of the one adapter there is."""
+BASE = ".base_layer"
+"""What peft puts into the name of a weight that an adapter is over."""
 
 
-class MergedCopy:
-    """A plain transformers model with the weights of a peft model, its adapters added in."""
+class SamplingCopy:
+    """A plain transformers model that samples in a policy's place.
 
-    def __init__(self, model: Any, *, bf16: bool) -> None:
-        """Copy the adapted weights of a peft model, or all of them where the copy is in bf16 and the model is not."""
-        inner = model.get_base_model()
-        shares = not bf16 or inner.dtype == torch.bfloat16
-        kept = {id(tensor): tensor for tensor in chain(inner.parameters(), inner.buffers()) if shares}
-        copy: Any = deepcopy(inner, kept)
-        for name, layer in adapted_layers(copy).items():
-            plain = layer.base_layer
-            plain.weight = nn.Parameter(plain.weight.detach().clone(), requires_grad=False)
-            copy.set_submodule(name, plain)
-        self.model: Any = (copy if shares else in_bf16(copy)).eval()
-        if not shares:
-            self.model.requires_grad_(False)
+    Weights are the policy's own where those are what it should sample by. The others (with adapters added in, in
+    another number format, whole where the policy has shares) are held here, and only while it samples.
+    """
+
+    def __init__(self, frame: Any, shared: dict[str, nn.Parameter], device: torch.device) -> None:
+        """Take a model whose parameters are on the meta device, and the policy's that it is to share, by name."""
+        self._own: dict[str, Tensor] = {}
+        """By name: what is held here."""
+        parameters = {id(parameter): name for name, parameter in frame.named_parameters()}
+
+        def real(parameter: nn.Parameter) -> nn.Parameter:
+            name = parameters[id(parameter)]
+            if name in shared:
+                return shared[name]
+            self._own[name] = torch.empty_like(parameter, device=device)
+            return nn.Parameter(self._own[name], requires_grad=False)
+
+        replace_meta(frame, real)
+        self.model: Any = frame.to(device).eval()
+        self._own |= {name: buffer for name, buffer in own_state(self.model) if name not in parameters.values()}
 
     @torch.no_grad()
-    def refresh(self, model: Any) -> None:
-        """Merge the adapters of the peft model anew; one weight at a time is added up, in fp32."""
-        modules = dict(self.model.named_modules())
-        for name, layer in adapted_layers(model.get_base_model()).items():
-            modules[name].weight.copy_(merged_weight(layer))
+    def fill(self, weights: Iterable[PlainWeight]) -> None:
+        """Take the present weights; those that are shared are passed over."""
+        for weight in weights:
+            if (own := self._own.get(weight.name)) is None:
+                continue
+            storage = own.untyped_storage()
+            if not storage.size():
+                storage.resize_(own.numel() * own.element_size())
+            own.copy_(weight.whole())
+
+    def rest(self) -> None:
+        """Give the memory back, until `fill`."""
+        for tensor in self._own.values():
+            tensor.untyped_storage().resize_(0)
 
 
-def merged_weight(layer: Any) -> torch.Tensor:
+def merged_weight(layer: Any) -> Any:
     """Return the weight of a layer with its adapter added in, in fp32; the layer's own stays what it is."""
-    delta: torch.Tensor = layer.get_delta_weight(ADAPTER).float()
-    return delta.add_(layer.base_layer.weight)
+    return layer.get_delta_weight(ADAPTER).float() + layer.base_layer.weight
+
+
+@dataclass(frozen=True, slots=True)
+class PlainWeight:
+    """A weight of a policy as a plain model has it."""
+
+    name: str
+    """transformers' name."""
+    value: Tensor
+    """The policy's, or its share of it; without the adapter."""
+    layer: Any
+    """The layer whose adapter is to be added in; None where there is none."""
+    dtype: torch.dtype
+    """The number format it is sampled in."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole."""
+        return self.value.numel() * self.dtype.itemsize
+
+    @torch.no_grad()
+    def whole(self) -> Tensor:
+        """Return it with its adapter added in; under FSDP2 a collective."""
+        value = (self.value if self.layer is None else merged_weight(self.layer)).to(self.dtype)
+        whole: Tensor = value.full_tensor() if hasattr(value, "full_tensor") else value
+        return whole
+
+
+def plain_weights(model: Any, dtype: torch.dtype | None = None) -> Iterator[PlainWeight]:
+    """Yield what a plain model is to have of a policy's: parameters, tied ones once, and the buffers saved with them.
+
+    Args:
+        model: A transformers model, adapted or not.
+        dtype: Parameters of more digits are rounded to it. Buffers are not: an fp32 bias of an MoE's router decides
+            which experts compute, and the policy routes by it as it is.
+    """
+    inner = plain_of(model)
+    layers = adapted_layers(inner)
+    parameters = {name for name, _ in inner.named_parameters()}
+    for name, value in own_state(inner):
+        if "lora_" in name:
+            continue
+        wider = dtype is not None and value.is_floating_point() and value.element_size() > dtype.itemsize
+        kept = dtype if wider and dtype is not None and name in parameters else value.dtype
+        adapted = layers.get(name.removesuffix(f"{BASE}.weight")) if name.endswith(f"{BASE}.weight") else None
+        yield PlainWeight(name.replace(BASE, ""), value, adapted, kept)
+
+
+def plain_of(model: Any) -> Any:
+    """Return the transformers model, without peft's wrapper; its adapters stay in it."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def adapted_layers(model: Any) -> dict[str, Any]:
     """Return the layers that have an adapter, by name."""
     return {name: module for name, module in model.named_modules() if hasattr(module, "base_layer")}
+
+
+def frame_of(model: Any, dtype: torch.dtype | None = None) -> Any:
+    """Return a plain copy of a model without its numbers: no adapters, parameters on the meta device.
+
+    Parameters are in `dtype` where one is given, and frozen; buffers are copied.
+    """
+    inner = plain_of(model)
+
+    def bare(parameter: nn.Parameter) -> nn.Parameter:
+        wanted = dtype if dtype is not None and parameter.is_floating_point() else parameter.dtype
+        empty = torch.empty(parameter.shape, dtype=wanted, device="meta")
+        return nn.Parameter(empty, requires_grad=False)
+
+    copy = deepcopy(inner, {id(parameter): bare(parameter) for parameter in inner.parameters()})
+    for name, layer in adapted_layers(copy).items():
+        copy.set_submodule(name, layer.base_layer)
+    return copy
+
+
+def replace_meta(module: nn.Module, make: Any) -> None:
+    """Put what `make` returns for them where a module's parameters are on the meta device; tied ones stay tied."""
+    made: dict[int, nn.Parameter] = {}
+    for holder in module.modules():
+        for key, parameter in holder._parameters.items():
+            if parameter is not None and parameter.is_meta:
+                if id(parameter) not in made:
+                    made[id(parameter)] = make(parameter)
+                holder._parameters[key] = made[id(parameter)]

@@ -8,7 +8,6 @@ chunks. A model whose logits are anything more is found by comparing, and runs i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -16,22 +15,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from verikit.engines.hf.device import logits_at_once
+from verikit.engines.hf.head import body_of, head_of, is_head_of_body, shape_of_logits
 from verikit.errors import ConfigError
 from verikit.trainers.config import Config
+from verikit.trainers.merge import plain_of
 from verikit.trainers.recipe import Recipe
-from verikit.trainers.sharing import can_share, shared_options
-
-SCALES: dict[str, Callable[[Any], float]] = {
-    **dict.fromkeys(("cohere", "cohere2"), lambda config: config.logit_scale),
-    **dict.fromkeys(
-        ("granite", "granitemoe", "granitemoeshared", "granitemoehybrid"), lambda config: 1 / config.logits_scaling
-    ),
-}
-"""By `config.model_type`: what the head's outputs are multiplied by."""
-CAPPED = frozenset({"gemma2", "gemma3_text"})
-"""Values of `config.model_type` whose logits x become c tanh(x / c), c being `final_logit_softcapping` where set."""
-WIDE = 100.0
-"""Size of the logits at which a model's are compared with the chunks': small ones would not show a cap."""
+from verikit.trainers.sharing import can_share, gather_rows, shared_options
 
 
 class LinearLogProb(torch.autograd.Function):
@@ -156,7 +145,7 @@ class PolicyModel(nn.Module):
     def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
         self.model, self.bf16 = model, bf16
-        self.scale, self.cap = _shape_of_logits(_inner(model).config)
+        self.scale, self.cap = shape_of_logits(plain_of(model).config)
         self.chunked = None
         """Whether the logits are head(body(ids)), scaled and capped, and nothing more; None: not known before the
         weights are there."""
@@ -166,10 +155,14 @@ class PolicyModel(nn.Module):
             self.find_head()
 
     def find_head(self) -> None:
-        """Find out by comparing what the logits are, and whether prompts can be shared."""
-        self.chunked = _is_head_of_body(self.model, self.scale, self.cap)
-        inner = _inner(self.model)
-        self.shares_prompts = can_share(inner, _body(inner))
+        """Find out by comparing what the logits are, and whether prompts can be shared.
+
+        Shared only where the body is called by itself: what a whole model does with its options is not known.
+        """
+        inner = plain_of(self.model)
+        once = self.scale == 1 or getattr(head_of(inner), "bias", None) is None  # the bias would be scaled too
+        self.chunked = once and is_head_of_body(inner, self.scale, self.cap, self.model)
+        self.shares_prompts = self.chunked and can_share(inner, body_of(inner))
 
     def forward(
         self,
@@ -196,21 +189,22 @@ class PolicyModel(nn.Module):
         if layout is not None:
             options |= shared_options(*layout)
         # Weights that FSDP2 gathered in bf16 need no autocast, and residuals are then in bf16 as in what samples.
-        enabled = self.bf16 and _head(_inner(self.model)).weight.dtype != torch.bfloat16
+        enabled = self.bf16 and head_of(plain_of(self.model)).weight.dtype != torch.bfloat16
         with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled):
             return self._logprobs(options, where, targets, temperature, entropy)
 
     def _logprobs(
         self, options: dict[str, Any], where: Tensor, targets: Tensor, temperature: Tensor | None, entropy: bool
     ) -> tuple[Tensor, Tensor | None]:
-        inner = _inner(self.model)
-        head = _head(inner)
-        if not self.chunked or (self.scale != 1 and head.bias is not None):
+        inner = plain_of(self.model)
+        head = head_of(inner)
+        if not self.chunked:
             logits = self.model(**options).logits.flatten(0, 1).index_select(0, where).float()
             logprobs = (logits if temperature is None else logits / temperature[:, None]).log_softmax(-1)
             spread = -(logprobs.exp() * logprobs).sum(-1) if entropy else None
             return logprobs.gather(1, targets[:, None]).squeeze(1), spread
-        hidden = _body(inner)(**options)[0].flatten(0, 1).index_select(0, where)
+        # All rows of a group may predict their first token from the same state: its gradients are added up in fp32.
+        hidden = gather_rows(body_of(inner)(**options)[0].flatten(0, 1), where)
         if self.scale != 1:
             hidden = hidden * self.scale
         weight, bias = head.weight, head.bias
@@ -219,47 +213,6 @@ class PolicyModel(nn.Module):
             bias = None if bias is None else bias.bfloat16()
         apply: Any = LinearLogProb.apply
         return cast(tuple[Tensor, Tensor | None], apply(hidden, weight, bias, targets, entropy, self.cap, temperature))
-
-
-def _inner(model: Any) -> Any:
-    """The transformers model inside peft's wrapper, adapters included."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
-
-
-def _body(model: Any) -> Any:
-    return model.get_decoder() if model.get_output_embeddings() is not None else model.base_model
-
-
-def _head(model: Any) -> Any:
-    return model.get_output_embeddings() or getattr(model, "score", None) or model.classifier
-
-
-def _shape_of_logits(config: Any) -> tuple[float, float | None]:
-    """What the head's outputs are multiplied by, and what they are capped at then."""
-    scale = SCALES[config.model_type](config) if config.model_type in SCALES else 1.0
-    return scale, config.final_logit_softcapping if config.model_type in CAPPED else None
-
-
-@torch.no_grad()
-def _is_head_of_body(model: Any, scale: float, cap: float | None) -> bool:
-    inner = _inner(model)
-    head = _head(inner)
-    if not isinstance(head, nn.Linear):
-        return False
-    ids = torch.arange(4, device=head.weight.device)[None]
-    hidden = _body(inner)(input_ids=ids, use_cache=False)[0]
-    tolerance = 1e-4 if hidden.dtype in (torch.float32, torch.float64) else 2e-2
-    for factor in (1.0, WIDE / max(1e-6, float(head(hidden).abs().max()))):
-        hook = head.register_forward_pre_hook(lambda _, given, by=factor: (given[0] * by,))
-        try:
-            whole = model(input_ids=ids, use_cache=False).logits
-        finally:
-            hook.remove()
-        parts = head(hidden * factor) * scale
-        parts = parts if cap is None else torch.tanh(parts / cap) * cap
-        if not torch.allclose(whole, parts, rtol=tolerance, atol=tolerance):
-            return False
-    return True
 
 
 def load_model(config: Config, recipe: type[Recipe], options: Any) -> tuple[Any, Any]:
@@ -309,6 +262,17 @@ def with_end(tokenizer: Any, name: str) -> Any:
     return tokenizer
 
 
+def refuse_quantised(settings: Any, path: str) -> None:
+    """Refuse a model whose weights are packed into fewer bits, with scales beside them: nothing here unpacks them.
+
+    Raises:
+        ConfigError: it is one, by its config.
+    """
+    if getattr(settings, "quantization_config", None) is not None:
+        hint = "take the model in bf16, or save what transformers makes of it with `dequantize`"
+        raise ConfigError(f"model.path {path!r}: its weights are quantised, and can't be trained", hint=hint)
+
+
 def _load(config: Config, model_class: str) -> tuple[Any, Any]:
     import transformers
 
@@ -318,6 +282,8 @@ def _load(config: Config, model_class: str) -> tuple[Any, Any]:
     options = {"attn_implementation": config.model.attention} if config.model.attention else {}
     tokenizer = load_tokenizer(config)
     try:
+        settings = transformers.AutoConfig.from_pretrained(path, trust_remote_code=False)
+        refuse_quantised(settings, path)
         loader = getattr(transformers, model_class)
         model = loader.from_pretrained(
             path, dtype=config.model.dtype, attention_dropout=0.0, trust_remote_code=False, **options

@@ -18,6 +18,7 @@ from torch import nn
 
 from verikit.errors import ConfigError, MissingExtra
 from verikit.trainers.config import Config, OptimizerSection
+from verikit.trainers.merge import adapted_layers
 
 WORTH_BF16 = 2**24
 """Parameters from which on an fp32 model's products are bf16 with `auto`."""
@@ -85,8 +86,9 @@ def prepare_model(model: Any, config: Config, device: torch.device | None = None
         model = model.float()
     elif precision.master == "stochastic":
         model = in_bf16(model)
-    elif precision.master == "auto" and computes_in_bf16(model, config, device):
-        model = in_bf16(model)  # the frozen weights of LoRA; peft keeps its adapters, which learn, in fp32
+    elif precision.master == "auto":
+        # The frozen weights of LoRA; peft keeps its adapters, which learn, in fp32.
+        model = in_bf16(model) if computes_in_bf16(model, config, device) else model.float()
     if precision.lora_rank:
         model = _with_lora(model, config)
     if precision.checkpointing:
@@ -152,9 +154,25 @@ def _with_lora(model: Any, config: Config) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # of transformers' names that peft still uses
-                return get_peft_model(model, options)
+                made = get_peft_model(model, options)
         except ValueError as error:
             raise ConfigError(f"precision.lora_targets: {' '.join(str(error).split())[:200]}") from None
+    _refuse_tied(model)
+    return made
+
+
+def _refuse_tied(model: Any) -> None:
+    """Refuse adapters over one of two weights that are the same: with them added in, they would have to be two."""
+    layers = adapted_layers(model)
+    adapted = {id(layer.base_layer.weight): name for name, layer in layers.items()}
+    bases = {id(layer.base_layer) for layer in layers.values()}
+    for module in model.modules():
+        weight = module._parameters.get("weight")
+        if weight is not None and id(module) not in bases and id(weight) in adapted:
+            raise ConfigError(
+                f"precision.lora_targets: the weight of {adapted[id(weight)]} is another module's too",
+                hint="leave tied embeddings out",
+            )
 
 
 def _layers(model: Any) -> Any:

@@ -41,7 +41,7 @@ class ReferenceModel:
         if not resumed:
             checkpoint.save_weights(path, policy, world)
         if not world.sharded:
-            self._module = type(policy)(deepcopy(policy.model).requires_grad_(False), policy.bf16).eval()
+            self._module = deepcopy(policy).requires_grad_(False).eval()
             if resumed:
                 checkpoint.load_weights(path, self._module)
             return

@@ -8,9 +8,8 @@ weights are gathered within a group, over the fast links of a machine, and gradi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any
 
 import torch
@@ -18,9 +17,10 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
 
-from verikit.errors import ConfigError
+from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import DistributedSection
 from verikit.trainers.distributed import Ranks, WeightSource, own_state
+from verikit.trainers.merge import frame_of, replace_meta
 
 
 class Shards(Ranks):
@@ -37,12 +37,10 @@ class Shards(Ranks):
         super().__init__()
         self._mesh = _mesh(self.device.type, self.size, options.shards)
         self._whole_gradients = options.whole_gradients
-        self._frame: Any = None
-        self._copy: Any = None
 
     def wrap(self, policy: Any, source: WeightSource | None = None) -> Any:
         """Share the weights out, block by block; those that are on the meta device come from rank 0's `source`."""
-        self._frame = frame_of(policy.model)
+        self.frame = frame_of(policy.model, torch.bfloat16 if policy.bf16 else None)
         bare = any(parameter.is_meta for parameter in policy.parameters())
         names = {id(parameter): name for name, parameter in policy.model.named_parameters()}
         # Weights are gathered in the format they are multiplied in; gradients are summed in fp32. Inputs stay what they
@@ -61,7 +59,12 @@ class Shards(Ranks):
 
     def _fill(self, module: nn.Module, names: dict[int, str], source: WeightSource | None) -> None:
         """Put rank 0's weights where a module's are on the meta device."""
-        _replace_meta(module, lambda parameter: self._sent(names[id(parameter)], parameter, source))
+
+        def sent(parameter: nn.Parameter) -> nn.Parameter:
+            value = self._sent(names[id(parameter)], parameter, source)
+            return nn.Parameter(value, requires_grad=parameter.requires_grad)
+
+        replace_meta(module, sent)
 
     def _fill_buffers(self, model: nn.Module, source: WeightSource | None, bare: bool) -> None:
         """Bring buffers to the device, and fill those that are saved with the weights where those came from rank 0."""
@@ -76,54 +79,21 @@ class Shards(Ranks):
                     holder._buffers[key] = self._sent(name, buffer, source)
 
     def _sent(self, name: str, like: Tensor, source: WeightSource | None) -> Tensor:
-        """Return a weight that rank 0 reads and sends to all."""
+        """Return a weight that rank 0 reads and sends to all.
+
+        Raises:
+            TrainerError: it is of another shape than the model's: the rest would wait for other numbers.
+        """
         if self.rank == 0:
             assert source is not None
-            whole = source(name).detach().to(self.device, like.dtype, copy=True).contiguous()
+            read = source(name)
+            if read.shape != like.shape:
+                raise TrainerError(f"{name} is stored as {tuple(read.shape)}, the model's is {tuple(like.shape)}")
+            whole = read.detach().to(self.device, like.dtype, copy=True).contiguous()
         else:
             whole = torch.empty(like.shape, dtype=like.dtype, device=self.device)
         torch.distributed.broadcast(whole, 0)
         return whole
-
-    def sampling_model(self, policy: Any) -> Any:
-        """Return a whole copy, in bf16 where the policy computes in bf16; it is made at the first call."""
-        if self._copy is None:
-
-            def empty(parameter: nn.Parameter) -> Tensor:
-                dtype = torch.bfloat16 if policy.bf16 else parameter.dtype
-                return torch.empty(parameter.shape, dtype=dtype, device=self.device)
-
-            _replace_meta(self._frame, empty)
-            self._copy = self._frame.to(self.device).requires_grad_(False).eval()
-            self.refresh(policy)
-        return self._copy
-
-    @torch.no_grad()
-    def refresh(self, policy: Any) -> None:
-        """Fill the whole copy, if there is one, one weight after another."""
-        if self._copy is None:
-            return
-        copies = dict(self._copy.named_parameters())
-        buffers = dict(self._copy.named_buffers())
-        dtype = torch.bfloat16 if policy.bf16 else None
-        for name, tensor in self.weights(policy, dtype):
-            copy = copies[name] if name in copies else buffers[name]
-            storage = copy.untyped_storage()
-            if not storage.size():
-                storage.resize_(copy.numel() * copy.element_size())
-            copy.copy_(tensor)
-
-    def rest(self) -> None:
-        """Give back the memory of the whole copy, until the next `refresh`."""
-        for parameter in self._copy.parameters() if self._copy is not None else ():
-            parameter.untyped_storage().resize_(0)
-
-    @torch.no_grad()
-    def weights(self, policy: Any, dtype: torch.dtype | None = None) -> Iterator[tuple[str, Tensor]]:
-        """Yield the model's present weights whole, one after another; every process must take them all."""
-        for name, share in own_state(policy.model):
-            rounded = share if dtype is None or not share.is_floating_point() else share.to(dtype)
-            yield name, rounded.full_tensor() if hasattr(rounded, "full_tensor") else rounded
 
     @contextmanager
     def accumulating(self, policy: Any, *, last: bool) -> Iterator[None]:
@@ -174,26 +144,6 @@ def blocks_of(module: nn.Module) -> list[nn.Module]:
     for child in module.children():
         found += list(child) if isinstance(child, nn.ModuleList) else blocks_of(child)
     return [block for block in found if next(block.parameters(), None) is not None]
-
-
-def frame_of(model: Any) -> Any:
-    """Return a copy of a model without its numbers: frozen parameters on the meta device, buffers as they are."""
-    memo: dict[int, Any] = {
-        id(parameter): nn.Parameter(torch.empty_like(parameter, device="meta"), requires_grad=False)
-        for parameter in model.parameters()
-    }
-    return deepcopy(model, memo)
-
-
-def _replace_meta(module: nn.Module, make: Callable[[nn.Parameter], Tensor]) -> None:
-    """Put real parameters where a module's are on the meta device; tied ones stay tied."""
-    made: dict[int, nn.Parameter] = {}
-    for holder in module.modules():
-        for key, parameter in holder._parameters.items():
-            if parameter is not None and parameter.is_meta:
-                if id(parameter) not in made:
-                    made[id(parameter)] = nn.Parameter(make(parameter), requires_grad=parameter.requires_grad)
-                holder._parameters[key] = made[id(parameter)]
 
 
 def _mesh(device: str, processes: int, shards: int) -> DeviceMesh:

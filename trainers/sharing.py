@@ -72,17 +72,26 @@ def _common(left: list[int], right: list[int]) -> int:
     return low
 
 
+def gather_rows(values: Tensor, index: Tensor) -> Tensor:
+    """Return rows of a matrix by index; the gradients that come back to one row are added up in fp32 at least."""
+    apply: Any = _Gather.apply
+    rows: Tensor = apply(values, index)
+    return rows
+
+
 class _Gather(torch.autograd.Function):
-    """Rows of a matrix by index; what comes back to one row is added up in fp32 at least."""
+    """See `gather_rows`."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, index: Tensor) -> Tensor:
+        """Take the rows."""
         ctx.save_for_backward(index)
         ctx.count = len(values)
         return values.index_select(0, index)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """Add up what comes back to each."""
         (index,), gradient = ctx.saved_tensors, gradients[0]
         exact = torch.promote_types(gradient.dtype, torch.float32)
         total = torch.zeros(ctx.count, *gradient.shape[1:], dtype=exact, device=gradient.device)
@@ -117,7 +126,7 @@ def _in_rows(
     if shared_rows is None or shared_back is None:
         return attend(module, query, key, value, attention_mask, **options)
     index, shape = shared_rows.flatten(), shared_rows.shape
-    laid = [_Gather.apply(part[0].transpose(0, 1), index).unflatten(0, shape).transpose(1, 2)
+    laid = [gather_rows(part[0].transpose(0, 1), index).unflatten(0, shape).transpose(1, 2)
             for part in (query, key, value)]  # fmt: skip
     window, length = options.get("sliding_window"), shape[1]
     mask = None

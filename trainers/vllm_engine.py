@@ -15,9 +15,10 @@ import torch
 from verikit.errors import ConfigError
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
-from verikit.trainers.memory import STATES
+from verikit.trainers.memory import expected_memory
+from verikit.trainers.merge import plain_of, plain_weights
 from verikit.trainers.vllm_worker import WeightSender
-from verikit.trainers.weights import LiveEngine, inner_model, sampling_dtype, whole_weights
+from verikit.trainers.weights import SamplingEngine, sampling_dtype, save_shape
 
 TORCHRUN = ("MASTER_", "RANK", "LOCAL_", "WORLD_SIZE", "GROUP_", "ROLE_", "TORCHELASTIC_")
 """How the variables begin by which torchrun tells a process its place; vLLM's process would take it for its own."""
@@ -28,7 +29,7 @@ CACHE = 4 * 2**30
 """Most bytes of keys and values on a CPU, unless asked for."""
 
 
-class VLLMEngine(LiveEngine):
+class VLLMEngine(SamplingEngine):
     """vLLM in a process of its own; it sleeps while the policy learns."""
 
     def __init__(self, config: Config, policy: Any, tokenizer: Any, world: World) -> None:
@@ -41,15 +42,16 @@ class VLLMEngine(LiveEngine):
         """
         from verikit.engines.vllm import VLLM
 
-        self._policy, self._world, self._asleep = policy, world, False
+        self._policy, self._asleep = policy, False
         options = vllm_options(config, policy, world)
         self._sleeps = bool(options["enable_sleep_mode"])
         with tempfile.TemporaryDirectory() as folder, own_process(world):
-            save_shape(policy, world, tokenizer, Path(folder))
+            save_shape(plain_of(policy.model), tokenizer, Path(folder))
             made = VLLM(folder, **options)
         self.engine = made
         self._llm: Any = made.llm
-        self._sender = WeightSender(self._llm.collective_rpc, world.device, self._llm.model_config.dtype)
+        self._dtype: torch.dtype = self._llm.model_config.dtype
+        self._sender = WeightSender(self._llm.collective_rpc, world.device)
         self._send()
 
     def rest(self) -> None:
@@ -60,8 +62,6 @@ class VLLMEngine(LiveEngine):
 
     def refresh(self, changed: bool = True) -> None:
         """Replace the weights. The cache gets its memory after them: the other order runs out."""
-        if changed:
-            self._world.refresh(self._policy)
         if self._asleep:
             torch.cuda.empty_cache()  # what the policy learnt with, else kept for its next step
             self._llm.wake_up(tags=["weights"])
@@ -77,7 +77,7 @@ class VLLMEngine(LiveEngine):
         self._llm.llm_engine.engine_core.shutdown()
 
     def _send(self) -> None:
-        self._sender.send(whole_weights(self._policy, self._world))
+        self._sender.send(list(plain_weights(self._policy.model, self._dtype)))
 
 
 def vllm_options(config: Config, policy: Any, world: World) -> dict[str, Any]:
@@ -115,13 +115,8 @@ def gpu_memory(config: Config, policy: Any, world: World, options: Mapping[str, 
     Without sleep mode half of that, since the gradients and activations of learning must find room beside it.
     """
     free, total = torch.cuda.mem_get_info(world.device)
-    weights = [getattr(weight, "_local_tensor", weight) for weight in policy.parameters()]  # a share, under FSDP2
-    trained = sum(
-        share.numel() for share, whole in zip(weights, policy.parameters(), strict=True) if whole.requires_grad
-    )
-    coming = trained * STATES.get(config.optimizer.kind, 8.0)
-    if config.kl.coefficient > 0 and not config.precision.lora_rank:
-        coming += sum(share.numel() * share.element_size() for share in weights)
+    made = expected_memory(policy.model, config, world.size, bf16=policy.bf16)
+    coming = made.optimizer + made.reference
     share = (MOST if options["enable_sleep_mode"] else MOST / 2) * (free - coming) / total
     return {"gpu_memory_utilization": max(0.01, math.floor(100 * share) / 100)}
 
@@ -158,12 +153,3 @@ def _cores(environment: Mapping[str, str]) -> str:
     here, size = int(environment.get("LOCAL_RANK", "0")), int(environment.get("LOCAL_WORLD_SIZE", "1"))
     mine = sorted(os.sched_getaffinity(0))[here::size]
     return ",".join(map(str, mine)) or "nobind"
-
-
-def save_shape(policy: Any, world: World, tokenizer: Any, folder: Path) -> None:
-    """Write a transformers folder without weights: vLLM gets those as after every update."""
-    model = inner_model(policy)
-    model.config.save_pretrained(folder)
-    if model.generation_config is not None:
-        model.generation_config.save_pretrained(folder)  # the tokens that end a completion
-    tokenizer.save_pretrained(folder)

@@ -10,14 +10,17 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from verikit.errors import TrainerError
+
+if TYPE_CHECKING:  # vLLM's worker imports this module, and nothing of the trainer
+    from verikit.trainers.merge import PlainWeight
 
 BUCKET = 2**28
 """Bytes handed over at once; a larger weight stands alone."""
@@ -86,22 +89,22 @@ def _pack_heads(model: Any) -> None:
 class WeightSender:
     """The trainer's end."""
 
-    def __init__(self, call: Callable[..., Iterable[Any]], device: torch.device, dtype: torch.dtype) -> None:
-        """Take what calls a method of every worker (`LLM.collective_rpc`) and the number format vLLM computes in."""
-        self._call, self._device, self._dtype = call, device, dtype
+    def __init__(self, call: Callable[..., Iterable[Any]], device: torch.device) -> None:
+        """Take what calls a method of every worker (`LLM.collective_rpc`)."""
+        self._call, self._device = call, device
 
     @torch.no_grad()
-    def send(self, weights: Mapping[str, Tensor]) -> None:
-        """Replace the workers' weights.
+    def send(self, weights: Sequence[PlainWeight]) -> None:
+        """Replace the workers' weights; each is made whole, in the sampler's format, when its turn comes.
 
         Raises:
             TrainerError: a weight of theirs was not among these.
         """
-        size = buffer_size(weights, self._dtype)
+        size = buffer_size(weights)
         with tempfile.TemporaryDirectory(dir=shared_folder()) as folder:
             buffer, handle = make_buffer(self._device, size, Path(folder) / "weights")
             self._call("verikit_begin", args=(handle, size))
-            for slots in packed(buffer, weights, self._dtype):
+            for slots in packed(buffer, weights):
                 if self._device.type == "cuda":
                     torch.cuda.synchronize(self._device)
                 self._call("verikit_load", args=(slots,))
@@ -110,32 +113,23 @@ class WeightSender:
             raise TrainerError(f"vLLM's model has weights that the policy has not: {', '.join(lacking[:5])}")
 
 
-def sent_as(tensor: Tensor, dtype: torch.dtype) -> torch.dtype:
-    """Return the format a weight travels in: the sampler's, where the policy keeps more digits than that."""
-    return dtype if tensor.is_floating_point() and tensor.element_size() > dtype.itemsize else tensor.dtype
-
-
-def buffer_size(weights: Mapping[str, Tensor], dtype: torch.dtype) -> int:
+def buffer_size(weights: Iterable[PlainWeight]) -> int:
     """Return the bytes of a bucket: all weights if they are few, at least the largest."""
-    sizes = [_aligned(tensor.numel() * sent_as(tensor, dtype).itemsize) for tensor in weights.values()]
+    sizes = [_aligned(weight.size) for weight in weights]
     return max(max(sizes), min(sum(sizes), BUCKET))
 
 
-def packed(buffer: Tensor, weights: Mapping[str, Tensor], dtype: torch.dtype) -> Iterator[list[Slot]]:
-    """Fill the buffer again and again; yield what lies where each time. Weights that share memory go once."""
+def packed(buffer: Tensor, weights: Iterable[PlainWeight]) -> Iterator[list[Slot]]:
+    """Fill the buffer again and again; yield what lies where each time."""
     slots: list[Slot] = []
-    begin, seen = 0, set()
-    for name, tensor in weights.items():
-        if (own := (tensor.data_ptr(), tensor.shape, tensor.stride())) in seen:
-            continue
-        seen.add(own)
-        form = sent_as(tensor, dtype)
-        size = tensor.numel() * form.itemsize
+    begin = 0
+    for weight in weights:
+        tensor, form, size = weight.whole(), weight.dtype, weight.size
         if begin + size > len(buffer):
             yield slots
             slots, begin = [], 0
         buffer[begin : begin + size].view(form).view(tensor.shape).copy_(tensor)
-        slots.append((name, str(form).removeprefix("torch."), list(tensor.shape), begin))
+        slots.append((weight.name, str(form).removeprefix("torch."), list(tensor.shape), begin))
         begin += _aligned(size)
     if slots:
         yield slots

@@ -8,70 +8,86 @@ prefix cache is dropped: its keys and values are of the old weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from copy import deepcopy
+import json
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import torch
+from safetensors.torch import save_file
+from transformers.core_model_loading import revert_weight_conversion
 
 from verikit.engines.hf.engine import HF
 from verikit.engines.types import Engine
 from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
-from verikit.trainers.merge import MergedCopy, adapted_layers, merged_weight
-from verikit.trainers.precision import in_bf16
+from verikit.trainers.merge import (
+    BASE,
+    PlainWeight,
+    SamplingCopy,
+    adapted_layers,
+    frame_of,
+    plain_of,
+    plain_weights,
+)
+
+FILE = 2**30
+"""About the bytes of a file that a server reads weights from."""
+BLOCK = re.compile(r".*?\.\d+\.")
+"""How the names of a block's weights begin."""
 
 
-class LiveEngine:
-    """Our decoder on the policy itself: nothing to copy in one process, unless it computes in another number format."""
+class SamplingEngine:
+    """What samples from a policy."""
 
-    def __init__(self, policy: Any, tokenizer: Any, world: World, rows: int) -> None:
-        """Decode with the policy's own weights, or with a copy: adapters merged in, in bf16 where products are."""
-        self._policy, self._world = policy, world
-        model = world.sampling_model(policy)
-        self._merged = MergedCopy(model, bf16=policy.bf16) if hasattr(model, "merge_adapter") else None
-        if self._merged is not None:
-            self._copy: Any = None
-            self._merged.refresh(model)
-            self.engine: Engine = HF.of(self._merged.model, tokenizer, rows=rows, tempered=True)
-            return
-        apart = policy.bf16 and model.dtype != torch.bfloat16
-        self._copy = in_bf16(deepcopy(model)).requires_grad_(False) if apart else None
-        self.engine = HF.of(model if self._copy is None else self._copy, tokenizer, rows=rows, tempered=True)
+    engine: Engine
 
     def rest(self) -> None:
         """Give memory back while the policy learns."""
-        self._world.rest()
+        return
 
-    @torch.no_grad()
     def refresh(self, changed: bool = True) -> None:
         """Bring the engine's weights up to date; every process calls it after each step.
 
         Args:
             changed: Whether the policy has changed since the last time; else the engine only takes up work again.
         """
-        if not changed and not self._world.sharded:  # whose copy was given back while the policy learnt
-            return
-        self._world.refresh(self._policy)
-        if self._merged is not None:
-            self._merged.refresh(self._world.sampling_model(self._policy))
-        if self._copy is not None:
-            now = dict(self._world.sampling_model(self._policy).named_parameters())
-            for name, parameter in self._copy.named_parameters():
-                parameter.copy_(now[name])
+        raise NotImplementedError
 
     def close(self) -> None:
         """Give back what the engine holds."""
         self.engine.close()
 
 
-class ServerEngine(LiveEngine):
-    """A vLLM server, started with VLLM_SERVER_DEV_MODE=1 and `--logprobs-mode processed_logprobs`."""
+class LiveEngine(SamplingEngine):
+    """Our decoder on the policy itself: nothing to copy in one process, unless it computes in another number format."""
 
-    engine: Engine
+    def __init__(self, policy: Any, tokenizer: Any, world: World, rows: int) -> None:
+        """Decode with the policy's own weights, or with a copy: adapters added in, in bf16 where products are."""
+        self._policy, self._rested = policy, True
+        self._copy = sampling_copy(policy, world)
+        self.refresh()
+        model = policy.model if self._copy is None else self._copy.model
+        self.engine = HF.of(model, tokenizer, rows=rows, tempered=True)
+
+    def rest(self) -> None:
+        """Give the copy's memory back while the policy learns."""
+        if self._copy is not None:
+            self._copy.rest()
+            self._rested = True
+
+    def refresh(self, changed: bool = True) -> None:
+        """Fill the copy, if there is one, one weight after another."""
+        if self._copy is not None and (changed or self._rested):
+            self._copy.fill(plain_weights(self._policy.model, sampling_dtype(self._policy)))
+            self._rested = False
+
+
+class ServerEngine(SamplingEngine):
+    """A vLLM server, started with VLLM_SERVER_DEV_MODE=1 and `--logprobs-mode processed_logprobs`."""
 
     def __init__(self, policy: Any, tokenizer: Any, world: World, options: dict[str, Any]) -> None:
         """Reach the server; `options` hold `url` (…/v1#model) and `folder`, which the server sees under the same path.
@@ -94,9 +110,8 @@ class ServerEngine(LiveEngine):
         """Write the weights if they changed, and have the server read them and drop its prefix cache."""
         if not changed:
             return
-        self._world.refresh(self._policy)
         main = self._world.rank == 0
-        save(self._policy, self._world, self._tokenizer, self._folder, writes=main)
+        save(self._policy, self._tokenizer, self._folder, writes=main)
         if main:
             reload = {"method": "reload_weights", "kwargs": {"weights_path": str(self._folder)}}
             self._post("collective_rpc", reload)
@@ -111,7 +126,7 @@ class ServerEngine(LiveEngine):
             raise TrainerError(f"the server did not take the new weights: {error}", hint=hint) from None
 
 
-def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> LiveEngine:
+def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> SamplingEngine:
     """Return what samples from the policy."""
     if config.engine.kind == "vllm":
         from verikit.trainers.vllm_engine import VLLMEngine
@@ -122,26 +137,22 @@ def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> Li
     return LiveEngine(policy, tokenizer, world, config.engine.rows)
 
 
-@torch.no_grad()
-def each_weight(policy: Any, world: World) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the present weights by transformers' names, whole, one after another; every process must take them all.
-
-    Under FSDP2 no more than one is whole at a time, unless there are adapters to merge in.
-    """
-    if not hasattr(policy.model, "merge_adapter"):
-        yield from world.weights(policy, sampling_dtype(policy) if world.sharded else None)
-        return
-    model = world.sampling_model(policy).get_base_model()
-    adapted = {f"{name}.base_layer.weight": layer for name, layer in adapted_layers(model).items()}
-    for name, tensor in model.state_dict().items():
-        if "lora_" not in name:
-            whole = merged_weight(adapted[name]).to(tensor.dtype) if name in adapted else tensor
-            yield name.replace(".base_layer", ""), whole
-
-
-def whole_weights(policy: Any, world: World) -> dict[str, torch.Tensor]:
-    """Return the present weights by transformers' names, adapters merged in; under FSDP2 on the CPU."""
-    return {name: tensor.cpu() if world.sharded else tensor for name, tensor in each_weight(policy, world)}
+def sampling_copy(policy: Any, world: World) -> SamplingCopy | None:
+    """Return a model to sample from in the policy's place, its own weights yet to be filled; None: none is needed."""
+    bf16 = torch.bfloat16 if policy.bf16 else None
+    inner = plain_of(policy.model)
+    rounded = any(parameter.element_size() > 2 for parameter in inner.parameters()) and policy.bf16
+    if not world.sharded and not rounded and inner is policy.model:
+        return None
+    frame = world.frame if world.sharded else frame_of(policy.model, bf16)
+    shared: dict[str, torch.nn.Parameter] = {}
+    if not world.sharded:
+        formats = {name: parameter.dtype for name, parameter in frame.named_parameters()}
+        own = dict(inner.named_parameters())
+        adapted = {f"{name}.weight" for name in adapted_layers(inner)}
+        plain = {name.replace(BASE, ""): parameter for name, parameter in own.items()}
+        shared = {name: plain[name] for name in formats.keys() - adapted if plain[name].dtype == formats[name]}
+    return SamplingCopy(frame, shared, world.device)
 
 
 def sampling_dtype(policy: Any) -> torch.dtype:
@@ -149,24 +160,59 @@ def sampling_dtype(policy: Any) -> torch.dtype:
     return torch.bfloat16 if policy.bf16 else next(policy.parameters()).dtype
 
 
-def inner_model(policy: Any) -> Any:
-    """Return the transformers model, without peft's wrapper."""
-    return policy.model.get_base_model() if hasattr(policy.model, "get_base_model") else policy.model
-
-
-def save(policy: Any, world: World, tokenizer: Any, folder: Path, *, writes: bool = True) -> None:
+def save(policy: Any, tokenizer: Any, folder: Path, *, writes: bool = True) -> None:
     """Write the present weights as a transformers folder, in the number format the policy computes in, where `writes`.
 
-    Under FSDP2 every process calls it.
+    One file's weights are held at a time. Under FSDP2 every process calls it.
     """
-    if not writes:
-        for _ in each_weight(policy, world) if world.sharded else ():
-            pass
-        return
-    dtype = sampling_dtype(policy)
-    weights = {
-        name: weight.to(dtype) if weight.is_floating_point() and weight.element_size() > dtype.itemsize else weight
-        for name, weight in whole_weights(policy, world).items()
-    }
-    inner_model(policy).save_pretrained(folder, state_dict=weights)
+    model = plain_of(policy.model)
+    if writes:
+        save_shape(model, tokenizer, folder)
+        for left in folder.glob("model*.safetensors*"):
+            left.unlink()
+    files: dict[str, str] = {}
+    total = 0
+    for number, part in enumerate(_parts(plain_weights(policy.model, sampling_dtype(policy)), keeps=writes), 1):
+        if not writes:
+            continue
+        name = f"model-{number:05d}.safetensors"
+        stored = {key: value.cpu().contiguous() for key, value in revert_weight_conversion(model, part).items()}
+        save_file(stored, folder / name, metadata={"format": "pt"})
+        files |= dict.fromkeys(stored, name)
+        total += sum(value.nbytes for value in stored.values())
+    if len(set(files.values())) == 1:
+        (folder / name).rename(folder / "model.safetensors")
+    elif writes:
+        index = {"metadata": {"total_size": total}, "weight_map": files}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2) + "\n", "utf-8")
+
+
+def _parts(weights: Iterable[PlainWeight], *, keeps: bool) -> Iterator[dict[str, torch.Tensor]]:
+    """Cut a model's weights into parts of about `FILE` bytes, a block of the model never in two.
+
+    A folder may name or cut a block's weights otherwise than the model does, so they are converted together.
+    """
+    part: dict[str, torch.Tensor] = {}
+    size, last = 0, ""
+    for weight in weights:
+        block = BLOCK.match(weight.name)
+        now = block.group() if block else ""
+        if size > FILE and now != last:
+            yield part
+            part, size = {}, 0
+        last, size = now, size + weight.size
+        whole = weight.whole()
+        if keeps:
+            part[weight.name] = whole
+    if size:
+        yield part
+
+
+def save_shape(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write a transformers folder without weights: config, what ends a completion, and tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model.config.save_pretrained(folder)
+    if getattr(model, "generation_config", None) is not None:
+        # Not its save_pretrained: that refuses settings of sampling which published models have.
+        model.generation_config.to_json_file(folder / "generation_config.json")
     tokenizer.save_pretrained(folder)

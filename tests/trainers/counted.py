@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 from verikit.trainers.config import load_config
 from verikit.trainers.distributed import join
 from verikit.trainers.grpo import Trainer
+from verikit.trainers.merge import plain_weights
 from verikit.trainers.run import RunFolder
 
 
@@ -92,7 +93,7 @@ def main(folder: Path, changes: list[str], resume: bool):
             t for value in state.values() for t in value.values() if isinstance(t, torch.Tensor)
         )
         found["now"] = counter.now()
-        weights = {name: tensor.clone() for name, tensor in world.weights(trainer.policy)}
+        weights = {weight.name: weight.whole().clone() for weight in plain_weights(trainer.policy.model)}
         everywhere = world.gather(found)
         if world.rank == 0:
             torch.save({"weights": weights, "bytes": everywhere}, folder / "found.pt")

@@ -1,6 +1,8 @@
 """What samples is the policy that learns: in bf16, with checkpointed activations; where it is not, the run stops."""
 
 import math
+from copy import deepcopy
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,18 +55,16 @@ def test_generate_samples_the_model_itself_while_its_activations_are_checkpointe
 
 
 def test_a_sampler_that_is_another_policy_stops_the_run(tmp_path, monkeypatch):
-    from copy import deepcopy
+    from verikit.trainers import weights
 
-    from verikit.trainers.distributed import World
-
-    def other(self, policy):
+    def other(policy, world):
         model = deepcopy(policy.model)
         with torch.no_grad():
             for weight in model.parameters():
                 weight.add_(torch.randn_like(weight))
-        return model
+        return SimpleNamespace(model=model, fill=lambda found: None, rest=lambda: None)
 
-    monkeypatch.setattr(World, "sampling_model", other)
+    monkeypatch.setattr(weights, "sampling_copy", other)
     with pytest.raises(TrainerError, match=r"step 1: sampler and trainer differ by .* nats .* run.max_mismatch = 0.5"):
         train(tmp_path / "stops", settings(**JITTER))
     train(tmp_path / "goes", settings(run__max_mismatch=0, run__steps=1, **JITTER))

@@ -13,8 +13,9 @@ from verikit.errors import ConfigError  # noqa: E402
 from verikit.trainers.config import load_config  # noqa: E402
 from verikit.trainers.loading import StoredWeights, without_numbers  # noqa: E402
 from verikit.trainers.memory import expected_memory  # noqa: E402
+from verikit.trainers.merge import frame_of  # noqa: E402
 from verikit.trainers.precision import prepare_model  # noqa: E402
-from verikit.trainers.shards import blocks_of, frame_of  # noqa: E402
+from verikit.trainers.shards import blocks_of  # noqa: E402
 
 GIB = 2**30
 SETS = {

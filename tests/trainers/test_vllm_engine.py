@@ -13,12 +13,15 @@ pytest.importorskip("transformers")
 
 from tests.conftest import ROOT  # noqa: E402
 from tests.trainers.conftest import make, settings  # noqa: E402
+from tests.trainers.counted import LiveBytes  # noqa: E402
 from verikit.errors import ConfigError, TrainerError  # noqa: E402
 from verikit.trainers import vllm_worker  # noqa: E402
 from verikit.trainers.config import load_config  # noqa: E402
+from verikit.trainers.merge import plain_weights  # noqa: E402
 from verikit.trainers.policy import PolicyModel  # noqa: E402
-from verikit.trainers.vllm_engine import own_process, save_shape, vllm_options  # noqa: E402
+from verikit.trainers.vllm_engine import own_process, vllm_options  # noqa: E402
 from verikit.trainers.vllm_worker import WeightSender  # noqa: E402
+from verikit.trainers.weights import save_shape  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -31,12 +34,12 @@ def policy():
 
 
 def world(size=1, device=CPU):
-    return SimpleNamespace(size=size, device=device, sampling_model=lambda policy: policy.model)
+    return SimpleNamespace(size=size, device=device)
 
 
 def config(**options):
     return load_config("arithmetic", ["engine.kind=vllm"]).model_copy(
-        update={"engine": SimpleNamespace(options=options)}
+        update={"engine": SimpleNamespace(kind="vllm", options=options)}
     )
 
 
@@ -57,7 +60,7 @@ sys.stdout.buffer.write(pickle.dumps(told))
 """vLLM's end, in a process of its own: names and places by a pipe, weights by the shared memory."""
 
 
-def sent(weights, dtype):
+def sent(weights):
     """What another process reads of weights that are sent to it, and how many buckets it took."""
     pipe = subprocess.PIPE
     process = subprocess.Popen([sys.executable, "-c", RECEIVE], stdin=pipe, stdout=pipe, cwd=ROOT)
@@ -73,32 +76,52 @@ def sent(weights, dtype):
         assert process.stdout.readline() == b"\n"
         return [[] if method == "verikit_end" else None]
 
-    WeightSender(call, CPU, dtype).send(weights)
+    WeightSender(call, CPU).send(weights)
     tell(None)
     found = pickle.loads(process.communicate(timeout=60)[0])
     return found, calls.count("verikit_load")
 
 
+class Holder(torch.nn.Module):
+    """Weights of many kinds: tied, scalar, larger than a bucket, already narrow, not contiguous; buffers."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        made = {
+            "embed": torch.randn(7, 5), "scalar": torch.tensor(3.25), "large": torch.randn(40, 40),
+            "narrow": torch.randn(3, 3).bfloat16(), "across": torch.randn(4, 6).T,
+        }  # fmt: skip
+        for name, value in made.items():
+            setattr(self, name, torch.nn.Parameter(value))
+        self.head = self.embed
+        self.register_buffer("count", torch.tensor([1, 2, 3]))
+        self.register_buffer("routing_bias", torch.tensor([0.1, 0.1001]))
+        self.register_buffer("frequencies", torch.randn(3), persistent=False)
+
+
 def test_weights_reach_another_process_bucket_by_bucket_in_the_samplers_format(monkeypatch):
     monkeypatch.setattr(vllm_worker, "BUCKET", 256)
-    torch.manual_seed(0)
-    table = torch.randn(7, 5)
-    weights = {
-        "embed.weight": table,
-        "head.weight": table,
-        "scalar": torch.tensor(3.25),
-        "large.weight": torch.randn(40, 40),
-        "half.weight": torch.randn(3, 3).bfloat16(),
-        "count": torch.tensor([1, 2, 3]),
-        "across.weight": torch.randn(4, 6).T,
-    }
-    found, buckets = sent(weights, torch.bfloat16)
+    model = Holder()
+    found, buckets = sent(list(plain_weights(model, torch.bfloat16)))
     assert buckets > 1
-    assert found.keys() == weights.keys() - {"head.weight"}  # tied: it went once
+    # What is tied goes once, and what the sampler makes itself not at all.
+    assert found.keys() == {"embed", "scalar", "large", "narrow", "across", "count", "routing_bias"}
     for name, (dtype, values) in found.items():
-        expected = weights[name].bfloat16() if weights[name].is_floating_point() else weights[name]
+        own = model.state_dict()[name]
+        # A router's bias decides between experts by its last digits: the policy routes by all of them.
+        expected = own.bfloat16() if own.is_floating_point() and name != "routing_bias" else own
         assert dtype == str(expected.dtype)
         assert values == expected.float().tolist()
+
+
+def test_no_more_than_a_bucket_and_a_weight_are_held_while_weights_are_sent(monkeypatch):
+    monkeypatch.setattr(vllm_worker, "BUCKET", 4096)
+    model = torch.nn.Sequential(*(torch.nn.Linear(32, 32, bias=False) for _ in range(50)))
+    weights = list(plain_weights(model, torch.bfloat16))
+    with LiveBytes() as counter:
+        WeightSender(lambda method, args=(): [[]], CPU).send(weights)
+    assert counter.peak <= 4096 + 2 * 32 * 32 * 2  # of 100 kB
 
 
 def test_a_weight_that_the_policy_lacks_stops_the_run():
@@ -106,7 +129,7 @@ def test_a_weight_that_the_policy_lacks_stops_the_run():
         return [["model.gate.weight"] if method == "verikit_end" else None]
 
     with pytest.raises(TrainerError, match=r"model\.gate\.weight"):
-        WeightSender(call, CPU, torch.float32).send({"a": torch.zeros(2)})
+        WeightSender(call, CPU).send(list(plain_weights(torch.nn.Linear(2, 2))))
 
 
 def test_vllm_samples_in_the_format_the_policy_computes_in(policy):
@@ -155,7 +178,7 @@ def test_vllms_process_does_not_take_itself_for_one_of_torchruns(monkeypatch):
 def test_what_vllm_starts_from_holds_no_weights(policy, tmp_path):
     from tests.engines import tiny
 
-    save_shape(policy, world(), tiny.tokenizer(), tmp_path)
+    save_shape(policy.model, tiny.tokenizer(), tmp_path)
     assert {"config.json", "tokenizer.json", "generation_config.json"} <= {path.name for path in tmp_path.iterdir()}
     assert not list(tmp_path.glob("*.safetensors"))
 

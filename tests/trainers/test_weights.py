@@ -53,21 +53,21 @@ def test_vllm_samples_from_the_weights_of_the_last_update(tmp_path, processes):
 def test_adapters_are_merged_into_what_an_engine_gets(tmp_path):
     pytest.importorskip("peft")
     from tests.trainers.conftest import make, settings
-    from verikit.trainers.distributed import World
-    from verikit.trainers.weights import save, whole_weights
+    from verikit.trainers.merge import plain_weights
+    from verikit.trainers.weights import save
 
     trainer = make(tmp_path / "run", settings(precision__lora_rank=4))
     for name, parameter in trainer.policy.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(parameter, std=0.1)
-    save(trainer.policy, World(), trainer.sampler.tokenizer, tmp_path / "model")
+    save(trainer.policy, trainer.sampler.tokenizer, tmp_path / "model")
     from transformers import AutoModelForCausalLM
 
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
     ids = torch.tensor([[3, 4, 5]])
     with torch.no_grad():
         assert torch.allclose(loaded(input_ids=ids).logits, trainer.policy.model(input_ids=ids).logits, atol=1e-4)
-    assert not any("lora" in name for name in whole_weights(trainer.policy, World()))
+    assert not any("lora" in weight.name for weight in plain_weights(trainer.policy.model))
     trainer.close()
     trainer.folder.close()
 
@@ -75,9 +75,8 @@ def test_adapters_are_merged_into_what_an_engine_gets(tmp_path):
 def test_weights_that_adapters_are_over_stay_what_they_are_when_an_engine_gets_them_merged(tmp_path):
     pytest.importorskip("peft")
     from tests.trainers.conftest import make, settings
-    from verikit.trainers.distributed import World
+    from verikit.trainers.merge import plain_weights
     from verikit.trainers.precision import in_bf16
-    from verikit.trainers.weights import whole_weights
 
     trainer = make(tmp_path / "run", settings(precision__lora_rank=4))
     in_bf16(trainer.policy)
@@ -85,7 +84,7 @@ def test_weights_that_adapters_are_over_stay_what_they_are_when_an_engine_gets_t
         if "lora_B" in name:
             torch.nn.init.normal_(parameter, std=0.001)
     before = {name: tensor.clone() for name, tensor in trainer.policy.state_dict().items()}
-    whole = whole_weights(trainer.policy, World())
+    whole = {weight.name: weight.whole() for weight in plain_weights(trainer.policy.model)}
     assert all(torch.equal(before[name], tensor) for name, tensor in trainer.policy.state_dict().items())
     base = {name.partition("base_model.model.")[2].replace(".base_layer", ""): old for name, old in before.items()}
     moved = [name for name, tensor in whole.items() if not torch.equal(tensor, base[name])]
@@ -93,6 +92,50 @@ def test_weights_that_adapters_are_over_stay_what_they_are_when_an_engine_gets_t
     assert all("proj" in name for name in moved)
     trainer.close()
     trainer.folder.close()
+
+
+def test_a_large_model_is_written_in_several_files_of_whole_blocks(tmp_path, monkeypatch):
+    from tests.engines import tiny
+    from verikit.trainers import weights
+    from verikit.trainers.policy import PolicyModel
+
+    policy = PolicyModel(tiny.model())
+    weights.save(policy, tiny.tokenizer(), tmp_path)
+    assert [path.name for path in tmp_path.glob("model*")] == ["model.safetensors"]
+    monkeypatch.setattr(weights, "FILE", 1)
+    weights.save(policy, tiny.tokenizer(), tmp_path)
+    index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
+    names = {path.name for path in tmp_path.glob("model*.safetensors")}
+    assert len(names) > 2
+    assert set(index["weight_map"].values()) == names
+    for block in range(policy.model.config.num_hidden_layers):
+        own = {file for name, file in index["weight_map"].items() if name.startswith(f"model.layers.{block}.")}
+        assert len(own) == 1
+    from transformers import AutoModelForCausalLM
+
+    again = AutoModelForCausalLM.from_pretrained(tmp_path).state_dict()
+    assert all(torch.equal(again[name], weight) for name, weight in policy.model.state_dict().items())
+
+
+def test_experts_reach_a_server_under_the_names_that_the_family_publishes(tmp_path):
+    import transformers
+    from safetensors.torch import load_file
+
+    from tests.engines import tiny
+    from verikit.trainers import weights
+    from verikit.trainers.policy import PolicyModel
+
+    torch.manual_seed(0)
+    shape = transformers.Qwen3MoeConfig(
+        vocab_size=40, hidden_size=16, intermediate_size=32, moe_intermediate_size=8, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=2, head_dim=8, num_experts=4, num_experts_per_tok=2,
+    )  # fmt: skip
+    model = transformers.Qwen3MoeForCausalLM(shape).eval()
+    weights.save(PolicyModel(model), tiny.tokenizer(), tmp_path / "ours")
+    model.save_pretrained(tmp_path / "theirs")
+    ours, theirs = (load_file(tmp_path / name / "model.safetensors") for name in ("ours", "theirs"))
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(weight, theirs[name]) for name, weight in ours.items())
 
 
 def test_a_server_without_its_folder_is_named(tmp_path):

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from verikit.engines.hf.device import logits_at_once, to_device
+from verikit.engines.hf.head import is_head_of_body
 from verikit.engines.hf.sampler import FLOOR
 
 TOKENS_AT_ONCE = 2**15
@@ -27,7 +28,7 @@ _plain: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 def score_tokens(model: Any, prompts: Sequence[Sequence[int]], top_k: int = 0) -> list[Scored]:
     """Return for each prompt the log-probability of every token but the first, and the `top_k` likeliest there."""
     device = model.get_input_embeddings().weight.device
-    plain = bool(prompts) and _is_head_of_body(model)
+    plain = bool(prompts) and _is_plain(model)
     width = 1 if plain else model.config.get_text_config().vocab_size
     most = TOKENS_AT_ONCE if plain else max(TOKENS_AT_ONCE, 8 * logits_at_once(device))
     results: dict[int, Scored] = {}
@@ -69,14 +70,8 @@ def _read(model: Any, states: Tensor, ids: Tensor, top_k: int) -> Scored:
     return given, [list(zip(best, likely, strict=True)) for best, likely in pairs]
 
 
-def _is_head_of_body(model: Any) -> bool:
-    """Whether the logits are head(body(ids)) and nothing more, found by comparing; known afterwards."""
+def _is_plain(model: Any) -> bool:
+    """Whether the logits are head(body(ids)) and nothing more; known afterwards."""
     if model not in _plain:
-        head = model.get_output_embeddings()
-        _plain[model] = False
-        if isinstance(head, nn.Linear):
-            ids = to_device(torch.arange(4)[None], head.weight.device)
-            whole = model(ids, use_cache=False).logits
-            parts = head(model.get_decoder()(ids, use_cache=False)[0])
-            _plain[model] = whole.shape == parts.shape and torch.allclose(whole, parts, rtol=1e-4, atol=1e-4)
+        _plain[model] = is_head_of_body(model)
     return _plain[model]
