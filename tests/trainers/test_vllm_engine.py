@@ -190,7 +190,9 @@ def test_an_engine_is_told_whether_the_policy_changed(tmp_path, monkeypatch):
     try:
         trainer.run()
         updates = trainer.learner.updates
-        monkeypatch.setattr(trainer.learner, "learn", lambda rows, step: {"mismatch": 0.0, "tokens": 0.0})
+        monkeypatch.setattr(
+            trainer.learner, "learn", lambda rows, step: {"mismatch": 0.0, "tokens": 0.0, "rows_learnt": 0.0}
+        )
         trainer._train_step(2)
     finally:
         trainer.close()
