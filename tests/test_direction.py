@@ -44,8 +44,8 @@ BROAD = {
     "verikit/verifiers/code.py": 1,  # whatever comparing a value runs into, the value is the candidate's
     "verikit/verifiers/trajectory.py": 1,  # a user's function raises whatever the model's arguments bring about
 }
-"""Broad excepts by file, those that raise again, or raise an error that says more, aside: the scoring boundary, and where a worker process runs code of
-others. Nothing else may have one."""
+"""Broad excepts by file, those aside that raise again or raise an error that says more: the scoring boundary, and where
+a worker process runs code of others. Nothing else may have one."""
 
 
 def modules():

@@ -277,7 +277,7 @@ def test_objects_and_files_specs_are_named_within_expressions(tmp_path):
     file.write_text(MODULE + "def half(sample):\n    return 0.5\n")
     table.write_text("[verifiers]\nthird = 'exact'\n")
     both = load(f"0.5*exact + 0.5*{file}:half + mean({table}#third, exact)")
-    assert [score.value for score in both.score([Sample(completion="a", gold="a")])] == [0.5 + 0.25 + 1]
+    assert [score.value for score in both.score([Sample("", "a", "a")])] == [0.5 + 0.25 + 1]
     assert load("by('task', {'a:b.py:c': exact, 'a': regex('x:y')})").name
     with pytest.raises(SpecError, match=r"my-own.py has no 'quarter'"):
         load(f"exact + {file}:quarter")

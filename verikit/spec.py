@@ -45,6 +45,8 @@ _WITHIN = re.compile(
     re.ASCII,
 )
 """Texts, in which nothing is named, or an object or a file's spec within an expression."""
+_OPERAND = re.compile(_WITHIN.pattern + r"\s*[*+(]", re.ASCII)
+"""What an expression may begin with."""
 _GRADER = re.compile(r"[^'\"()*]+\.json")
 _FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
 _PREFIX = "verikit_file_"
@@ -109,10 +111,10 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
         return _from_python(text, kind, folder)
     if kind == "verifiers" and _GRADER.fullmatch(text):
         return find(kind, "openai_grader")(str(folder / os.path.expanduser(text)))
-    if match := _FILE.match(text):
+    expression, named = _named_within(text)
+    if (match := _FILE.match(text)) and not _OPERAND.match(text):
         file, part = match[0], ":NAME" if match[1] == "py" else "#NAME"
         raise SpecError(f"{text!r} does not name what {file} holds", hint=f"{file}{part}")
-    expression, named = _named_within(text)
     try:
         with _WARNINGS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of patterns such as regex('\d+'), which are right here
