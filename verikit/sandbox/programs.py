@@ -209,7 +209,7 @@ class _Job:
             "cases": [put(content) for content in self.stdins], "wall": self.limits.wall_s,
             "budget": min(self.budget_s, 1e6), "output": self.limits.output_kb << 10,
             "data": (self.limits.memory_mb + self.data_mb) << 20 if self.data_mb else 0,
-            "stop": True, "leave": [], "collect": self.collect,
+            "stop": True, "collect": self.collect,
         }  # fmt: skip
         return b"\n".join([json.dumps(head).encode(), b"".join(contents)])
 

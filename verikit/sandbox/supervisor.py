@@ -52,9 +52,8 @@ class Supervisor:
 
     Args:
         job: `files` ([name, start, end, mode] within the blob), `argv`, `env`, `cases` ([start, end] of the standard
-            input), the limits `wall`, `budget` (seconds of a case, of all), `output` and `data` (bytes; 0: none), `stop`
-            (after the first case that ends badly), `leave` (names beside the working directory that are not ours), and
-            `collect`, a folder whose files are sent back.
+            input), the limits `wall`, `budget` (seconds of a case, of all), `output` and `data` (bytes; 0: none),
+            `stop` (after the first case that ends badly) and `collect`, a folder whose files are sent back.
         blob: all contents, one after another.
     """
 
@@ -87,7 +86,7 @@ class Supervisor:
     def _prepare(self, stdin: bytes) -> None:
         """The file system as it is before every case: the program, untouched, and an empty working directory."""
         allowed = {os.path.basename(self._kept), os.path.basename(self._work)}
-        for name in set(os.listdir(self._base)) - allowed - set(self._job["leave"]):
+        for name in set(os.listdir(self._base)) - allowed:
             _remove(f"{self._base}/{name}")
         _remove(self._work)
         os.mkdir(self._work)

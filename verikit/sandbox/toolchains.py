@@ -72,7 +72,7 @@ def _find_c() -> Toolchain | None:
 
 
 def _find_cpp() -> Toolchain | None:
-    hello = "#include <iostream>\n#include <string>\nint main(){std::string s;std::getline(std::cin,s);std::cout<<s<<std::endl;}"
+    hello = "#include <iostream>\nint main(){std::string s;std::cin>>s;std::cout<<s<<std::endl;}"
     return _c("cpp", "g++", "gnu++20", hello)
 
 
