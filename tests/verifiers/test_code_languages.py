@@ -18,7 +18,7 @@ SUM = {
     "java": "import java.util.*;\nclass Helper{static long add(long a,long b){return a+b;}}\npublic class Sum{\n"
     "public static void main(String[] x){Scanner s=new Scanner(System.in);\n"
     "System.out.println(Helper.add(s.nextLong(),s.nextLong()));}}",
-    "javascript": "const [a,b]=require('fs').readFileSync('/dev/stdin','utf8').split(' ').map(Number)\nconsole.log(a+b)",
+    "javascript": "let [a,b]=require('fs').readFileSync('/dev/stdin','utf8').split(' ').map(Number)\nconsole.log(a+b)",
     "typescript": "const [a,b]: number[]=require('fs').readFileSync(0,'utf8').split(' ').map(Number)\nconsole.log(a+b)",
     "go": 'package main\nimport "fmt"\nfunc main(){var a,b int;fmt.Scan(&a,&b);fmt.Println(a+b)}',
     "rust": "use std::io;\nfn main(){let mut s=String::new();io::stdin().read_line(&mut s).unwrap();\n"
