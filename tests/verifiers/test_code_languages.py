@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def needs(language: str) -> None:
     assert problem == ""
 
 
-def scored(language: str, text: str, **options) -> Score:
+def scored(language: str, text: str, **options: Any) -> Score:
     needs(language)
     reply = f"Here it is:\n```{language}\n{text}\n```\nDone."
     return Code(**options).score([Sample(completion=reply, meta={"tests": TESTS, "language": language})])[0]
