@@ -1,6 +1,6 @@
 """LoRA beside full training, and bf16 products beside fp32: CPU seconds of a GRPO step and peak memory.
 
-    python benchmarks/lora.py MODEL [--steps 2] [--cases full,lora,…]
+    python benchmarks/lora.py MODEL [--steps 2] [--cases 'full;LoRA']
 
 MODEL is a transformers folder. 8 prompts x 8 samples x 24 new tokens, every row learnt from (a reward by the row's
 length), each case in a process of its own, one after the other. Memory is the most resident over what Python and torch
@@ -25,8 +25,10 @@ CASES: dict[str, dict[str, Any]] = {
     "full": {},
     "LoRA fp32": {"precision.master": "same", "precision.lora_rank": 16},
     "LoRA": {"precision.lora_rank": 16},
+    "full, checkpointed": {"precision.checkpointing": True},
+    "LoRA, checkpointed": {"precision.checkpointing": True, "precision.lora_rank": 16},
 }
-"""Settings; without `master` it is `auto`."""
+"""Settings; without `master` it is `auto`. Configs that come with verikit have checkpointing on."""
 
 
 def reward(sample: Any) -> float:
@@ -90,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
     parser.add_argument("--steps", type=int, default=2)
-    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--cases", default=";".join(CASES))
     parser.add_argument("--case", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.case:
@@ -98,7 +100,7 @@ def main() -> None:
             print(json.dumps(measure(given.model, CASES[given.case], given.steps, Path(folder))))
         return
     print("| | CPU s a step | of it sampling | GB | mismatch |\n|---|---|---|---|---|")
-    for case in given.cases.split(","):
+    for case in given.cases.split(";"):
         command = [sys.executable, __file__, given.model, "--steps", str(given.steps), "--case", case]
         done = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
         if done.returncode:

@@ -72,11 +72,10 @@ def _common(left: list[int], right: list[int]) -> int:
     return low
 
 
-def gather_rows(values: Tensor, index: Tensor) -> Tensor:
+def gather_rows(values: Tensor, index: Tensor) -> Any:
     """Return rows of a matrix by index; the gradients that come back to one row are added up in fp32 at least."""
     apply: Any = _Gather.apply
-    rows: Tensor = apply(values, index)
-    return rows
+    return apply(values, index)
 
 
 class _Gather(torch.autograd.Function):
