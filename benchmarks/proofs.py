@@ -94,16 +94,23 @@ def once(work: Path, name: str, make: Callable[[Path], JsonObject]) -> None:
 def start(work: Path) -> JsonObject:
     """Make the problems, show the model the form of a reply, and score it before and after."""
     smollm2 = pretrained().smollm2
+    if not (work / "start").exists():
+        make_start(work, smollm2())
+    before = accuracy(greedy(smollm2(), held_out(work), max_tokens=96), held_out(work))
+    return {"before": before, "held_out": accuracy(greedy(work / "start", held_out(work)), held_out(work))}
+
+
+def make_start(work: Path, model: Path) -> None:
+    """Make the problems, and train for nine steps on the demonstrations."""
     run([sys.executable, str(EXAMPLES / "word_sums.py"), str(work / "sums")])
     settings = {
-        "model.path": smollm2(), "model.dtype": "float32", "options.data": work / "sums/demonstrations.jsonl",
-        "options.batch": 16, "optimizer.lr": 2e-5, "optimizer.warmup_steps": 2, "batch.tokens": 2048, "run.steps": 8,
+        "model.path": model, "model.dtype": "float32", "options.data": work / "sums/demonstrations.jsonl",
+        "options.batch": 16, "optimizer.lr": 2e-5, "optimizer.warmup_steps": 2, "batch.tokens": 2048, "run.steps": 9,
         "run.evaluate_every": 0, "optimizer.schedule": "constant",
     }  # fmt: skip
     train("sft", settings, work / "form")
-    export(work / "form", work / "start")
-    before = accuracy(greedy(smollm2(), held_out(work), max_tokens=96), held_out(work))
-    return {"before": before, "held_out": accuracy(greedy(work / "start", held_out(work)), held_out(work))}
+    export(work / "form", work / "start.part")
+    (work / "start.part").rename(work / "start")
 
 
 def grpo(work: Path, arm: str, seed: int) -> JsonObject:
@@ -235,13 +242,13 @@ def held_out(work: Path) -> list[JsonObject]:
     return read(work / "sums/held_out.jsonl")
 
 
-def greedy(model: Path, rows: Sequence[JsonObject], max_tokens: int = 48) -> list[str]:
+def greedy(model: Path, rows: Sequence[JsonObject], max_tokens: int = 24) -> list[str]:
     """Return a model's most probable reply to each problem."""
     return [texts[0] for texts in replies(model, rows, 1, 0.0, max_tokens)]
 
 
 def replies(
-    model: Path, rows: Sequence[JsonObject], n: int, temperature: float, max_tokens: int = 48
+    model: Path, rows: Sequence[JsonObject], n: int, temperature: float, max_tokens: int = 24
 ) -> list[list[str]]:
     """Sample n replies to each problem."""
     import torch
