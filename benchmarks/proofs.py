@@ -38,7 +38,7 @@ from verikit.types import Group, Message, Sample, Score
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples/train"
 CONFIG = EXAMPLES / "word_sums.toml"
-FORM = r"regex('^\d+( [+-] \d+)+ = \d+$')"
+FORM = r"regex('^\d+ [+-] \d+ = \d+(\n\d+ [+-] \d+ = \d+)*$')"
 ARMS: dict[str, dict[str, Any]] = {
     "answer": {},
     "form": {"options.reward": f"{FORM} + 0*answer"},
@@ -242,13 +242,13 @@ def held_out(work: Path) -> list[JsonObject]:
     return read(work / "sums/held_out.jsonl")
 
 
-def greedy(model: Path, rows: Sequence[JsonObject], max_tokens: int = 24) -> list[str]:
+def greedy(model: Path, rows: Sequence[JsonObject], max_tokens: int = 48) -> list[str]:
     """Return a model's most probable reply to each problem."""
     return [texts[0] for texts in replies(model, rows, 1, 0.0, max_tokens)]
 
 
 def replies(
-    model: Path, rows: Sequence[JsonObject], n: int, temperature: float, max_tokens: int = 24
+    model: Path, rows: Sequence[JsonObject], n: int, temperature: float, max_tokens: int = 48
 ) -> list[list[str]]:
     """Sample n replies to each problem."""
     import torch

@@ -3,7 +3,7 @@
     python examples/train/word_sums.py word-sums
 
 writes `train.jsonl` and `held_out.jsonl` (`{"prompt", "answer", "steps", "working", "id"}` a line) to the folder, and
-`demonstrations.jsonl` for the recipe `sft`, which shows the form of a reply: the whole sum and its result.
+`demonstrations.jsonl` for the recipe `sft`, which shows the form of a reply: each step's sum on a line of its own.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from typing import Any
 
 NAMES = ("Anna", "Ben", "Emma", "Jack", "Lucy", "Max", "Nina", "Tom")
 THINGS = ("apples", "books", "cards", "coins", "eggs", "pencils", "shells", "stamps")
-MOST = 12
+MOST = 20
 """The largest number in a question."""
-SYSTEM = "Write the sum."
+SYSTEM = "Write each sum on a line."
 
 
 def problem(rng: random.Random) -> dict[str, Any]:
     """Return one problem: a number and one or two changes of it, never below one, plainly or as a little story."""
     first, steps = rng.randint(2, MOST), rng.choice((1, 2))
-    total, changes, working = first, [], str(first)
+    total, changes, lines = first, [], []
     for _ in range(steps):
         add = total < 3 or rng.random() < 0.5
         change = rng.randint(1, MOST if add else min(total - 1, MOST))
-        working += f" {'+' if add else '-'} {change}"
+        after = total + change if add else total - change
+        lines.append(f"{total} {'+' if add else '-'} {change} = {after}")
         changes.append((add, change))
-        total += change if add else -change
+        total = after
     prompt = (plain if rng.random() < 0.5 else story)(rng, first, changes)
-    return {"prompt": prompt, "answer": str(total), "steps": steps, "working": f"{working} = {total}"}
+    return {"prompt": prompt, "answer": str(total), "steps": steps, "working": "\n".join(lines)}
 
 
 def plain(rng: random.Random, first: int, changes: list[tuple[bool, int]]) -> str:
