@@ -88,7 +88,7 @@ def test_the_form_alone_is_paid_whatever_the_numbers_and_answers_only_in_the_for
     right = load(tomllib.loads((EXAMPLES / "word_sums.toml").read_text())["options"]["reward"])
     form = load(proofs.ARMS["form"]["options.reward"])
     for text, formed, paid in (
-        ("3 + 4 = 7", 1, 1), ("9 - 4 = 2", 1, 0), ("it is 7", 0, 0), ("3 + 4", 0, 0), ("3 + 5 = 7", 1, 0), 
+        ("3 + 4 = 7", 1, 1), ("9 - 4 = 2", 1, 0), ("it is 7", 0, 0), ("3 + 4", 0, 0), ("3 + 5 = 7", 1, 0),
         ("1 + 2 = 3\n3 + 4 = 7", 1, 1),
     ):  # fmt: skip
         assert form(text, "7").value == formed, text
