@@ -101,11 +101,11 @@ def start(work: Path) -> JsonObject:
 
 
 def make_start(work: Path, model: Path) -> None:
-    """Make the problems, and train for nine steps on the demonstrations."""
+    """Make the problems, and train for eight steps on the demonstrations."""
     run([sys.executable, str(EXAMPLES / "word_sums.py"), str(work / "sums")])
     settings = {
         "model.path": model, "model.dtype": "float32", "options.data": work / "sums/demonstrations.jsonl",
-        "options.batch": 16, "optimizer.lr": 2e-5, "optimizer.warmup_steps": 2, "batch.tokens": 2048, "run.steps": 9,
+        "options.batch": 16, "optimizer.lr": 2e-5, "optimizer.warmup_steps": 2, "batch.tokens": 2048, "run.steps": 8,
         "run.evaluate_every": 0, "optimizer.schedule": "constant",
     }  # fmt: skip
     train("sft", settings, work / "form")
