@@ -148,7 +148,9 @@ def join(options: DistributedSection) -> World:
             raise ConfigError("distributed.kind = fsdp2 shares the model out to several processes", hint=hint)
         return World()
     if options.kind == "fsdp2":
-        from verikit.trainers.shards import Shards
+        from verikit.trainers import shards
 
-        return Shards(options)
+        sharing: Any = shards.Shards(options)
+        joined: World = sharing
+        return joined
     return Ranks()

@@ -97,9 +97,9 @@ def weight_source(world: World, config: Config, recipe: type[Recipe], options: A
 class StoredWeights:
     """The weights of a folder's or a hub model's safetensors, read when they are asked for."""
 
-    def __init__(self, path: str) -> None:
-        """Read which file holds which; none where there are no safetensors."""
-        self._path = path
+    def __init__(self, path: str, cache_dir: str | None = None) -> None:
+        """Read which file holds which; none where there are no safetensors. `cache_dir`: another than the hub's own."""
+        self._path, self._cache = path, cache_dir
         self._file_of: dict[str, str] = {}
         if index := self._found("model.safetensors.index.json"):
             self._file_of = dict(json.loads(Path(index).read_bytes())["weight_map"])
@@ -121,7 +121,7 @@ class StoredWeights:
         from transformers.utils.hub import cached_file
 
         try:
-            return cached_file(self._path, name, _raise_exceptions_for_missing_entries=False)
+            return cached_file(self._path, name, cache_dir=self._cache, _raise_exceptions_for_missing_entries=False)
         except OSError:
             return None
 

@@ -114,7 +114,8 @@ def _rounded(policy: nn.Module, config: Config) -> float:
     def rounded(module: nn.Module) -> float:
         return float(sum(2 * weight.numel() for weight in module.parameters() if weight.element_size() > 2))
 
-    return rounded(policy) if not config.precision.checkpointing else max(map(rounded, blocks_of(policy)), default=0.0)
+    modules = blocks_of(policy) if config.precision.checkpointing else [policy]
+    return max([rounded(module) for module in modules], default=0.0)
 
 
 def _computed_of(bf16: bool) -> Any:

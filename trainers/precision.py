@@ -130,7 +130,8 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
     from torchao import optim
 
     if options.kind == "adamw-stochastic":
-        return optim._AdamW(parameters, bf16_stochastic_round=True, **shared)
+        rounding: torch.optim.Optimizer = optim._AdamW(parameters, bf16_stochastic_round=True, **shared)
+        return rounding
     made: torch.optim.Optimizer = {"adamw8bit": optim.AdamW8bit, "adamw4bit": optim.AdamW4bit}[options.kind](
         parameters, **shared
     )

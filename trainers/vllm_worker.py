@@ -72,7 +72,8 @@ class WeightReceiver:
             if worker.device.type == "cpu":
                 _pack_heads(worker.get_model())
         if worker.device.type == "cuda":
-            torch.cuda.ipc_collect()
+            cuda: Any = torch.cuda
+            cuda.ipc_collect()
         quantized = worker.model_config.quantization is not None  # its scales are made here, not sent
         return [] if quantized else sorted(self.verikit_wanted - self.verikit_loaded)
 
@@ -146,10 +147,11 @@ def unpacked(buffer: Tensor, slots: Iterable[Slot]) -> Iterator[tuple[str, Tenso
 def make_buffer(device: torch.device, size: int, path: Path) -> tuple[Tensor, bytes]:
     """Return shared memory of so many bytes, and what `open_buffer` needs in the other process."""
     if device.type == "cuda":
-        from torch.multiprocessing.reductions import reduce_tensor
+        from torch.multiprocessing import reductions
 
+        shared: Any = reductions
         buffer = torch.empty(size, dtype=torch.uint8, device=device)
-        return buffer, pickle.dumps(reduce_tensor(buffer))
+        return buffer, pickle.dumps(shared.reduce_tensor(buffer))
     return torch.from_file(str(path), shared=True, size=size, dtype=torch.uint8), os.fsencode(path)
 
 

@@ -129,9 +129,11 @@ class ServerEngine(SamplingEngine):
 def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> SamplingEngine:
     """Return what samples from the policy."""
     if config.engine.kind == "vllm":
-        from verikit.trainers.vllm_engine import VLLMEngine
+        from verikit.trainers import vllm_engine
 
-        return VLLMEngine(config, policy, tokenizer, world)
+        made: Any = vllm_engine.VLLMEngine(config, policy, tokenizer, world)
+        engine: SamplingEngine = made
+        return engine
     if config.engine.kind == "server":
         return ServerEngine(policy, tokenizer, world, config.engine.options)
     return LiveEngine(policy, tokenizer, world, config.engine.rows)

@@ -54,6 +54,20 @@ def test_the_kl_reference_of_a_resumed_run_is_the_model_it_started_from(tmp_path
 
 
 @pytest.mark.slow
+def test_the_reference_is_asked_when_the_sampler_has_given_the_device_back(tmp_path, monkeypatch):
+    trainer = make(tmp_path / "run", settings(run__steps=1, kl__coefficient=0.1))
+    told, rest = [], trainer.engine.rest
+    monkeypatch.setattr(trainer.engine, "rest", lambda: (told.append("rest"), rest()))
+    trainer._warm_up()
+    trainer._find_reference()
+    reference, told[:] = trainer.reference, []
+    trainer.reference = lambda rows: (told.append("reference"), reference(rows))[1]
+    trainer._train_step(1)
+    assert told == ["rest", "reference"]
+    trainer.close()
+    trainer.folder.close()
+
+
 def test_a_kill_at_any_moment_and_also_while_saving_costs_no_more_than_the_steps_since(tmp_path):
     changes = ["run.steps=12", "run.save_every=1", "warmup.steps=2", "warmup.gate=0", "options.held_out_size=8"]
     changes += ["options.prompts=2", "options.samples=4", "run.evaluate_every=0"]

@@ -140,9 +140,23 @@ def test_a_model_that_does_anything_more_to_its_logits_is_run_in_full():
     assert model(input_ids=micro.ids).logits.abs().max() < 3  # where the cap hardly shows
     wrapped = PolicyModel(model)
     assert not wrapped.chunked
+    assert not wrapped.shares_prompts  # its own body could share them, but is not what is run
     logp, _ = wrapped(micro.ids, micro.where, micro.targets)
     plain = model(input_ids=micro.ids).logits[0].float().log_softmax(-1)
     assert torch.allclose(logp, plain[micro.where, micro.targets], atol=1e-5)
+
+
+def test_rows_that_begin_at_one_state_add_their_gradients_up_in_more_than_bf16():
+    """A group's rows predict their first token from their prompt's last state; bf16 stops adding at 256 times."""
+    wrapped = PolicyModel(tiny().bfloat16())
+    found = []
+    for rows in (1, 600):
+        states = []
+        hook = wrapped.model.model.norm.register_forward_hook(lambda module, given, out, into=states: into.append(out))
+        logp, _ = wrapped(torch.tensor([[3, 4, 5]]), torch.full((rows,), 2), torch.full((rows,), 7))
+        hook.remove()
+        found.append(torch.autograd.grad(logp.sum(), states[0])[0][0, 2].float())
+    assert torch.allclose(found[1], 600 * found[0], rtol=0.01)
 
 
 def learned(rows_of, tokens, loss=None, minibatches=1, dtype=torch.float64):

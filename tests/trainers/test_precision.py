@@ -1,6 +1,7 @@
 """Number formats and memory savers: each trains, and is what it says."""
 
 import os
+from copy import deepcopy
 
 import pytest
 
@@ -81,6 +82,78 @@ def test_adapters_are_merged_into_what_samples_and_nothing_else_is_copied(tmp_pa
         )
     trainer.close()
     trainer.folder.close()
+
+
+@pytest.mark.parametrize(("master", "rank"), [("float32", 0), ("float32", 4), ("auto", 4)])
+def test_a_copy_that_samples_takes_memory_only_while_it_samples_and_as_much_as_is_reckoned(tmp_path, master, rank):
+    from verikit.trainers.memory import expected_memory
+
+    if rank:
+        pytest.importorskip("peft")
+    config = settings(precision__master=master, precision__lora_rank=rank, **JITTER)
+    trainer = make(tmp_path / "run", config)
+    own = {id(tensor) for tensor in trainer.policy.model.parameters()}
+
+    def held():
+        model = trainer.engine.engine.model
+        return sum(tensor.untyped_storage().nbytes() for tensor in model.parameters() if id(tensor) not in own)
+
+    paper = expected_memory(trainer.policy.model, config, 1, bf16=trainer.policy.bf16)
+    assert held() == paper.copy > 0
+    trainer.engine.rest()
+    assert held() == 0
+    for name, parameter in trainer.policy.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.1)
+    trainer.engine.refresh(changed=False)  # it was given back, so it is filled all the same
+    ids = torch.tensor([[3, 4, 5]])
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=master == "float32"):
+        theirs = trainer.policy.model(input_ids=ids).logits.float()
+        assert torch.allclose(trainer.engine.engine.model(ids).logits.float(), theirs, atol=0.1 if own else 1e-4)
+    trainer.close()
+    trainer.folder.close()
+
+
+def test_frozen_weights_are_fp32_where_the_device_is_slow_at_bf16(monkeypatch):
+    pytest.importorskip("peft")
+    from tests.engines import tiny
+
+    config = settings(precision__lora_rank=4)
+    for fast, dtype in ((True, torch.bfloat16), (False, torch.float32)):
+        monkeypatch.setattr(precision, "multiplies_bf16", lambda fast=fast: fast)
+        model = precision.prepare_model(deepcopy(tiny.model()).bfloat16(), config)
+        assert {weight.dtype for weight in model.parameters() if not weight.requires_grad} == {dtype}
+
+
+def test_adapters_over_an_embedding_that_is_the_head_too_are_refused():
+    pytest.importorskip("peft")
+    from tests.engines import tiny
+
+    config = settings(precision__lora_rank=4, precision__lora_targets=["embed_tokens"])
+    tied, untied = (deepcopy(tiny.model(tie_word_embeddings=tied)) for tied in (True, False))
+    with pytest.raises(ConfigError, match="embed_tokens is another module's too"):
+        precision.prepare_model(tied, config)
+    precision.prepare_model(untied, config)
+
+
+def test_what_ends_a_completion_goes_with_the_run_and_its_export(tmp_path):
+    from transformers import GenerationConfig
+
+    from verikit.trainers.export import export_run
+
+    first = make(tmp_path / "first", settings())
+    first.policy.model.save_pretrained(tmp_path / "start")
+    first.sampler.tokenizer.save_pretrained(tmp_path / "start")
+    GenerationConfig(eos_token_id=[1, 5, 7]).save_pretrained(tmp_path / "start")
+    config = settings(model__path=str(tmp_path / "start"), run__steps=1, warmup__steps=1)
+    trainer = make(tmp_path / "run", config)
+    trainer.run()
+    export_run(tmp_path / "run", config, tmp_path / "out")
+    for folder in ("run/model", "out"):
+        assert GenerationConfig.from_pretrained(tmp_path / folder).eos_token_id == [1, 5, 7]
+    for made in (first, trainer):
+        made.close()
+        made.folder.close()
 
 
 def test_lora_trains_adapters_alone_and_its_reference_is_the_model_without_them(tmp_path):

@@ -1,21 +1,25 @@
 """FSDP2: what each process holds, by counted bytes and on paper; the same weights as one process, also in groups."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from verikit.errors import ConfigError  # noqa: E402
-from verikit.trainers.config import load_config  # noqa: E402
-from verikit.trainers.loading import StoredWeights, without_numbers  # noqa: E402
+from verikit.errors import ConfigError, TrainerError  # noqa: E402
+from verikit.trainers.config import find_recipe, load_config  # noqa: E402
+from verikit.trainers.loading import StoredWeights, load_frame, without_numbers  # noqa: E402
 from verikit.trainers.memory import expected_memory  # noqa: E402
 from verikit.trainers.merge import frame_of  # noqa: E402
+from verikit.trainers.policy import load_model  # noqa: E402
 from verikit.trainers.precision import prepare_model  # noqa: E402
-from verikit.trainers.shards import blocks_of  # noqa: E402
+from verikit.trainers.shards import Shards, blocks_of  # noqa: E402
 
 GIB = 2**30
 SETS = {
@@ -89,6 +93,37 @@ def test_stored_weights_are_read_by_name_out_of_all_files(tmp_path):
     assert "model.norm.weight" not in StoredWeights(tmp_path / "nowhere")
 
 
+def test_stored_weights_of_a_hub_model_are_read_out_of_its_cache(tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    snapshot = tmp_path / "models--some--model" / "snapshots" / "0123"
+    model = transformers.Qwen2ForCausalLM._from_config(qwen())
+    model.save_pretrained(snapshot, max_shard_size="100KB")
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs/main").write_text("0123")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    stored = StoredWeights("some/model", cache_dir=str(tmp_path))
+    assert all(torch.equal(stored(name), weight) for name, weight in model.named_parameters())
+    assert "model.norm.weight" not in StoredWeights("some/other", cache_dir=str(tmp_path))
+
+
+def test_a_weight_of_another_shape_than_the_models_is_named():
+    with pytest.raises(TrainerError, match=r"a\.weight is stored as \(3, 4\), the model's is \(6, 4\)"):
+        Shards._sent(SimpleNamespace(rank=0), "a.weight", torch.empty(6, 4), lambda name: torch.empty(3, 4))
+
+
+@pytest.mark.parametrize("load", [load_frame, lambda config, kind: load_model(config, find_recipe("arithmetic"), None)])
+def test_a_quantised_folder_is_refused_by_name(model, tmp_path, load):
+    folder = tmp_path / "packed"
+    shutil.copytree(model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigError, match="quantised, and can't be trained"):
+        load(load_config("arithmetic", [f"model.path={folder}"]), "AutoModelForCausalLM")
+
+
 def test_settings_of_fsdp2_are_refused_elsewhere():
     with pytest.raises(ConfigError, match="for kind = fsdp2"):
         load_config("arithmetic", ["distributed.shards=2"])
@@ -152,3 +187,21 @@ def test_two_and_four_processes_learn_as_one_does_each_holding_its_share(model, 
             learning = held + paper.gradients
             assert learning < own["learning"] < 1.3 * (learning + paper.gathered + paper.activations)
             assert own["load"] < paper.weights + paper.copy + 0.5 * paper.copy  # no second whole model
+
+
+@pytest.mark.slow
+def test_adapters_over_shares_are_learnt_and_sampled_as_by_one_process(model, tmp_path):
+    """The reference is the policy without adapters; the second step samples from adapters added to whole weights."""
+    pytest.importorskip("peft")
+    changes = [
+        f"model.path={model}", "precision.lora_rank=4", "batch.tokens=4096", "run.steps=2", "run.samples_every=1",
+        "warmup.optimizer.lr=1e-2", "optimizer.lr=1e-2", "precision.checkpointing=false",
+    ]  # fmt: skip
+    alone = counted(tmp_path / "one", 1, *changes)
+    found = counted(tmp_path / "two", 2, *changes, "distributed.kind=fsdp2")
+    assert found["weights"].keys() == alone["weights"].keys()
+    assert not any("lora" in name for name in found["weights"])
+    for name, weight in alone["weights"].items():
+        assert (found["weights"][name] - weight).abs().max().item() <= 1e-5, name
+    said = [(tmp_path / name / "samples.jsonl").read_text() for name in ("one", "two")]
+    assert said[0] == said[1] != ""
