@@ -105,7 +105,7 @@ def _gathered(policy: nn.Module, config: Config, bf16: bool) -> float:
     else:
         whole = 0
     computed = _computed_of(bf16)
-    return computed(outer) + _gradients(outer, bf16) + 3 * computed(largest) + _gradients(largest, bf16) + whole
+    return float(computed(outer) + _gradients(outer, bf16) + 3 * computed(largest) + _gradients(largest, bf16) + whole)
 
 
 def _rounded(policy: nn.Module, config: Config) -> float:

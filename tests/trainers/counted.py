@@ -53,7 +53,7 @@ def own_bytes(tensors):
     return sum(tensor.numel() * tensor.element_size() for tensor in local)
 
 
-def main(folder: Path, changes: list[str], resume: bool):
+def main(folder: Path, changes: list[str], resume: bool) -> None:
     config = load_config("arithmetic", changes)
     counter, found = LiveBytes(), {}
     torch.set_num_threads(1)
@@ -85,7 +85,7 @@ def main(folder: Path, changes: list[str], resume: bool):
                 found["learning"] = counter.peak
                 found["after_learning"] = counter.now()
 
-        world.clip_gradients, trainer.learner.learn = counted_clip, counted_learn
+        world.clip_gradients, trainer.learner.learn = counted_clip, counted_learn  # type: ignore[method-assign]
         if resume:
             trainer.resume()
         trainer.run()
