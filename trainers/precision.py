@@ -155,6 +155,7 @@ def _with_lora(model: Any, config: Config) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # of transformers' names that peft still uses
+                warnings.filterwarnings("ignore", "Model has .tie_word")  # refused below
                 made = get_peft_model(model, options)
         except ValueError as error:
             raise ConfigError(f"precision.lora_targets: {' '.join(str(error).split())[:200]}") from None
