@@ -57,7 +57,7 @@ def estimate(*changes, processes=8):
 def test_32_billion_parameters_fit_eight_gpus_of_80_gb_by_fsdp2_alone():
     room = 80e9
     shared = ["distributed.kind=fsdp2", "engine.kind=server"]
-    assert estimate().peak > 500 * GIB
+    assert estimate().peak > 480 * GIB
     assert estimate(*shared, "optimizer.kind=adamw8bit").peak < 0.8 * room
     assert estimate(*shared, processes=16).peak < 0.7 * room
     assert estimate("distributed.kind=fsdp2").sampling > room  # the copy that the own decoder samples from
