@@ -5,8 +5,10 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +18,7 @@ transformers = pytest.importorskip("transformers")
 
 from verikit.errors import ConfigError, TrainerError  # noqa: E402
 from verikit.trainers.config import find_recipe, load_config  # noqa: E402
+from verikit.trainers.distributed import Ranks  # noqa: E402
 from verikit.trainers.loading import StoredWeights, load_frame, without_numbers  # noqa: E402
 from verikit.trainers.memory import expected_memory  # noqa: E402
 from verikit.trainers.merge import frame_of  # noqa: E402
@@ -124,6 +127,20 @@ def test_a_quantised_folder_is_refused_by_name(model, tmp_path, load):
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ConfigError, match="quantised, and can't be trained"):
         load(load_config("arithmetic", [f"model.path={folder}"]), "AutoModelForCausalLM")
+
+
+def test_ddp_holds_a_gradient_once(monkeypatch):
+    """What it exchanges are the gradients themselves: they lie side by side in the memory of its buckets."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name, value in {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}.items():
+        monkeypatch.setenv(name, str(value))
+    with closing(Ranks()) as world:
+        layer = torch.nn.Linear(30, 30)
+        world.wrap(layer)(torch.randn(2, 30)).sum().backward()
+        bucket = {weight.grad.untyped_storage().data_ptr() for weight in layer.parameters()}
+        assert len(bucket) == 1
 
 
 def test_settings_of_fsdp2_are_refused_elsewhere():
