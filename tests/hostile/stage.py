@@ -30,7 +30,7 @@ def worker() -> None:
     job = json.load(sys.stdin)
     if job["deny_namespaces"]:
         cage.deny_namespaces()
-    print(json.dumps(run(job["program"])), flush=True)
+    print(json.dumps(run_all(job["program"]) if "language" in job["program"] else run(job["program"])), flush=True)
 
 
 def run(program: dict) -> dict:
@@ -49,6 +49,42 @@ def run(program: dict) -> dict:
         if "then" in program:
             seen["then"] = box.run(program["then"], limits=limits).stdout
     return seen
+
+
+def run_all(job: dict) -> dict:
+    """All programs of a language in one sandbox, and a right one at the end; what each came to."""
+    from dataclasses import replace
+
+    from verikit.sandbox import LocalSandbox, RunLimits, RunResult
+    from verikit.sandbox.programs import BUILD
+    from verikit.sandbox.toolchains import toolchain
+
+    limits = RunLimits(wall_s=2, memory_mb=128, disk_mb=8, files=512, output_kb=256)
+    language, ended, bad, latest = job["language"], {}, [], 0.0
+    with LocalSandbox(workers=1) as box:
+        if problem := box.programs.problem(language):
+            return {"text": problem, "status": "absent"}
+        for program in job["programs"]:
+            start = time.monotonic()
+            built = box.programs.build(language, program["code"], replace(BUILD, wall_s=12.0, memory_mb=1024))
+            runs = [built] if isinstance(built, RunResult) else box.programs.run(built, ["6 7\n"] * 2, limits)
+            said = "".join(run.stdout for run in runs)
+            if isinstance(built, RunResult) and not program["id"].split("/")[1].startswith("compile"):
+                bad.append(f"{program['id']} does not compile: {built.stderr[:300]} {built.error}")
+            if any(run.status == "infra_error" for run in runs):
+                bad.append(f"{program['id']} broke the sandbox: {runs[-1].error}")
+            text = said + "".join(run.stderr + str(run.error) for run in runs)
+            if CANARY in text or job["canary"] in text or "root:x:" in text:
+                bad.append(f"{program['id']} read what it must not")
+            if not isinstance(built, RunResult) and any(word in said for word in ("GAINED", "ALL\n")):
+                bad.append(f"{program['id']} got through: {said[:100]}")
+            latest = max(latest, sum(run.seconds for run in runs[-1:]))
+            ended[program["id"]] = f"{runs[-1].status} {time.monotonic() - start:.1f}s"
+        hello = box.programs.build(language, toolchain(language).hello)
+        last = hello if isinstance(hello, RunResult) else box.programs.run(hello, ["fine\n"], RunLimits(wall_s=9))[0]
+        if last.stdout.strip() != "fine":
+            bad.append(f"a right program fails after them: {last}")
+    return {"text": "\n".join(bad), "bad": bad, "ended": ended, "status": "ok", "latest": latest}
 
 
 def plant(uid: int) -> dict[str, tuple]:
@@ -124,16 +160,24 @@ def temporary() -> set[str]:
 
 def main() -> None:
     job = json.load(sys.stdin)
-    cage.enter(job["keep"])
+    many = "language" in job["program"]
+    cage.enter(job["keep"], 1 << 12 if many else 3)
     uid = job["user"]
     kept = temporary()  # the project or its environment may lie in a temporary folder
     before = plant(uid)
     ears = listeners()
     who = {"user": uid, "group": uid, "extra_groups": []} if uid else {}
-    victim = subprocess.Popen(["sleep", "100"], env={"CANARY": CANARY}, **who)
+    victim = subprocess.Popen(["sleep", "3000"], env={"CANARY": CANARY}, **who)
     secret = os.open(FIELD + "/home/notes", os.O_RDONLY)
+    if many:
+        job["program"]["canary"] = CANARY
     text = json.dumps(job["program"]).replace("VICTIM", str(victim.pid)).replace("FIELD", FIELD)
-    env = {"PATH": "/usr/bin:/bin", "HOME": FIELD + "/home", "CANARY": CANARY, "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {
+        "PATH": job.get("path", "") + "/usr/bin:/bin",
+        "HOME": FIELD + "/home",
+        "CANARY": CANARY,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     env["PYTHONPATH"] = job["pythonpath"]
     caller = subprocess.Popen(
         [sys.executable, __file__, "worker", CANARY],
@@ -149,7 +193,7 @@ def main() -> None:
     )
     failures, seen, largest = [], {}, 0
     try:
-        out, err = caller.communicate(json.dumps(job | {"program": json.loads(text)}), timeout=40)
+        out, err = caller.communicate(json.dumps(job | {"program": json.loads(text)}), timeout=1500 if many else 40)
         seen = json.loads(out.rsplit("\n", 2)[-2]) if caller.returncode == 0 else {"text": err[-800:]}
         failures += ["the caller died"] if caller.returncode else []
     except subprocess.TimeoutExpired:
