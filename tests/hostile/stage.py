@@ -17,9 +17,10 @@ import subprocess
 import sys
 import time
 import traceback
+from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import cage
+import cage  # type: ignore[import-not-found]
 
 CANARY = "CANARY-" + os.urandom(4).hex()
 FIELD = "/srv/field"
@@ -33,7 +34,7 @@ def worker() -> None:
     print(json.dumps(run_all(job["program"]) if "language" in job["program"] else run(job["program"])), flush=True)
 
 
-def run(program: dict) -> dict:
+def run(program: dict[str, Any]) -> dict[str, Any]:
     from verikit.sandbox import LocalSandbox, RunLimits, same
 
     science = any(name in program["code"] for name in ("sympy", "numpy"))
@@ -42,7 +43,7 @@ def run(program: dict) -> dict:
     with LocalSandbox() as box:
         start = time.monotonic()
         result = box.run(program["code"], stdin=program.get("stdin", ""), call=call, limits=limits)
-        seen = {"status": result.status, "text": result.stdout + result.stderr + str(result.error)}
+        seen: dict[str, Any] = {"status": result.status, "text": result.stdout + result.stderr + str(result.error)}
         seen["seconds"] = time.monotonic() - start - limits.wall_s
         if "expected" in program:
             seen["verdict"] = result.status == "ok" and same(result.value, ast.literal_eval(program["expected"]))
@@ -51,16 +52,19 @@ def run(program: dict) -> dict:
     return seen
 
 
-def run_all(job: dict) -> dict:
+def run_all(job: dict[str, Any]) -> dict[str, Any]:
     """All programs of a language in one sandbox, and a right one at the end; what each came to."""
     from dataclasses import replace
 
     from verikit.sandbox import LocalSandbox, RunLimits, RunResult
     from verikit.sandbox.programs import BUILD
-    from verikit.sandbox.toolchains import toolchain
+    from verikit.sandbox.toolchains import Missing, toolchain
 
     limits = RunLimits(wall_s=2, memory_mb=128, disk_mb=8, files=512, output_kb=256)
-    language, ended, bad, latest = job["language"], {}, [], 0.0
+    language, ended, bad, latest = job["language"], dict[str, str](), list[str](), 0.0
+    chain = toolchain(language)
+    if isinstance(chain, Missing):
+        return {"text": chain.install, "status": "absent"}
     with LocalSandbox(workers=1) as box:
         if problem := box.programs.problem(language):
             return {"text": problem, "status": "absent"}
@@ -80,14 +84,14 @@ def run_all(job: dict) -> dict:
                 bad.append(f"{program['id']} got through: {said[:100]}")
             latest = max(latest, sum(run.seconds for run in runs[-1:]))
             ended[program["id"]] = f"{runs[-1].status} {time.monotonic() - start:.1f}s"
-        hello = box.programs.build(language, toolchain(language).hello)
-        last = hello if isinstance(hello, RunResult) else box.programs.run(hello, ["fine\n"], RunLimits(wall_s=9))[0]
+        built = box.programs.build(language, chain.hello)
+        last = built if isinstance(built, RunResult) else box.programs.run(built, ["fine\n"], RunLimits(wall_s=9))[0]
         if last.stdout.strip() != "fine":
             bad.append(f"a right program fails after them: {last}")
     return {"text": "\n".join(bad), "bad": bad, "ended": ended, "status": "ok", "latest": latest}
 
 
-def plant(uid: int) -> dict[str, tuple]:
+def plant(uid: int) -> dict[str, tuple[int, ...]]:
     os.makedirs(FIELD + "/home/.ssh")
     for name in ("precious", "home/.ssh/id_rsa", "home/notes"):
         with open(f"{FIELD}/{name}", "w") as file:
@@ -101,9 +105,9 @@ def plant(uid: int) -> dict[str, tuple]:
     return picture()
 
 
-def picture() -> dict[str, tuple]:
+def picture() -> dict[str, tuple[int, ...]]:
     """Everything in the field: size, mode, owner and time of change of content."""
-    found = {}
+    found: dict[str, tuple[int, ...]] = {}
     for where, names, files in os.walk(FIELD):
         for name in [*names, *files]:
             st = os.lstat(f"{where}/{name}")
@@ -191,7 +195,8 @@ def main() -> None:
         text=True,
         **who,
     )
-    failures, seen, largest = [], {}, 0
+    failures, largest = list[str](), 0
+    seen: dict[str, Any] = {}
     try:
         out, err = caller.communicate(json.dumps(job | {"program": json.loads(text)}), timeout=1500 if many else 40)
         seen = json.loads(out.rsplit("\n", 2)[-2]) if caller.returncode == 0 else {"text": err[-800:]}

@@ -144,3 +144,65 @@ def test_tests_of_python_functions_stay_with_python() -> None:
 
 def test_compilers_see_no_file_of_the_machine() -> None:
     assert shutil.which("gcc") is None or "No such file" in scored("c", '#include "/etc/passwd"\nint main(){}').reason
+
+
+FORMS = {
+    "cpp": (
+        "#include<assert.h>\n#include<cstdlib>\n// Twice.\nlong twice(long n) {\n",
+        "    return 2 * n;\n",
+        "}\nint main() {\n    auto candidate = twice;\n    assert(candidate((2)) == (4));\n"
+        "    assert(candidate((0)) == (0));\n}\n",
+        ["    exit(0);\n", "    return 4;\n", "    return 2*n; }\n#define assert(x)\nlong other(){ return 1;\n"],
+    ),
+    "java": (
+        "import java.util.*;\nclass Problem {\n    // Twice.\n    public static long twice(long n) {\n",
+        "        return 2 * n;\n",
+        "    }\n    public static void main(String[] args) {\n    assert(twice((2l)) == (4l));\n"
+        "    assert(twice((0l)) == (0l));\n    }\n\n}\n",
+        ["        System.exit(0); return 0;\n", "        return 4;\n"],
+    ),
+    "javascript": (
+        "//Twice.\nfunction twice(n){\n",
+        "  return 2 * n\n}\n",
+        "const assert = require('node:assert');\n\n\nfunction test() {\n  let candidate = twice;\n"
+        "  assert.deepEqual(candidate(2),4);\n  assert.deepEqual(candidate(0),0);\n}\n\ntest();",
+        ["  process.exit(0)\n}\n", "  return 4\n}\n"],
+    ),
+    "rust": (
+        "/// Twice.\nfn twice(n: isize) -> isize {\n",
+        "    2 * n\n",
+        "}\n\nfn main() {\n    let candidate = twice;\n    assert_eq!(candidate(2), 4);\n"
+        "    assert_eq!(candidate(0), 0);\n}\n",
+        ["    std::process::exit(0)\n", "    4\n"],
+    ),
+    "bash": (
+        "#!/bin/bash\n# Twice.\n#\n# $1 is an integer\ntwice() {\n",
+        '    echo $((2 * $1))\n',
+        '}\n\ncandidate() {\n    twice "$@"\n}\n\nset -e\nrun_test() {\n    [[ $(candidate "2") = "4" ]]\n'
+        '    [[ $(candidate "0") = "0" ]]\n}\n\nrun_test\n',
+        ["    :\n}\nexit 0\n{\n", "    echo 4\n"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", FORMS)
+def test_appended_tests_pass_right_programs_and_fail_wrong_and_forging_ones(language: str) -> None:
+    needs(language)
+    prompt, right, tests, wrong = FORMS[language]
+    meta = {"language": language, "prompt": prompt, "tests": tests, "name": "HumanEval_0_twice"}
+    closed = right if language == "javascript" else right + "}\n"
+    lone = prompt + closed + ("}\n" if language == "java" else "")
+    good, fenced, *bad = Code().score(
+        [Sample(completion=text, meta=meta) for text in (right, f"```{language}\n{lone}```", *wrong)]
+    )
+    assert good.value == 1.0, good
+    assert fenced.value == 1.0, fenced
+    assert good.reason == f"in process, forgeable: {language}: passes 1 of 1 tests"
+    assert [score.value for score in bad[:2]] == [0.0, 0.0], bad
+    assert all(score.scored for score in bad)
+
+
+def test_test_files_of_go_are_unscored_by_name() -> None:
+    meta = {"language": "go", "tests": "func TestTwice(t *testing.T) {}", "prompt": "func twice(n int) int {"}
+    score = Code().score([Sample(completion="return n}", meta=meta)])[0]
+    assert (score.status, score.reason) == ("error", "test programs in go can't be run")
