@@ -206,3 +206,45 @@ def test_test_files_of_go_are_unscored_by_name() -> None:
     meta = {"language": "go", "tests": "func TestTwice(t *testing.T) {}", "prompt": "func twice(n int) int {"}
     score = Code().score([Sample(completion="return n}", meta=meta)])[0]
     assert (score.status, score.reason) == ("error", "test programs in go can't be run")
+
+
+ANY_PAIR = "def check(given, expected, output):\n    a, b = map(int, output.split())\n    return a + b == int(given)\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [("print(1, int(input()) - 1)", 1.0), ("print(2, int(input()))", 0.0), ("print('no numbers')", 0.0)],
+)
+def test_a_checker_judges_outputs_of_which_several_are_right(program: str, value: float) -> None:
+    meta = {"tests": [{"input": "7", "output": "3 4"}, {"input": "9", "output": "0 9"}], "checker": ANY_PAIR}
+    assert Code().score([Sample(completion=program, meta=meta)])[0].value == value
+
+
+def test_a_checker_that_does_not_work_is_the_rows_fault() -> None:
+    meta = {"tests": [{"input": "7", "output": "3 4"}], "checker": "def check(a, b, c): return undefined"}
+    score = Code().score([Sample(completion="print(3, 4)", meta=meta)])[0]
+    assert score.status == "error"
+    assert "checker does not work" in score.reason
+
+
+def test_a_checker_judges_other_languages_too() -> None:
+    needs("bash")
+    meta = {"tests": [{"input": "7\n", "output": "3 4"}], "checker": ANY_PAIR, "language": "bash"}
+    right, wrong = Code().score([Sample(completion=f"read n; echo {x} $((n - 2))", meta=meta) for x in (2, 3)])
+    assert (right.value, wrong.value) == (1.0, 0.0)
+
+
+def test_several_outputs_may_be_right() -> None:
+    meta = {"tests": [{"input": "", "any_of": ["1 2", "2 1"]}]}
+    texts = ("print(1, 2)", "print(2, 1)", "print(3)")
+    assert [s.value for s in Code().score([Sample(completion=t, meta=meta) for t in texts])] == [1.0, 1.0, 0.0]
+
+
+def test_tests_of_codecontests_are_read() -> None:
+    meta = {
+        "public_tests": {"input": ["1\n"], "output": ["2\n"]},
+        "private_tests": {"input": ["5\n"], "output": ["6\n"]},
+        "generated_tests": {"input": [], "output": []},
+    }
+    texts = ("print(int(input()) + 1)", "print(2)")
+    assert [s.value for s in Code().score([Sample(completion=t, meta=meta) for t in texts])] == [1.0, 0.0]

@@ -19,6 +19,7 @@ from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
 from verikit.verifiers import code_forms, code_languages, code_lcb, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
+from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
@@ -152,8 +153,8 @@ class Code(TextVerifier):
         if not program.strip():
             return Score(0.0, reason=f"no program in {language} in the completion")
 
-        def judge(case: Piped, result: RunResult) -> str:
-            return "" if self._same_output(result.stdout, case.stdout) else "another output"
+        def judge(case: Piped, result: RunResult) -> str | Score:
+            return self._judge_output(case, result, box)
 
         return score_row(self._foreign(language, program, cases, judge), box)
 
@@ -177,7 +178,7 @@ class Code(TextVerifier):
         return replace(score, answer=program, reason=reason.replace(word, "…"))
 
     def _foreign(
-        self, language: str, program: str, cases: list[Piped], judge: Callable[[Piped, RunResult], str]
+        self, language: str, program: str, cases: list[Piped], judge: Callable[[Piped, RunResult], str | Score]
     ) -> ForeignRow:
         limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
         row_s = row_seconds(self.wall_s, self.row_s)
@@ -190,6 +191,8 @@ class Code(TextVerifier):
             return Score.error(f"not the program's fault: {result.error}")
         if result.status != "ok":
             return f"{result.status} ({result.error})" if result.error else result.status
+        if isinstance(case, Piped):
+            return self._judge_output(case, result, box)
         try:
             return self._judge(case, result)
         except Exception as problem:  # noqa: BLE001 - what the program gave is at fault, whatever it runs into
@@ -197,9 +200,7 @@ class Code(TextVerifier):
 
     def _judge(self, case: Case, result: RunResult) -> str:
         """Empty if what a run gave is what the case expects, else what it gave."""
-        if isinstance(case, Piped):
-            return "" if self._same_output(result.stdout, case.stdout) else "another output"
-        if isinstance(case, Driven):
+        if isinstance(case, Piped | Driven):
             return ""
         if self.preset and isinstance(case, Called):
             return "" if code_lcb.same_value(result.value, case.expected) else f"gives {show(result.value)}"
@@ -209,6 +210,13 @@ class Code(TextVerifier):
             if not holds(called, value, self.equality, self.tolerance):
                 return f"{called.text[:120]}: gives {show(value)}" if called is not case else f"gives {show(value)}"
         return ""
+
+    def _judge_output(self, case: Piped, result: RunResult, box: LocalSandbox) -> str | Score:
+        """Empty if an output is right: equal to one that is, or taken by the row's checker."""
+        if case.checker and not self.preset:
+            return checked(case, result.stdout, box, RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb))
+        right = any(self._same_output(result.stdout, wanted) for wanted in (case.stdout, *case.others))
+        return "" if right else "another output"
 
     def _same_output(self, got: str, wanted: str) -> bool:
         return code_lcb.same_output(got, wanted) if self.preset else same_output(got, wanted, self.tolerance)
