@@ -32,7 +32,7 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -
     _check(_libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()))
 
 
-def enter(keep: list[str]) -> None:
+def enter(keep: list[str], address_gb: int = 3) -> None:
     """Enter the cage; of what it hides, the folders in `keep` stay readable.
 
     The view is built with the machine's own root in a mount namespace, then handed over locked to a user namespace.
@@ -55,7 +55,7 @@ def enter(keep: list[str]) -> None:
     _libc.prctl(1, signal.SIGKILL)
     _mount("proc", "/proc", "proc", 2 | 4 | 8)
     _loopback_up()
-    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (address_gb << 30, address_gb << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -17,9 +17,10 @@ import subprocess
 import sys
 import time
 import traceback
+from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import cage
+import cage  # type: ignore[import-not-found]
 
 CANARY = "CANARY-" + os.urandom(4).hex()
 FIELD = "/srv/field"
@@ -30,10 +31,10 @@ def worker() -> None:
     job = json.load(sys.stdin)
     if job["deny_namespaces"]:
         cage.deny_namespaces()
-    print(json.dumps(run(job["program"])), flush=True)
+    print(json.dumps(run_all(job["program"]) if "language" in job["program"] else run(job["program"])), flush=True)
 
 
-def run(program: dict) -> dict:
+def run(program: dict[str, Any]) -> dict[str, Any]:
     from verikit.sandbox import LocalSandbox, RunLimits, same
 
     science = any(name in program["code"] for name in ("sympy", "numpy"))
@@ -42,7 +43,7 @@ def run(program: dict) -> dict:
     with LocalSandbox() as box:
         start = time.monotonic()
         result = box.run(program["code"], stdin=program.get("stdin", ""), call=call, limits=limits)
-        seen = {"status": result.status, "text": result.stdout + result.stderr + str(result.error)}
+        seen: dict[str, Any] = {"status": result.status, "text": result.stdout + result.stderr + str(result.error)}
         seen["seconds"] = time.monotonic() - start - limits.wall_s
         if "expected" in program:
             seen["verdict"] = result.status == "ok" and same(result.value, ast.literal_eval(program["expected"]))
@@ -51,7 +52,46 @@ def run(program: dict) -> dict:
     return seen
 
 
-def plant(uid: int) -> dict[str, tuple]:
+def run_all(job: dict[str, Any]) -> dict[str, Any]:
+    """All programs of a language in one sandbox, and a right one at the end; what each came to."""
+    from dataclasses import replace
+
+    from verikit.sandbox import LocalSandbox, RunLimits, RunResult
+    from verikit.sandbox.programs import BUILD
+    from verikit.sandbox.toolchains import Missing, toolchain
+
+    limits = RunLimits(wall_s=2, memory_mb=128, disk_mb=8, files=512, output_kb=256)
+    language, ended, bad, latest = job["language"], dict[str, str](), list[str](), 0.0
+    chain = toolchain(language)
+    if isinstance(chain, Missing):
+        return {"text": chain.install, "status": "absent"}
+    with LocalSandbox(workers=1) as box:
+        if problem := box.programs.problem(language):
+            return {"text": problem, "status": "absent"}
+        for program in job["programs"]:
+            start = time.monotonic()
+            built = box.programs.build(language, program["code"], replace(BUILD, wall_s=12.0, memory_mb=1024))
+            runs = [built] if isinstance(built, RunResult) else box.programs.run(built, ["6 7\n"] * 2, limits)
+            said = "".join(run.stdout for run in runs)
+            if isinstance(built, RunResult) and not program["id"].split("/")[1].startswith("compile"):
+                bad.append(f"{program['id']} does not compile: {built.stderr[:300]} {built.error}")
+            if any(run.status == "infra_error" for run in runs):
+                bad.append(f"{program['id']} broke the sandbox: {runs[-1].error}")
+            text = said + "".join(run.stderr + str(run.error) for run in runs)
+            if CANARY in text or job["canary"] in text or "root:x:" in text:
+                bad.append(f"{program['id']} read what it must not")
+            if not isinstance(built, RunResult) and any(word in said for word in ("GAINED", "ALL\n")):
+                bad.append(f"{program['id']} got through: {said[:100]}")
+            latest = max(latest, sum(run.seconds for run in runs[-1:]))
+            ended[program["id"]] = f"{runs[-1].status} {time.monotonic() - start:.1f}s"
+        built = box.programs.build(language, chain.hello)
+        last = built if isinstance(built, RunResult) else box.programs.run(built, ["fine\n"], RunLimits(wall_s=9))[0]
+        if last.stdout.strip() != "fine":
+            bad.append(f"a right program fails after them: {last}")
+    return {"text": "\n".join(bad), "bad": bad, "ended": ended, "status": "ok", "latest": latest}
+
+
+def plant(uid: int) -> dict[str, tuple[int, ...]]:
     os.makedirs(FIELD + "/home/.ssh")
     for name in ("precious", "home/.ssh/id_rsa", "home/notes"):
         with open(f"{FIELD}/{name}", "w") as file:
@@ -65,9 +105,9 @@ def plant(uid: int) -> dict[str, tuple]:
     return picture()
 
 
-def picture() -> dict[str, tuple]:
+def picture() -> dict[str, tuple[int, ...]]:
     """Everything in the field: size, mode, owner and time of change of content."""
-    found = {}
+    found: dict[str, tuple[int, ...]] = {}
     for where, names, files in os.walk(FIELD):
         for name in [*names, *files]:
             st = os.lstat(f"{where}/{name}")
@@ -124,16 +164,24 @@ def temporary() -> set[str]:
 
 def main() -> None:
     job = json.load(sys.stdin)
-    cage.enter(job["keep"])
+    many = "language" in job["program"]
+    cage.enter(job["keep"], 1 << 12 if many else 3)
     uid = job["user"]
     kept = temporary()  # the project or its environment may lie in a temporary folder
     before = plant(uid)
     ears = listeners()
     who = {"user": uid, "group": uid, "extra_groups": []} if uid else {}
-    victim = subprocess.Popen(["sleep", "100"], env={"CANARY": CANARY}, **who)
+    victim = subprocess.Popen(["sleep", "3000"], env={"CANARY": CANARY}, **who)
     secret = os.open(FIELD + "/home/notes", os.O_RDONLY)
+    if many:
+        job["program"]["canary"] = CANARY
     text = json.dumps(job["program"]).replace("VICTIM", str(victim.pid)).replace("FIELD", FIELD)
-    env = {"PATH": "/usr/bin:/bin", "HOME": FIELD + "/home", "CANARY": CANARY, "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {
+        "PATH": job.get("path", "") + "/usr/bin:/bin",
+        "HOME": FIELD + "/home",
+        "CANARY": CANARY,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     env["PYTHONPATH"] = job["pythonpath"]
     caller = subprocess.Popen(
         [sys.executable, __file__, "worker", CANARY],
@@ -147,9 +195,10 @@ def main() -> None:
         text=True,
         **who,
     )
-    failures, seen, largest = [], {}, 0
+    failures, largest = list[str](), 0
+    seen: dict[str, Any] = {}
     try:
-        out, err = caller.communicate(json.dumps(job | {"program": json.loads(text)}), timeout=40)
+        out, err = caller.communicate(json.dumps(job | {"program": json.loads(text)}), timeout=1500 if many else 40)
         seen = json.loads(out.rsplit("\n", 2)[-2]) if caller.returncode == 0 else {"text": err[-800:]}
         failures += ["the caller died"] if caller.returncode else []
     except subprocess.TimeoutExpired:

@@ -144,3 +144,107 @@ def test_tests_of_python_functions_stay_with_python() -> None:
 
 def test_compilers_see_no_file_of_the_machine() -> None:
     assert shutil.which("gcc") is None or "No such file" in scored("c", '#include "/etc/passwd"\nint main(){}').reason
+
+
+FORMS = {
+    "cpp": (
+        "#include<assert.h>\n#include<cstdlib>\n// Twice.\nlong twice(long n) {\n",
+        "    return 2 * n;\n",
+        "}\nint main() {\n    auto candidate = twice;\n    assert(candidate((2)) == (4));\n"
+        "    assert(candidate((0)) == (0));\n}\n",
+        ["    exit(0);\n", "    return 4;\n", "    return 2*n; }\n#define assert(x)\nlong other(){ return 1;\n"],
+    ),
+    "java": (
+        "import java.util.*;\nclass Problem {\n    // Twice.\n    public static long twice(long n) {\n",
+        "        return 2 * n;\n",
+        "    }\n    public static void main(String[] args) {\n    assert(twice((2l)) == (4l));\n"
+        "    assert(twice((0l)) == (0l));\n    }\n\n}\n",
+        ["        System.exit(0); return 0;\n", "        return 4;\n"],
+    ),
+    "javascript": (
+        "//Twice.\nfunction twice(n){\n",
+        "  return 2 * n\n}\n",
+        "const assert = require('node:assert');\n\n\nfunction test() {\n  let candidate = twice;\n"
+        "  assert.deepEqual(candidate(2),4);\n  assert.deepEqual(candidate(0),0);\n}\n\ntest();",
+        ["  process.exit(0)\n}\n", "  return 4\n}\n"],
+    ),
+    "rust": (
+        "/// Twice.\nfn twice(n: isize) -> isize {\n",
+        "    2 * n\n",
+        "}\n\nfn main() {\n    let candidate = twice;\n    assert_eq!(candidate(2), 4);\n"
+        "    assert_eq!(candidate(0), 0);\n}\n",
+        ["    std::process::exit(0)\n", "    4\n"],
+    ),
+    "bash": (
+        "#!/bin/bash\n# Twice.\n#\n# $1 is an integer\ntwice() {\n",
+        '    echo $((2 * $1))\n',
+        '}\n\ncandidate() {\n    twice "$@"\n}\n\nset -e\nrun_test() {\n    [[ $(candidate "2") = "4" ]]\n'
+        '    [[ $(candidate "0") = "0" ]]\n}\n\nrun_test\n',
+        ["    :\n}\nexit 0\n{\n", "    echo 4\n"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", FORMS)
+def test_appended_tests_pass_right_programs_and_fail_wrong_and_forging_ones(language: str) -> None:
+    needs(language)
+    prompt, right, tests, wrong = FORMS[language]
+    meta = {"language": language, "prompt": prompt, "tests": tests, "name": "HumanEval_0_twice"}
+    closed = right if language == "javascript" else right + "}\n"
+    lone = prompt + closed + ("}\n" if language == "java" else "")
+    good, fenced, *bad = Code().score(
+        [Sample(completion=text, meta=meta) for text in (right, f"```{language}\n{lone}```", *wrong)]
+    )
+    assert good.value == 1.0, good
+    assert fenced.value == 1.0, fenced
+    assert good.reason == f"in process, forgeable: {language}: passes 1 of 1 tests"
+    assert [score.value for score in bad[:2]] == [0.0, 0.0], bad
+    assert all(score.scored for score in bad)
+
+
+def test_test_files_of_go_are_unscored_by_name() -> None:
+    meta = {"language": "go", "tests": "func TestTwice(t *testing.T) {}", "prompt": "func twice(n int) int {"}
+    score = Code().score([Sample(completion="return n}", meta=meta)])[0]
+    assert (score.status, score.reason) == ("error", "test programs in go can't be run")
+
+
+ANY_PAIR = "def check(given, expected, output):\n    a, b = map(int, output.split())\n    return a + b == int(given)\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [("print(1, int(input()) - 1)", 1.0), ("print(2, int(input()))", 0.0), ("print('no numbers')", 0.0)],
+)
+def test_a_checker_judges_outputs_of_which_several_are_right(program: str, value: float) -> None:
+    meta = {"tests": [{"input": "7", "output": "3 4"}, {"input": "9", "output": "0 9"}], "checker": ANY_PAIR}
+    assert Code().score([Sample(completion=program, meta=meta)])[0].value == value
+
+
+def test_a_checker_that_does_not_work_is_the_rows_fault() -> None:
+    meta = {"tests": [{"input": "7", "output": "3 4"}], "checker": "def check(a, b, c): return undefined"}
+    score = Code().score([Sample(completion="print(3, 4)", meta=meta)])[0]
+    assert score.status == "error"
+    assert "checker does not work" in score.reason
+
+
+def test_a_checker_judges_other_languages_too() -> None:
+    needs("bash")
+    meta = {"tests": [{"input": "7\n", "output": "3 4"}], "checker": ANY_PAIR, "language": "bash"}
+    right, wrong = Code().score([Sample(completion=f"read n; echo {x} $((n - 2))", meta=meta) for x in (2, 3)])
+    assert (right.value, wrong.value) == (1.0, 0.0)
+
+
+def test_several_outputs_may_be_right() -> None:
+    meta = {"tests": [{"input": "", "any_of": ["1 2", "2 1"]}]}
+    texts = ("print(1, 2)", "print(2, 1)", "print(3)")
+    assert [s.value for s in Code().score([Sample(completion=t, meta=meta) for t in texts])] == [1.0, 1.0, 0.0]
+
+
+def test_tests_of_codecontests_are_read() -> None:
+    meta = {
+        "public_tests": {"input": ["1\n"], "output": ["2\n"]},
+        "private_tests": {"input": ["5\n"], "output": ["6\n"]},
+        "generated_tests": {"input": [], "output": []},
+    }
+    texts = ("print(int(input()) + 1)", "print(2)")
+    assert [s.value for s in Code().score([Sample(completion=t, meta=meta) for t in texts])] == [1.0, 0.0]

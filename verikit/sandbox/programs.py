@@ -276,6 +276,10 @@ def _read(record: bytes, limits: RunLimits) -> tuple[list[RunResult], dict[str, 
             position = end + 1
             if "infra" in said:
                 raise Broken(f"a supervisor failed: {said['infra']}")
+            if "spoiled" in said:
+                told = Failure("killed", f"the program spoiled its own surroundings: {str(said['spoiled'])[:200]}")
+                results.append(RunResult("killed", error=told))
+                continue
             if "file" in said:
                 products[str(said["file"])] = record[position : position + int(said["size"])]
                 position += int(said["size"])

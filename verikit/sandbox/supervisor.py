@@ -64,6 +64,8 @@ class Supervisor:
         self._work = f"{self._base}/work"
         self._argv = [part.replace("{kept}", self._kept) for part in job["argv"]]
         self._env = {name: value.replace("{work}", self._work) for name, value in job["env"].items()}
+        self.has_run = False
+        """Whether the program has been let loose: what goes wrong after that is its own doing."""
         self._seals: dict[str, tuple[int, ...]] = {}
         os.mkdir(self._kept)
 
@@ -90,6 +92,9 @@ class Supervisor:
             _remove(f"{self._base}/{name}")
         _remove(self._work)
         os.mkdir(self._work)
+        if not stat.S_ISDIR(os.lstat(self._kept).st_mode if os.path.lexists(self._kept) else 0):
+            _remove(self._kept)
+            os.mkdir(self._kept)
         names = {name.split("/")[0] for name, _, _, _ in self._job["files"]}
         for name in set(os.listdir(self._kept)) - names:
             _remove(f"{self._kept}/{name}")
@@ -131,6 +136,7 @@ class Supervisor:
                     "err": 0}, []  # fmt: skip
         finally:
             os.chdir(self._base)
+        self.has_run = True
         handle = os.pidfd_open(child)
         why = self._wait(handle, streams[1:], begun + wall)
         with suppress(ProcessLookupError):

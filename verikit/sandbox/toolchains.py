@@ -124,8 +124,9 @@ def _find_java() -> Toolchain | None:
         "UTF-8", "-d", f"{_KEPT}/out", f"{_KEPT}/Main.java",
     )  # fmt: skip
     run = (
-        f"{homes[1]}/bin/java", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData", "-XX:ActiveProcessorCount=2",
-        "-XX:TieredStopAtLevel=1", "-XX:CICompilerCount=1", "-Xss64m", "-Xmx{memory}m", "-Dfile.encoding=UTF-8",
+        f"{homes[1]}/bin/java", "-ea", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData",
+        "-XX:ActiveProcessorCount=2", "-XX:TieredStopAtLevel=1",
+        "-XX:CICompilerCount=1", "-Xss64m", "-Xmx{memory}m", "-Dfile.encoding=UTF-8",
         "-cp", _KEPT, "{main}",
     )  # fmt: skip
     libraries = [{"LD_LIBRARY_PATH": f"{home}/lib:{home}/lib/server"} for home in homes]  # no /proc tells its own path

@@ -7,7 +7,7 @@ unscored. Expected values never enter the child, so there is nothing to forge, s
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -17,8 +17,9 @@ from verikit.errors import UsageError
 from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
-from verikit.verifiers import code_languages, code_lcb, code_tests
+from verikit.verifiers import code_forms, code_languages, code_lcb, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
+from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
@@ -60,7 +61,7 @@ class Code(TextVerifier):
     """Of the program. `auto`: what the row says (`language`, `lang`), else, for tests of standard input and output, the
     label of the reply's fence, else Python. `verikit doctor` lists which can be run here."""
     compile_s: float = 30.0
-    """For the compiler, once for each program."""
+    """Of a processor, for the compiler, once for each program."""
     name = "code"
 
     def __post_init__(self) -> None:
@@ -98,6 +99,8 @@ class Code(TextVerifier):
 
     def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         language = code_languages.row_language(sample.meta) if self.language == "auto" else self.language
+        if language in LANGUAGES and (tests := code_forms.test_program(sample.meta)):
+            return self._score_form(sample, language, tests, box)
         try:
             cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
         except (ValueError, TypeError) as problem:
@@ -150,13 +153,36 @@ class Code(TextVerifier):
         if not program.strip():
             return Score(0.0, reason=f"no program in {language} in the completion")
 
-        def judge(case: Piped, result: RunResult) -> str:
-            return "" if self._same_output(result.stdout, case.stdout) else "another output"
+        def judge(case: Piped, result: RunResult) -> str | Score:
+            return self._judge_output(case, result, box)
 
+        return score_row(self._foreign(language, program, cases, judge), box)
+
+    def _score_form(self, sample: Sample, language: str, tests: str, box: LocalSandbox) -> Score:
+        """The score of a program with its test program appended: in its own process, which the score says."""
+        if language not in code_forms.FORMS:
+            return Score.error(f"test programs in {language} can't be run")
+        prompt = str(sample.meta.get("declaration") or sample.meta.get("prompt") or sample.prompt)
+        name = code_forms.defined(prompt, language)
+        program = code_languages.program(sample.completion, language, [name] if name else ())
+        if not program.strip():
+            return Score(0.0, reason=f"no program in {language} in the completion")
+        text, word = code_forms.whole(language, prompt, program, tests)
+
+        def judge(case: Piped, result: RunResult) -> str:
+            lines = result.stdout.rstrip().rsplit("\n", 1)
+            return "" if lines[-1].strip() == case.stdout else "it ended before its tests did"
+
+        score = score_row(self._foreign(language, text, [Piped("", word, "test program")], judge), box)
+        reason = f"in process, forgeable: {score.reason}" if score.scored else score.reason
+        return replace(score, answer=program, reason=reason.replace(word, "…"))
+
+    def _foreign(
+        self, language: str, program: str, cases: list[Piped], judge: Callable[[Piped, RunResult], str | Score]
+    ) -> ForeignRow:
         limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
         row_s = row_seconds(self.wall_s, self.row_s)
-        whole = self.reward == "fraction"
-        return score_row(ForeignRow(language, program, cases, limits, row_s, self.compile_s, whole, judge), box)
+        return ForeignRow(language, program, cases, limits, row_s, self.compile_s, self.reward == "fraction", judge)
 
     def _case(self, case: Case, program: str, box: LocalSandbox, budget: Budget) -> str | Score:
         """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
@@ -165,6 +191,8 @@ class Code(TextVerifier):
             return Score.error(f"not the program's fault: {result.error}")
         if result.status != "ok":
             return f"{result.status} ({result.error})" if result.error else result.status
+        if isinstance(case, Piped):
+            return self._judge_output(case, result, box)
         try:
             return self._judge(case, result)
         except Exception as problem:  # noqa: BLE001 - what the program gave is at fault, whatever it runs into
@@ -172,9 +200,7 @@ class Code(TextVerifier):
 
     def _judge(self, case: Case, result: RunResult) -> str:
         """Empty if what a run gave is what the case expects, else what it gave."""
-        if isinstance(case, Piped):
-            return "" if self._same_output(result.stdout, case.stdout) else "another output"
-        if isinstance(case, Driven):
+        if isinstance(case, Piped | Driven):
             return ""
         if self.preset and isinstance(case, Called):
             return "" if code_lcb.same_value(result.value, case.expected) else f"gives {show(result.value)}"
@@ -184,6 +210,13 @@ class Code(TextVerifier):
             if not holds(called, value, self.equality, self.tolerance):
                 return f"{called.text[:120]}: gives {show(value)}" if called is not case else f"gives {show(value)}"
         return ""
+
+    def _judge_output(self, case: Piped, result: RunResult, box: LocalSandbox) -> str | Score:
+        """Empty if an output is right: equal to one that is, or taken by the row's checker."""
+        if case.checker and not self.preset:
+            return checked(case, result.stdout, box, RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb))
+        right = any(self._same_output(result.stdout, wanted) for wanted in (case.stdout, *case.others))
+        return "" if right else "another output"
 
     def _same_output(self, got: str, wanted: str) -> bool:
         return code_lcb.same_output(got, wanted) if self.preset else same_output(got, wanted, self.tolerance)

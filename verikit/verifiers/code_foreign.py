@@ -36,7 +36,7 @@ def score_row(row: ForeignRow, box: LocalSandbox) -> Score:
     try:
         if problem := box.programs.problem(row.language):
             return Score.error(problem)
-        built = box.programs.build(row.language, row.program, replace(BUILD, wall_s=row.compile_s))
+        built = box.programs.build(row.language, row.program, _of_compiler(row.compile_s))
         if isinstance(built, RunResult):
             return _not_built(built, row.program)
         return _run(row, built, box)
@@ -44,9 +44,16 @@ def score_row(row: ForeignRow, box: LocalSandbox) -> Score:
         return Score.error(f"{problem}; {problem.hint}")
 
 
+def _of_compiler(seconds: float) -> RunLimits:
+    """So many seconds of a processor; a compiler waits for nothing but a busy machine, so its wall clock is far off."""
+    return replace(BUILD, wall_s=10 * seconds, cpu_s=seconds)
+
+
 def _not_built(result: RunResult, program: str) -> Score:
     if result.status == "infra_error":
         return Score.error(f"not the program's fault: {result.error}")
+    if result.status == "timeout" and "wall" in str(result.error):
+        return Score.timeout(f"the machine is too busy to compile: {result.error}")
     lines = [line for line in (result.stderr or result.stdout).split("\n") if line.strip()]
     first = " | ".join(lines[:4])[:600] if result.status == "error" else str(result.error)
     return Score(0.0, answer=program, reason=f"does not compile: {result.status}: {first}")

@@ -12,7 +12,7 @@ import ast
 import builtins
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from verikit.sandbox import FunctionCall
@@ -45,6 +45,10 @@ class Piped:
     stdin: str
     stdout: str
     text: str = "standard output"
+    others: tuple[str, ...] = ()
+    """Outputs that are right too."""
+    checker: str = ""
+    """Python that defines `check(input, expected, output)`; empty: the outputs are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,19 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
     Raises:
         ValueError: there are none, or they can't be read; says which keys were seen.
     """
+    checker = meta.get("checker")
+    cases = _read(meta, answer, lift)
+    if not isinstance(checker, str) or not checker.strip():
+        return cases
+    return [replace(case, checker=checker) if isinstance(case, Piped) else case for case in cases]
+
+
+def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
     if "tests" in meta:
         return _any_form(meta["tests"], meta, lift)
+    contests = [meta[key] for key in _CONTESTS if isinstance(meta.get(key), Mapping)]
+    if contests:
+        return [case for form in contests for case in _contest(form)]
     if "test" in meta and "entry_point" in meta:
         return _human_eval(str(meta["test"]), str(meta["entry_point"]), lift)
     if "test_list" in meta:
@@ -92,6 +107,17 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
     raise ValueError(
         f"no tests in this row (meta has {', '.join(sorted(meta)) or 'nothing'}); put them into meta.tests"
     )
+
+
+_CONTESTS = ("public_tests", "private_tests", "generated_tests")
+"""Where CodeContests keeps parallel lists `input` and `output`."""
+
+
+def _contest(form: Mapping[str, Any]) -> list[Case]:
+    inputs, outputs = form.get("input"), form.get("output")
+    if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
+        raise ValueError("tests of CodeContests are lists `input` and `output` of one length")
+    return [Piped(_text(given), _text(expected)) for given, expected in zip(inputs, outputs, strict=True)]
 
 
 def _json(value: Any, key: str) -> Any:
@@ -143,13 +169,17 @@ def _object(test: Any, meta: Mapping[str, Any]) -> Case:
         if read_call is None:
             raise ValueError(f"{test['call']!r} is no call with literal arguments")
         return Called(read_call, _literal(_expression(str(test["expected"]))), "exact", text=str(test["call"]))
+    if "input" in test and isinstance(test.get("any_of"), list) and test["any_of"]:
+        first, *others = map(_text, test["any_of"])
+        return Piped(_text(test["input"]), first, others=tuple(others))
     if "input" in test and "output" in test:
         function = _function_name(meta)
         if function and test.get("testtype", "functional") == "functional":
             return _functional(function, str(test["input"]), str(test["output"]))
         return Piped(_text(test["input"]), _text(test["output"]))
     raise ValueError(
-        f"a test has `fn` and `expected`, `call` and `expected`, or `input` and `output`, not {sorted(test)}"
+        "a test has `fn` and `expected`, `call` and `expected`, `input` and `output`, or `input` and `any_of`, not "
+        f"{sorted(test)}"
     )
 
 
