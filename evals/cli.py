@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from verikit.cli.options import run_options, unscored_code
+from verikit.cli.options import map_option, run_options, unscored_code
 from verikit.errors import MissingExtra, UsageError
 from verikit.terminal import Watch
 
-PASSED = ("repeats", "fewshot", "limit", "since", "until", "chat", "system", "seed", "judge", "by")
+PASSED = ("repeats", "fewshot", "limit", "since", "until", "chat", "system", "seed", "judge", "by", "columns")
 """Options that are settings of the same name."""
 
 
@@ -45,6 +46,7 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("--chat/--no-chat", default=False, help="Ask in conversations, by the model's chat template.")
 @click.option("--system", metavar="TEXT", help="The system message.")
 @click.option("--gen", multiple=True, metavar="KEY=VALUE", help="temperature, top_p, top_k, max_gen_toks, until.")
+@partial(map_option, name="columns", told="The columns of a task of your own: question=…, answer=…, id=….")
 @click.option("--judge", metavar="SPEC", help="An engine that judges, or a whole judge.")
 @click.option("--retriever", metavar="SPEC", help="Where the tasks that search find passages: bm25:DIR, http://…")
 @click.option("--by", metavar="SPEC", help="A verifier that ranks the repeats, for BoN.")

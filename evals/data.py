@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import datasets
 
 from verikit.errors import SchemaError, UsageError
-from verikit.evals.docs import KINDS, Doc, Row
+from verikit.evals.docs import KINDS, Doc, Row, gradable
 from verikit.readers import parquet, source
 from verikit.readers.parse import parse
 from verikit.readers.reader import placed
@@ -118,7 +118,7 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
     """Read a file (JSONL, a JSON array or parquet, plain or gzip; CSV with a header) as documents.
 
     Raises:
-        UsageError: it can't be read.
+        UsageError: it can't be read, or no row has a gold of this kind's form.
         SchemaError: a row is no object or lacks a column; names file, line and field.
     """
     changed = Path(path).stat().st_mtime_ns if Path(path).is_file() else 0
@@ -127,7 +127,14 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
 
 @lru_cache(maxsize=4)
 def _file_docs(path: str, kind: str, changed: int) -> tuple[Doc, ...]:
-    return tuple(_numbered(_with_golds(path) if kind == "calls" else rows(path), kind, path))
+    docs = tuple(_numbered(_with_golds(path) if kind == "calls" else rows(path), kind, path))
+    if docs and not any(gradable(doc, kind) for doc in docs):
+        shown = ", ".join(repr(doc["answer"]) for doc in docs[:3])
+        raise UsageError(
+            f"{path}: no row has a gold of the task's form ({kind}); the first are {shown}",
+            hint="is it the file of another task? `verikit list` names them",
+        )
+    return docs
 
 
 def _with_golds(path: str) -> Iterator[tuple[int, Row]]:

@@ -41,6 +41,8 @@ ID = (
 CATEGORY = (
     "category", "subject", "type", "task", "discipline", "field", "Subdomain", "level", "Category", "problem_type",
 )  # fmt: skip
+ANSWERED = ("math", "choice", "open", "qa")
+"""Kinds whose documents are graded by an accepted answer, and by nothing else."""
 REDUX_OPTIONS = 4
 REDUX_LABELS = frozenset(
     (
@@ -334,6 +336,18 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
     "ranking": ranking_doc,
     "instructions": instructions_doc,
 }
+
+
+def gradable(doc: Doc, kind: str) -> bool:
+    """Whether a document's gold has the form of its kind: one answer at least, of `math` a number or formula."""
+    if kind not in ANSWERED:
+        return True
+    return any(kind != "math" or _is_formula(gold) for gold in doc["answer"])
+
+
+def _is_formula(gold: str) -> bool:
+    """Neither words alone nor the letter of an option."""
+    return (len(gold) == 1 and gold.islower()) or any(not char.isalpha() and char not in " .,'()-" for char in gold)
 
 
 def _doc(row: Row, question: Sequence[str] = QUESTION) -> Doc:

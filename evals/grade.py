@@ -14,6 +14,7 @@ from typing import Any
 
 from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
+from verikit.evals.columns import Columns
 from verikit.evals.docs import KEPT, Doc
 from verikit.evals.judging import judge_spec
 from verikit.evals.long_tests import kept
@@ -46,6 +47,7 @@ class Graded(Filter):
         extract: Callable[[str], str | None] | None = None,
         judge: str | None = None,
         by: str | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         """Load the verifiers.
 
@@ -54,6 +56,7 @@ class Graded(Filter):
             extract: Takes the answer out of a reply; None where it has none, which is the candidate's 0.
             judge: Spec of an engine, or of a whole judge; without it the judged metrics are left out.
             by: A verifier that ranks a document's replies without seeing its answer, for BoN.
+            columns: The documents' columns of `question`, `answer` and `id`, where they have other names.
 
         Raises:
             UsageError: a spec can't be read, or the task's own metric needs a judge and there is none.
@@ -67,11 +70,13 @@ class Graded(Filter):
         self.own: str = own
         self.extract: Callable[[str], str | None] | None = extract
         self.by: Verifier | None = load(by) if by else None
+        self.columns: Columns = Columns(columns)
 
     def apply(self, resps: Iterable[Sequence[str]], docs: Sequence[Doc]) -> list[list[Grade]]:
         """Return the scores of each document's replies."""
         replies = [list(group) for group in resps]
-        flat = [(doc, text) for doc, group in zip(docs, replies, strict=True) for text in group]
+        read = [self.columns.read(doc, position) for position, doc in enumerate(docs)]
+        flat = [(doc, text) for doc, group in zip(read, replies, strict=True) for text in group]
         answers = [self.extract(split(text).reply) if self.extract else text for _, text in flat]
         fixed = [_fixed(text, answer) for (_, text), answer in zip(flat, answers, strict=True)]
         asked = [(doc, answer or "", text) for (doc, text), answer in zip(flat, answers, strict=True)]

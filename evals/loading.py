@@ -14,10 +14,11 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.tasks._yaml_loader import load_yaml
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-from verikit.errors import UsageError
+from verikit.errors import SchemaError, UsageError
 from verikit.evals import TASKS
 from verikit.evals.data import of_task, window
 from verikit.evals.grade import Graded
+from verikit.readers.reader import placed
 
 PREFIX = "verikit_"
 
@@ -49,6 +50,8 @@ class Settings(BaseModel):
     judge: str | None = None
     by: str | None = None
     """A verifier that ranks the repeats, for BoN."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """The columns of `question`, `answer` and `id` in the documents of tasks of your own, over those the task names."""
     generation: dict[str, Any] = Field(default_factory=dict)
     """lm-eval's generation settings, over the tasks' own: temperature, top_p, top_k, max_gen_toks, until."""
 
@@ -111,20 +114,35 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     config["repeats"] = repeats or config.get("repeats", 1)
     if generation := {**(config.get("generation_kwargs") or {}), **settings.generation}:
         config["generation_kwargs"] = generation
+    graders = []
     for stage in (stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]):
         if stage["function"] is Graded:
             stage |= {"judge": settings.judge, "by": settings.by}
-            Graded(**{key: value for key, value in stage.items() if key != "function"})  # a bad spec fails here
+            if not name.startswith(PREFIX):
+                stage["columns"] = {**(stage.get("columns") or {}), **settings.columns}
+            # A bad spec fails here.
+            graders.append(Graded(**{key: value for key, value in stage.items() if key != "function"}))
     try:
         task = ConfigurableTask(config=config)
     except (ValueError, TypeError) as error:
         raise UsageError(f"{name} can't be made under these settings: {error}") from None
+    for grader in graders:
+        _check_columns(task, grader)
     shots = settings.fewshot if settings.fewshot is not None else config.get("num_fewshot") or 0
     if shots and len(task.fewshot_docs() or ()) < shots:
         raise UsageError(f"{name} has no {shots} examples to show", hint=f"--shots FILE, or --shots {name}=FILE")
     task.set_config("num_fewshot", shots)
     task.set_fewshot_seed(settings.seed)
     return task
+
+
+def _check_columns(task: ConfigurableTask, grader: Graded) -> None:
+    """Read all documents as they will be graded, before anything is asked."""
+    for position, doc in enumerate(task.eval_docs):
+        try:
+            grader.columns.read(doc, position)
+        except SchemaError as error:
+            raise placed(error, task.task_name, position + 1) from None
 
 
 def graded(config: Mapping[str, Any]) -> bool:

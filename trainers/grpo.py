@@ -52,6 +52,8 @@ class Trainer:
     learner: Learner
     step: int
     unscored_steps: int
+    idle_steps: int
+    """Steps in a row that learnt from no row."""
     seconds: float
 
     def __init__(self, config: Config, folder: RunFolder, world: World, report: Report = lambda row: None) -> None:
@@ -75,7 +77,7 @@ class Trainer:
         self.sampler = PolicySampler(
             self.engine.engine, tokenizer, world, config.seed, allow_truncated=config.batch.allow_truncated
         )
-        self.phase, self.step, self.seconds, self.unscored_steps = TRAIN, 0, 0.0, 0
+        self.phase, self.step, self.seconds, self.unscored_steps, self.idle_steps = TRAIN, 0, 0.0, 0, 0
         self.reference: ReferenceModel | None = None
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
 
@@ -101,6 +103,7 @@ class Trainer:
         self.engine.refresh()
         self.step, self.seconds = state["step"], state["seconds"]
         self.unscored_steps, self.learner.bad_steps = state["unscored_steps"], state["bad_steps"]
+        self.idle_steps, self.learner.updates = state["idle_steps"], state["updates"]
         self.recipe.restore(state["recipe"])
         self.folder.cut(state["logs"])
         return True
@@ -162,6 +165,7 @@ class Trainer:
         updates = self.learner.updates
         metrics = self._learn(made, step)
         self._watch_mismatch(metrics, step)
+        self._watch_idle(made.metrics | metrics, step)
         self.engine.refresh(changed=self.learner.updates > updates)
         self.step = step
         times = {"seconds_collect": collected - began, "seconds_learn": time.perf_counter() - collected}
@@ -246,6 +250,29 @@ class Trainer:
                 hint="they are not the same policy: compare engine.kind = hf in fp32; run.max_mismatch = 0 goes on",
             )
 
+    def _watch_idle(self, metrics: dict[str, float], step: int) -> None:
+        """Warn of steps that learn from no row; stop a run that never learnt from any.
+
+        One that did may have solved its problems.
+
+        Raises:
+            TrainerError: it hasn't for too long.
+        """
+        if metrics["rows_learnt"]:
+            self.idle_steps = 0
+            return
+        self.idle_steps += 1
+        equal, limit = metrics.get("zero_variance", 0.0), self.config.run.max_idle_steps
+        told = f"no row was learnt from; {equal:.0%} of the groups have equal rewards, whose advantage is 0"
+        if self.learner.updates == 0 and self.idle_steps >= limit > 0:
+            raise TrainerError(
+                f"step {step}: {told}; so it was for all {self.idle_steps} steps of this run",
+                hint="read samples.jsonl: completions cut off by max_tokens, a reward that never or always pays,"
+                " or problems too hard; run.max_idle_steps = 0 goes on",
+            )
+        if self.folder.main and self.idle_steps <= max(limit, 1):
+            _log.warning("step %d: %s", step, told)
+
     def _learn(self, made: Experience, step: int) -> dict[str, float]:
         """Learn from a batch; where the gradient is not finite, leave the batch in the folder for a person to see."""
         before = self.learner.bad_steps
@@ -300,6 +327,8 @@ class Trainer:
             "step": self.step,
             "seconds": self.seconds,
             "unscored_steps": self.unscored_steps,
+            "idle_steps": self.idle_steps,
+            "updates": self.learner.updates,
             "bad_steps": self.learner.bad_steps,
             "recipe": self.recipe.state(),
             "logs": self.folder.sizes() if self.folder.main else {},

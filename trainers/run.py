@@ -23,7 +23,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from verikit.errors import ConfigError, TrainerError
+from verikit.errors import ConfigError, MissingExtra, TrainerError
 from verikit.folders import refuse_links
 from verikit.secrets import strike_all
 from verikit.trainers.config import Config
@@ -85,7 +85,11 @@ class RunFolder:
             self._write(CONFIG, config.model_dump(mode="json"))
 
     def track(self, config: Config) -> None:
-        """Send metrics to TensorBoard and Weights & Biases too, where the settings say so."""
+        """Send metrics to TensorBoard and Weights & Biases too, where the settings say so.
+
+        Raises:
+            MissingExtra: the one asked for isn't installed.
+        """
         if self.main and config.run.tensorboard:
             self._trackers.append(_TensorBoard(self.path))
         if self.main and config.run.wandb:
@@ -177,7 +181,10 @@ def environment(world_size: int) -> dict[str, Any]:
 
 class _TensorBoard:
     def __init__(self, path: Path) -> None:
-        from torch.utils.tensorboard import SummaryWriter
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise MissingExtra("run.tensorboard", "trackers") from None
 
         self._writer: Any = SummaryWriter(str(path / "tensorboard"))
 
@@ -193,8 +200,10 @@ class _TensorBoard:
 
 class _WandB:
     def __init__(self, config: Config, path: Path) -> None:
-        import wandb
-
+        try:
+            import wandb
+        except ImportError:
+            raise MissingExtra("run.wandb", "trackers") from None
         options = config.model_dump(mode="json")
         self._run: Any = wandb.init(project=config.run.wandb, name=path.name, dir=str(path), config=options)
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 from tests.trainers.conftest import make, settings  # noqa: E402
 from tests.trainers.recipes.test_r1_searcher import world  # noqa: E402
 from verikit.cli import cli  # noqa: E402
-from verikit.errors import RetrievalError, TrainerError  # noqa: E402
+from verikit.errors import MissingExtra, RetrievalError, TrainerError  # noqa: E402
 from verikit.trainers import check as checking  # noqa: E402
 
 
@@ -120,3 +121,37 @@ def test_a_share_of_unscored_trajectories_is_warned_of_and_stops_the_run(tmp_pat
     finally:
         trainer.close()
         trainer.folder.close()
+
+
+@pytest.mark.parametrize("learnt", [False, True])
+def test_a_run_that_never_learnt_from_a_row_stops_by_name_and_one_that_did_goes_on(tmp_path, caplog, learnt):
+    trainer = make(tmp_path / "run", settings(run__steps=4, run__max_idle_steps=3))
+    collect = trainer.recipe.collect
+
+    def equal(sampler, step):
+        trainer.learner.updates += learnt
+        return [replace(trajectory, reward=1.0) for trajectory in collect(sampler, step)]
+
+    trainer.recipe.collect = equal
+    try:
+        with caplog.at_level(logging.WARNING):
+            if learnt:
+                trainer.run()
+            else:
+                with pytest.raises(TrainerError, match=r"step 3: no row was learnt from; 100% of the groups") as told:
+                    trainer.run()
+                assert "samples.jsonl" in told.value.hint
+        assert caplog.text.count("no row was learnt from") == 2 + learnt
+    finally:
+        trainer.close()
+        trainer.folder.close()
+
+
+@pytest.mark.parametrize(
+    ("module", "change"), [("wandb", "wandb='x'"), ("torch.utils.tensorboard", "tensorboard=true")]
+)
+def test_a_tracker_that_is_not_installed_names_its_extra(tmp_path, monkeypatch, module, change):
+    monkeypatch.setitem(sys.modules, module, None)
+    done = CliRunner().invoke(cli, ["train", "arithmetic", "--set", f"run.{change}", "-o", str(tmp_path / "run")])
+    assert isinstance(done.exception, MissingExtra) or "trackers" in done.output
+    assert "verikit[trackers]" in (done.output or done.exception.hint)

@@ -21,6 +21,8 @@ SETS = {
     "run.steps": 1, "warmup.steps": 2, "warmup.gate": 0, "run.evaluate_every": 0, "options.held_out_size": 2,
     "options.prompts": 2, "options.samples": 2, "batch.tokens": 32, "warmup.optimizer.lr": 1e-3,
     "optimizer.lr": 1e-3, "kl.coefficient": 0.5, "precision.checkpointing": "true",
+    # Adam makes whole steps of gradients that are rounding alone; far above them its steps follow the gradient.
+    "optimizer.epsilon": 1e-2, "warmup.optimizer.epsilon": 1e-2,
 }  # fmt: skip
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -134,9 +136,9 @@ def test_two_and_four_processes_learn_as_one_does_each_holding_its_share(model, 
         changes = [path, "distributed.kind=fsdp2", *more]
         found = counted(tmp_path / name, processes, *changes)
         for key, weight in alone["weights"].items():
-            # A key's bias moves all scores of a query alike: its gradient is rounding, and Adam makes steps of it.
-            if not key.endswith("k_proj.bias"):
-                assert (found["weights"][key] - weight).abs().max().item() <= 1e-6, key
+            torch.testing.assert_close(
+                found["weights"][key], weight, rtol=3e-7, atol=5e-8, msg=lambda m, k=key: f"{k}: {m}"
+            )
         config = load_config("arithmetic", [f"{key}={value}" for key, value in SETS.items()] + changes)
         shape = transformers.AutoModelForCausalLM.from_pretrained(model)
         paper = expected_memory(prepare_model(shape, config), config, processes, bf16=False)

@@ -33,11 +33,9 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str) 
     return share
 
 
-def map_option(command: Command) -> Command:
-    """Add `--map FIELD=KEY`, as `mapping`: which key of a row holds which field."""
-    return click.option(
-        "--map", "mapping", multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help="prompt=problem, …"
-    )(command)
+def map_option(command: Command, name: str = "mapping", told: str = "prompt=problem, …") -> Command:
+    """Add `--map FIELD=KEY`, as `name`: which key of a row holds which field."""
+    return click.option("--map", name, multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help=told)(command)
 
 
 def format_option(command: Command) -> Command:
