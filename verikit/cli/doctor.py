@@ -16,6 +16,7 @@ from verikit.cli.options import data_options, json_option
 from verikit.errors import SandboxError, SchemaError, with_hint
 from verikit.readers import read
 from verikit.sandbox import LocalSandbox, Report
+from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 from verikit.terminal import printable
 
 
@@ -42,6 +43,9 @@ def doctor(data: str | None, mapping: dict[str, str], format_: str | None, as_js
             line += f"; missing {', '.join(extra['missing'])}: {extra['fix']}"
         click.echo(f"  {'core' if name == '' else name:<12} {line}")
     click.echo(Report(**found["sandbox"]).text() if isinstance(found["sandbox"], dict) else found["sandbox"])
+    click.echo("languages of `code` beside Python")
+    for language, told in found["languages"].items():
+        click.echo(f"  {language:<14}{told}")
     return 0
 
 
@@ -52,6 +56,15 @@ def _sandbox() -> dict[str, Any] | str:
             return box.report.as_dict()
     except SandboxError as error:
         return with_hint(f"no sandbox: {error}", error.hint)
+
+
+def _languages() -> dict[str, str]:
+    """What builds or runs each language here, or the line that installs it."""
+    found = {language: toolchain(language) for language in LANGUAGES}
+    return {
+        language: f"missing: {chain.install}" if isinstance(chain, Missing) else (chain.build or chain.run)[0]
+        for language, chain in found.items()
+    }
 
 
 def examine() -> dict[str, Any]:
@@ -79,6 +92,7 @@ def examine() -> dict[str, Any]:
         "cpus": len(os.sched_getaffinity(0)),
         "extras": extras,
         "sandbox": _sandbox(),
+        "languages": _languages(),
     }
 
 

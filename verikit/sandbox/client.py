@@ -51,6 +51,8 @@ class ServerOptions:
     seed: int
     namespaces: bool
     paranoid: bool
+    tools: tuple[str, ...] = ()
+    """Paths of compilers and engines; with them the server runs programs of other languages."""
 
 
 def clean_environment(seed: int = 0) -> dict[str, str]:
@@ -87,7 +89,8 @@ class ForkServer:
                 start_new_session=True,
             )
         try:
-            order = {"namespaces": options.namespaces, "preload": options.preload, "paranoid": options.paranoid}
+            order = {"namespaces": options.namespaces, "preload": options.preload, "paranoid": options.paranoid,
+                     "tools": options.tools}  # fmt: skip
             self._control.send(json.dumps(order).encode())
             self.facts: dict[str, Any] = self._receive(START_S)
         except (OSError, Broken) as error:
@@ -108,13 +111,27 @@ class ForkServer:
         facts: dict[str, Any] = json.loads(message)
         return facts
 
-    def start(self, limits: RunLimits, stdin: int, commands: int, *, wall_s: float, session: bool = False) -> Flight:
-        """Start a child that reads `commands`; the flight reads its output."""
+    def start(
+        self, limits: RunLimits, stdin: int, commands: int, *, wall_s: float, session: bool = False,
+        resident_mb: int = 0, record_cap: int = 0,
+    ) -> Flight:  # fmt: skip
+        """Start a child that reads `commands`; the flight reads its output.
+
+        Args:
+            limits: of the run; with `resident_mb`, its memory is for the supervisor to share out.
+            stdin: a descriptor.
+            commands: a descriptor that holds the payload.
+            wall_s: of the whole run; 0: none.
+            session: many payloads, one after another.
+            resident_mb: what all processes of the run together may hold.
+            record_cap: bytes of the record; 0: as the limits say.
+        """
         self.runs += 1
         cpu = limits.cpu_s if limits.cpu_s is not None else (limits.wall_s + 1) * (_STEPS if session else 1)
         order = {
             "wall": wall_s, "cpu": cpu, "memory": limits.memory_mb << 20, "disk": limits.disk_mb << 20,
             "files": limits.files, "threads": limits.threads, "session": session,
+            "resident": resident_mb << 20,
         }  # fmt: skip
         pipes = [os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) for _ in range(3)]
         writers = [write for _, write in pipes]
@@ -131,7 +148,7 @@ class ForkServer:
         finally:
             for write in writers:
                 os.close(write)
-        return Flight(self._control, [read for read, _ in pipes], limits)
+        return Flight(self._control, [read for read, _ in pipes], limits, record_cap)
 
     def forget(self) -> None:
         """In a forked copy of the caller: let go of the descriptors; the server stays the other's."""
@@ -162,10 +179,10 @@ def caps(limits: RunLimits) -> dict[str, int]:
 class Flight:
     """A child in flight: what it has written so far, and the server's word on its end."""
 
-    def __init__(self, control: socket.socket, reads: list[int], limits: RunLimits) -> None:
+    def __init__(self, control: socket.socket, reads: list[int], limits: RunLimits, record_cap: int = 0) -> None:
         self._control = control
         self._open = dict(zip(reads, ("stdout", "stderr", "record"), strict=True))
-        self._caps = caps(limits)
+        self._caps = caps(limits) | ({"record": record_cap} if record_cap else {})
         self.data: dict[str, bytearray] = {name: bytearray() for name in self._caps}
         self.overflow: str = ""
         """The stream that exceeded its cap."""

@@ -35,6 +35,8 @@ class Cage:
     """An open /proc/self/statm: limits on memory count from the server's own size."""
     tasks: int
     """Tasks the user has already, where the limit on threads counts them too."""
+    programs: bool = False
+    """Whether what is readable may be run too, each in a process of its own (compilers, other languages)."""
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Prepared:
     drop_to: int | None
     capabilities: int
     rules: int | None
+    programs: bool = False
 
 
 def prepare(cage: Cage, order: Mapping[str, float], work: str) -> Prepared:
@@ -53,9 +56,10 @@ def prepare(cage: Cage, order: Mapping[str, float], work: str) -> Prepared:
     rules = None
     if cage.landlock_abi:
         directory = os.open(work, os.O_PATH | os.O_CLOEXEC)
-        rules = landlock.ruleset(cage.landlock_abi, cage.readable, [directory, *cage.devices])
+        writable = [directory, *cage.devices]
+        rules = landlock.ruleset(cage.landlock_abi, cage.readable, writable, execute=cage.programs)
         os.close(directory)
-    return Prepared(resource_limits(order, size, cage.tasks), cage.drop_to, cage.capabilities, rules)
+    return Prepared(resource_limits(order, size, cage.tasks), cage.drop_to, cage.capabilities, rules, cage.programs)
 
 
 def release(prepared: Prepared) -> None:
@@ -77,7 +81,11 @@ def confine(prepared: Prepared) -> None:
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     if prepared.rules is not None:
         landlock.restrict(prepared.rules)
-    seccomp.install(seccomp.program(os.getpid()))
+    seccomp.install(seccomp.program(None, may_exec=True, processes=True) if prepared.programs else _strict())
+
+
+def _strict() -> bytes:
+    return seccomp.program(os.getpid())
 
 
 def become(uid: int) -> None:

@@ -40,18 +40,19 @@ def open_paths(paths: Iterable[str]) -> list[int]:
     return found
 
 
-def ruleset(version: int, readable: Iterable[int], writable: Iterable[int]) -> int:
+def ruleset(version: int, readable: Iterable[int], writable: Iterable[int], *, execute: bool = False) -> int:
     """A descriptor of rules that allow the files below the given descriptors and nothing else.
 
-    Devices and programs are never made or run, not even below `writable`.
+    Devices are never made, not even below `writable`; programs are run from either with `execute` only.
     """
     everything = (1 << _FS_BITS_BY_ABI.get(version, 16)) - 1
     attributes = struct.pack("QQQ", everything, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     rules = linux.syscall(_CREATE, ctypes.c_char_p(attributes), size, 0)
+    run = _EXECUTE if execute else 0
     for descriptors, access in (
-        (readable, _READ | _READ_DIR),
-        (writable, everything & ~(_EXECUTE | _MAKE_CHAR | _MAKE_SOCK | _MAKE_BLOCK | _IOCTL)),
+        (readable, _READ | _READ_DIR | run),
+        (writable, everything & ~((_EXECUTE & ~run) | _MAKE_CHAR | _MAKE_SOCK | _MAKE_BLOCK | _IOCTL)),
     ):
         for descriptor in descriptors:
             directory = os.fstat(descriptor).st_mode & 0o170000 == 0o040000

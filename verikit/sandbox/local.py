@@ -24,6 +24,7 @@ from verikit.sandbox import probes, records
 from verikit.sandbox.client import GRACE_S, Broken, ForkServer, sealed
 from verikit.sandbox.guest import source
 from verikit.sandbox.pool import Pool
+from verikit.sandbox.programs import Programs
 from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.session import Session
 from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult
@@ -73,6 +74,8 @@ class LocalSandbox:
         self.limits: RunLimits = limits or RunLimits()
         self.workers: int = workers or len(os.sched_getaffinity(0))
         self._pool = Pool(self.workers, paranoid=paranoid, namespaces=namespaces)
+        self.programs: Programs = Programs(self._pool)
+        """Programs of other languages than Python."""
         self._finalizer = weakref.finalize(self, self._pool.close)
         try:
             self._report = probes.report(self, self._pool, paranoid=paranoid)

@@ -22,8 +22,13 @@ _KEPT = "/kept"
 _ALL = linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS
 
 
-def enter(readable: Iterable[str], devices: Iterable[str]) -> dict[str, str]:
+STREAMS = ("stdin", "stdout", "stderr")
+
+
+def enter(readable: Iterable[str], devices: Iterable[str], *, streams: bool = False) -> dict[str, str]:
     """Move this process into namespaces of its own, with a private root that shows only the given paths.
+
+    With `streams`, `/dev/stdin` and its kin lead to files that a supervisor keeps; there is no /proc to lead to.
 
     Returns, for `fresh_work`, where those that lie below `WORK` (an environment made there) are kept or lead to.
     """
@@ -45,6 +50,9 @@ def enter(readable: Iterable[str], devices: Iterable[str]) -> dict[str, str]:
         if not os.path.lexists(WORK + link):
             os.makedirs(os.path.dirname(WORK + link), exist_ok=True)
             os.symlink(target, WORK + link)
+    below = {link: target for link, target in _links(readable) if link.startswith(WORK + "/")}
+    for name in STREAMS if streams else ():
+        os.symlink(f"{inner_work(kept | below)}/.verikit/{name}", f"{WORK}/dev/{name}")
     os.makedirs(WORK + WORK, exist_ok=True)
     for descriptor in (*sources.values(), *nodes.values()):
         os.close(descriptor)
@@ -52,7 +60,7 @@ def enter(readable: Iterable[str], devices: Iterable[str]) -> dict[str, str]:
     linux.pivot_root_here()
     flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
     linux.mount("none", "/", "none", flags)
-    return kept | {link: target for link, target in _links(readable) if link.startswith(WORK + "/")}
+    return kept | below
 
 
 def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -> None:

@@ -37,7 +37,7 @@ class Pool:
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._turns = threading.BoundedSemaphore(self._workers)
-        self._idle: dict[tuple[str, int], list[ForkServer]] = defaultdict(list)
+        self._idle: dict[tuple[str, int, tuple[str, ...]], list[ForkServer]] = defaultdict(list)
         self._lent: set[ForkServer] = set()
         self._closed = False
 
@@ -52,7 +52,7 @@ class Pool:
         with self._turns:
             yield
 
-    def take(self, preload: str, seed: int) -> ForkServer:
+    def take(self, preload: str, seed: int, tools: tuple[str, ...] = ()) -> ForkServer:
         """A server for one run or session; give it back, or discard it.
 
         Raises:
@@ -61,9 +61,9 @@ class Pool:
         with self._lock:
             if self._closed:
                 raise Broken("the sandbox is closed")
-            idle = self._idle[preload, seed]
+            idle = self._idle[preload, seed, tools]
             server = idle.pop() if idle else None
-        server = server or self._start(preload, seed)
+        server = server or self._start(preload, seed, tools)
         with self._lock:
             self._lent.add(server)
         return server
@@ -72,7 +72,7 @@ class Pool:
         """Take a server back; a worn one is ended."""
         with self._lock:
             self._lent.discard(server)
-            idle = self._idle[server.options.preload, server.options.seed]
+            idle = self._idle[server.options.preload, server.options.seed, server.options.tools]
             if not self._closed and server.runs < MAX_RUNS and len(idle) < self._workers:
                 idle.append(server)
                 return
@@ -84,21 +84,21 @@ class Pool:
             self._lent.discard(server)
         server.close()
 
-    def _start(self, preload: str, seed: int) -> ForkServer:
+    def _start(self, preload: str, seed: int, tools: tuple[str, ...]) -> ForkServer:
         """Start a server, with namespaces unless this machine has refused them before it ever allowed them."""
         global _refusal, _allowed
         if self.namespaces and _refusal is None:
             try:
-                server = ForkServer(ServerOptions(preload, seed, True, self._paranoid))
+                server = ForkServer(ServerOptions(preload, seed, True, self._paranoid, tools))
                 _allowed = True
                 return server
             except Refused as refused:
                 if _allowed:
                     raise
-                server = ForkServer(ServerOptions(preload, seed, False, self._paranoid))
+                server = ForkServer(ServerOptions(preload, seed, False, self._paranoid, tools))
                 _refusal = str(refused)
                 return server
-        return ForkServer(ServerOptions(preload, seed, False, self._paranoid))
+        return ForkServer(ServerOptions(preload, seed, False, self._paranoid, tools))
 
     def close(self) -> None:
         """End all servers; one that is lent ends when it comes back."""

@@ -39,6 +39,9 @@ PRCTL = [3, 15, 16, 23, 27, 39, 0x53564D41]
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _X86_64, _X32 = 0xC000003E, 0x40000000
 _CLONE_THREAD = 0x10000
+_NEW_NAMESPACES = 0x7E020000
+_JOBS = (109, 112, 247, 434)
+"""Process groups, sessions, waiting, and a descriptor of a process."""
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 _LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _OWN_PID = 0xA5A5A5A5
@@ -70,7 +73,13 @@ def _no_address() -> list[Instruction]:
     ]  # fmt: skip
 
 
-def _verdicts(may_exec: bool, own_pid_only: bool) -> dict[int, list[Instruction]]:
+def _any_process() -> list[Instruction]:
+    """New processes, but in no namespaces of their own."""
+    refuse: Instruction = (_RETURN, _ERRNO | errno.EPERM, 0, 0)
+    return [(_LOAD, _ARGUMENTS, 0, 0), (_BITS, _NEW_NAMESPACES, 0, 1), refuse, (_RETURN, _ALLOW, 0, 0)]
+
+
+def _verdicts(may_exec: bool, own_pid_only: bool, processes: bool) -> dict[int, list[Instruction]]:
     """What to do with each call number that is not refused."""
 
     def errno_of(number: int) -> list[Instruction]:
@@ -86,14 +95,18 @@ def _verdicts(may_exec: bool, own_pid_only: bool) -> dict[int, list[Instruction]
     table[16] = _argument(1, IOCTL, errno.ENOTTY)
     if may_exec:  # and let what is started narrow the filter
         table |= {59: table[332], 157: _argument(0, [*PRCTL, linux.PR_SET_SECCOMP])}
+    if processes:
+        narrow = [linux.PR_SET_PDEATHSIG, linux.PR_SET_SECCOMP, linux.PR_SET_NO_NEW_PRIVS]
+        table |= {56: _any_process(), 57: table[332], 58: table[332], 157: _argument(0, [*PRCTL, *narrow])}
+        table |= dict.fromkeys(_JOBS, table[332])
     return table
 
 
 @lru_cache
-def _compiled(may_exec: bool, own_pid_only: bool) -> bytes:
+def _compiled(may_exec: bool, own_pid_only: bool, processes: bool) -> bytes:
     """The filter as the kernel reads it, with a placeholder for the pid."""
     refuse: list[Instruction] = [(_RETURN, _ERRNO | errno.EPERM, 0, 0)]
-    table = _verdicts(may_exec, own_pid_only)
+    table = _verdicts(may_exec, own_pid_only, processes)
     cuts: list[tuple[int, list[Instruction]]] = []
     for number in range(max(table) + 2):
         verdict = table.get(number, refuse)
@@ -116,14 +129,15 @@ def _compiled(may_exec: bool, own_pid_only: bool) -> bytes:
     return b"".join(struct.pack("HBBI", op, jt, jf, k) for op, k, jt, jf in entry + tree(0, len(cuts)))
 
 
-def program(pid: int | None, *, may_exec: bool = False) -> bytes:
+def program(pid: int | None, *, may_exec: bool = False, processes: bool = False) -> bytes:
     """The filter as an array of `struct sock_filter`.
 
     Args:
         pid: the one process signals may go to; None lifts that (in a pid namespace of one's own).
         may_exec: let the process replace itself once more (what bwrap needs to start the program).
+        processes: let it make others as well (a compiler, a shell, what starts a program for each case).
     """
-    code = _compiled(may_exec, pid is not None)
+    code = _compiled(may_exec, pid is not None, processes)
     return code if pid is None else code.replace(struct.pack("I", _OWN_PID), struct.pack("I", pid))
 
 

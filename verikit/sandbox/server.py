@@ -22,7 +22,7 @@ import traceback
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from verikit.sandbox import isolate, landlock, linux, namespaces, paths, runner, seccomp
+from verikit.sandbox import isolate, landlock, linux, namespaces, paths, processes, runner, seccomp, supervisor
 
 _PASSED = 5
 """Descriptors of a run: standard input, output, error, records, commands."""
@@ -60,10 +60,13 @@ class Server:
         """Whether the work directory of a run could not be cleared: this server must not be used again."""
         statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         maps = os.open("/proc/self/maps", os.O_RDONLY | os.O_CLOEXEC)
-        readable = paths.readable()
+        self._programs = bool(options["tools"])
+        """Whether programs of other languages are run, and compilers, instead of Python."""
+        self._proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if self._programs else -1
+        readable = [*paths.readable(), *filter(os.path.exists, options["tools"])]
         uid, tasks = os.geteuid(), 0
         if options["namespaces"]:
-            self._kept = namespaces.enter(readable, paths.DEVICES)
+            self._kept = namespaces.enter(readable, paths.DEVICES, streams=self._programs)
             self._writable = namespaces.WORK
             self._work = namespaces.inner_work(self._kept)
         else:
@@ -75,7 +78,7 @@ class Server:
         tempfile.tempdir = None
         exec(compile(options["preload"], "<preload>", "exec"), {"__name__": "preload"})  # noqa: S102 - our own text
         drop, capabilities = _lower_user(readable) if uid == 0 else (None, 0)
-        self._paranoid = options["paranoid"] and options["namespaces"]
+        self._paranoid = options["paranoid"] and options["namespaces"] and not self._programs
         if self._paranoid:
             linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
         self._uid = uid if drop is None else drop
@@ -87,6 +90,7 @@ class Server:
             landlock.open_paths(paths.DEVICES),
             statm,
             tasks,
+            self._programs,
         )
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
         seccomp.program(1)
@@ -135,7 +139,7 @@ class Server:
         self._fresh_work(order)
         prepared = isolate.prepare(self._cage, order, self._writable)
         try:
-            child = os.fork()
+            child = linux.fork_process_one() if self._programs else os.fork()
             if child == 0:
                 self._child(prepared, order["session"], descriptors, ready_write)
         finally:
@@ -146,7 +150,7 @@ class Server:
         try:
             problem = os.read(ready_read, 4096)
             start = time.monotonic()
-            why = "infra" if problem != b"ready" else self._watch(handle, order, start)
+            why = "infra" if problem != b"ready" else self._watch(handle, child, order, start)
             signal.pidfd_send_signal(handle, signal.SIGKILL)
         finally:
             os.close(handle)
@@ -167,7 +171,7 @@ class Server:
             "disk_full": full,
         }
 
-    def _watch(self, handle: int, order: dict[str, Any], start: float) -> str:
+    def _watch(self, handle: int, child: int, order: dict[str, Any], start: float) -> str:
         """Wait for the child's end, its deadline, or a word from the caller; say which."""
         waiting = select.poll()
         for descriptor in (handle, self._control.fileno(), self._owner):
@@ -175,7 +179,7 @@ class Server:
         deadline = start + order["wall"] if order["wall"] else None
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-            if self._base:
+            if self._base or self._programs:
                 left = _POLL_DISK_MS if left is None else min(left, _POLL_DISK_MS)
             ready = dict(waiting.poll(left))
             if handle in ready:
@@ -188,6 +192,8 @@ class Server:
                 return "wall"
             if self._base and self._disk_full(order):
                 return "disk"
+            if self._programs and processes.resident(self._proc, child) > order["resident"]:
+                return "memory"
 
     def _child(self, prepared: isolate.Prepared, session: bool, descriptors: list[int], ready_write: int) -> NoReturn:
         """In the child: take the descriptors, restrict oneself, run."""
@@ -211,6 +217,8 @@ class Server:
             os.write(told, f"a child could not be restricted: {error!r}".encode()[:4000])
             os._exit(1)
         try:
+            if self._programs:
+                supervisor.main()
             runner.main(session=session)
         finally:
             os._exit(1)

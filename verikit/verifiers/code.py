@@ -15,14 +15,17 @@ from typing import Any, Literal, get_args
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
 from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
-from verikit.verifiers import code_lcb, code_tests
+from verikit.verifiers import code_languages, code_lcb, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_compare import holds, same_output, show
+from verikit.verifiers.code_foreign import ForeignRow, score_row
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
 from verikit.verifiers.solution import solution
 
 Preset = Literal["livecodebench"]
+Language = Literal["auto", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "bash", "lean"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Code(TextVerifier):
     """For all cases of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
     preset: Preset | None = None
     """`livecodebench`: programs are taken from replies, run and judged by the rules of LiveCodeBench's own runner."""
+    language: Language = "auto"
+    """Of the program. `auto`: what the row says (`language`, `lang`), else, for tests of standard input and output, the
+    label of the reply's fence, else Python. `verikit doctor` lists which can be run here."""
+    compile_s: float = 30.0
+    """For the compiler, once for each program."""
     name = "code"
 
     def __post_init__(self) -> None:
@@ -62,6 +70,8 @@ class Code(TextVerifier):
             raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
         if self.preset not in (None, *get_args(Preset)):
             raise UsageError(f"preset is one of {', '.join(get_args(Preset))}, not {self.preset!r}")
+        if self.language not in get_args(Language):
+            raise UsageError(f"language is one of {', '.join(get_args(Language))}, not {self.language!r}")
         if self.preset and (self.children == "row" or self.in_process or self.equality or self.tolerance):
             raise UsageError("a preset has its own way to run and to compare", hint="leave out the other options")
 
@@ -87,10 +97,16 @@ class Code(TextVerifier):
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
     def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
+        language = code_languages.row_language(sample.meta) if self.language == "auto" else self.language
         try:
             cases = self._cases(sample)
         except (ValueError, TypeError, RecursionError) as problem:
             return Score.error(f"the row's tests can't be read: {problem}")
+        piped = [case for case in cases if isinstance(case, Piped)]
+        if self.language == "auto" and not language and not self.preset and len(piped) == len(cases):
+            language = code_languages.fence_language(sample.completion)
+        if language in LANGUAGES:
+            return self._score_foreign(sample, language, piped, len(cases), box)
         if self.preset:
             program, language = code_lcb.solution(sample.completion), ""
         else:
@@ -126,6 +142,22 @@ class Code(TextVerifier):
         if self.preset:
             return code_lcb.cases(sample.meta)
         return code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
+
+    def _score_foreign(self, sample: Sample, language: str, cases: list[Piped], total: int, box: LocalSandbox) -> Score:
+        """The score of a program in another language, whose tests are standard input and output."""
+        if len(cases) < total:
+            return Score.error(f"tests that call functions of a program in {language} can't be run in this form")
+        program = code_languages.program(sample.completion, language)
+        if not program.strip():
+            return Score(0.0, reason=f"no program in {language} in the completion")
+
+        def judge(case: Piped, result: RunResult) -> str:
+            return "" if self._same_output(result.stdout, case.stdout) else "another output"
+
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        row_s = row_seconds(self.wall_s, self.row_s)
+        whole = self.reward == "fraction"
+        return score_row(ForeignRow(language, program, cases, limits, row_s, self.compile_s, whole, judge), box)
 
     def _case(self, case: Case, program: str, box: LocalSandbox, budget: Budget) -> str | Score:
         """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""

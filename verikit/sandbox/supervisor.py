@@ -1,0 +1,203 @@
+"""Beside programs of other languages: start each case as a fresh process, keep its time, write down how it ended.
+
+Process 1 of a pid namespace of its own, already restricted; all it starts inherits the restrictions and is killed when
+the case is over. The payload (descriptor 4) is a line of JSON and the bytes it speaks of; for each case a line of JSON
+goes out (descriptor 3), followed by what was written. Nothing that decides a verdict comes in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import stat
+import time
+from contextlib import suppress
+from typing import Any, NoReturn
+
+RECORD, COMMANDS = 3, 4
+KEPT = ".verikit"
+"""The folder of programs and streams, beside the working directory of each case."""
+_TICK_S = 0.05
+_MOST_FILES = 2000
+_DEFAULT = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Signals that Python ignores, and what it starts would too."""
+
+
+def main() -> NoReturn:
+    """Run the cases of one payload; the process ends here."""
+    with open(COMMANDS, "rb") as commands:
+        head, _, blob = commands.read().partition(b"\n")
+    try:
+        Supervisor(json.loads(head), blob).run()
+    except OSError:
+        import traceback
+
+        _reply({"infra": traceback.format_exc()})
+    os._exit(0)
+
+
+def _reply(record: dict[str, Any], *contents: bytes) -> None:
+    for data in (json.dumps(record).encode() + b"\n", *contents):
+        view = memoryview(data)
+        while view:
+            view = view[os.write(RECORD, view) :]
+
+
+class Supervisor:
+    """The cases of one program, or one run of a compiler.
+
+    Args:
+        job: `files` ([name, start, end, mode] within the blob), `argv`, `env`, `cases` ([start, end] of the standard
+            input), the limits `wall`, `budget` (seconds of a case, of all), `output` and `data` (bytes; 0: none),
+            `stop` (after the first case that ends badly) and `collect`, a folder whose files are sent back.
+        blob: all contents, one after another.
+    """
+
+    def __init__(self, job: dict[str, Any], blob: bytes) -> None:
+        self._job, self._blob = job, blob
+        self._base = os.getcwd()
+        self._kept = f"{self._base}/{KEPT}"
+        self._work = f"{self._base}/work"
+        self._argv = [part.replace("{kept}", self._kept) for part in job["argv"]]
+        self._env = {name: value.replace("{work}", self._work) for name, value in job["env"].items()}
+        self._seals: dict[str, tuple[int, ...]] = {}
+        os.mkdir(self._kept)
+
+    def run(self) -> None:
+        """Run all cases; a case that ends badly is the last where the job says so."""
+        os.set_inheritable(RECORD, False)
+        if data := self._job["data"]:
+            resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+        left = self._job["budget"]
+        for start, end in self._job["cases"]:
+            self._prepare(self._blob[start:end])
+            record, contents = self._case(min(self._job["wall"], left))
+            left -= record["seconds"]
+            _reply(record, *contents)
+            if left <= 0 or (self._job["stop"] and (record["exit"] or record["why"] != "exit")):
+                break
+        if self._job["collect"]:
+            self._collect(f"{self._kept}/{self._job['collect']}")
+
+    def _prepare(self, stdin: bytes) -> None:
+        """The file system as it is before every case: the program, untouched, and an empty working directory."""
+        allowed = {os.path.basename(self._kept), os.path.basename(self._work)}
+        for name in set(os.listdir(self._base)) - allowed:
+            _remove(f"{self._base}/{name}")
+        _remove(self._work)
+        os.mkdir(self._work)
+        names = {name.split("/")[0] for name, _, _, _ in self._job["files"]}
+        for name in set(os.listdir(self._kept)) - names:
+            _remove(f"{self._kept}/{name}")
+        for name, start, end, mode in self._job["files"]:
+            self._put(f"{self._kept}/{name}", start, end, mode)
+        with open(f"{self._kept}/stdin", "wb") as file:
+            file.write(stdin)
+
+    def _put(self, path: str, start: int, end: int, mode: int) -> None:
+        """Write a file of the program, unless it is there as it was written."""
+        if path in self._seals and _seal(path) == self._seals[path]:
+            return
+        _remove(path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        view = memoryview(self._blob)[start:end]
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.close(descriptor)
+        self._seals[path] = _seal(path)
+
+    def _case(self, wall: float) -> tuple[dict[str, Any], list[bytes]]:
+        """Run one process to its end; what it left behind is killed."""
+        streams = [
+            os.open(f"{self._kept}/{name}", flags | os.O_CLOEXEC, 0o600)
+            for name, flags in (
+                ("stdin", os.O_RDONLY),
+                ("stdout", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND),
+                ("stderr", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND),
+            )
+        ]
+        actions = [(os.POSIX_SPAWN_DUP2, descriptor, target) for target, descriptor in enumerate(streams)]
+        os.chdir(self._work)
+        begun = time.monotonic()
+        try:
+            child = os.posix_spawn(self._argv[0], self._argv, self._env, file_actions=actions, setsigdef=_DEFAULT)
+        except OSError as error:
+            return {"why": "exec", "exit": error.errno or 1, "seconds": 0.0, "cpu": 0.0, "full": False, "out": 0,
+                    "err": 0}, []  # fmt: skip
+        finally:
+            os.chdir(self._base)
+        handle = os.pidfd_open(child)
+        why = self._wait(handle, streams[1:], begun + wall)
+        with suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)
+        _, status, usage = os.wait4(child, 0)
+        seconds = time.monotonic() - begun
+        os.close(handle)
+        with suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
+        cap = self._job["output"]
+        contents = [os.pread(descriptor, cap + 1, 0) for descriptor in streams[1:]]
+        for descriptor in streams:
+            os.close(descriptor)
+        space = os.statvfs(self._base)
+        return {
+            "why": why, "exit": os.waitstatus_to_exitcode(status), "seconds": seconds,
+            "cpu": usage.ru_utime + usage.ru_stime, "full": space.f_bavail == 0 or space.f_favail == 0,
+            "out": len(contents[0]), "err": len(contents[1]),
+        }, contents  # fmt: skip
+
+    def _wait(self, handle: int, streams: list[int], deadline: float) -> str:
+        """Wait for the process, its deadline, or a stream beyond its cap; say which."""
+        waiting = select.poll()
+        waiting.register(handle, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            if waiting.poll(max(0.0, min(left, _TICK_S)) * 1000):
+                return "exit"
+            if any(os.fstat(descriptor).st_size > self._job["output"] for descriptor in streams):
+                return "output"
+            if left <= 0:
+                return "wall"
+
+    def _collect(self, top: str) -> None:
+        """Send the regular files of a folder."""
+        sent = 0
+        for where, _, names in os.walk(top):
+            for name in sorted(names):
+                path = f"{where}/{name}"
+                if not stat.S_ISREG(os.lstat(path).st_mode) or sent >= _MOST_FILES:
+                    continue
+                with open(path, "rb") as file:
+                    content = file.read()
+                sent += 1
+                _reply({"file": os.path.relpath(path, top), "size": len(content)}, content)
+
+
+def _seal(path: str) -> tuple[int, ...]:
+    """What changes when a file is changed or replaced; its owner can't set the last."""
+    try:
+        state = os.lstat(path)
+    except OSError:
+        return ()
+    return state.st_ino, state.st_mode, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+def _remove(path: str) -> None:
+    """Take away a file, or a folder with all below it."""
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            for where, names, _ in os.walk(path):
+                for name in [".", *names]:
+                    with suppress(OSError):
+                        os.chmod(f"{where}/{name}", 0o700, follow_symlinks=False)
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    except FileNotFoundError:
+        return

@@ -1,0 +1,221 @@
+"""Compilers and engines of other languages: how each is found, called and installed.
+
+Looked for once per process, on PATH. A tool chain is used inside the sandbox only, and only after it has built and run
+a program of ours there: what is broken or missing is never a candidate's fault.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+_COMPILERS = ("/usr/bin", "/bin", "/usr/include", "/usr/libexec/gcc", "/usr/lib64", "/etc/alternatives")
+"""What gcc, its assembler and its linker are made of, beyond the libraries that every sandbox shows."""
+_KEPT = "{kept}"
+"""Stands for the folder of the program, which the sandbox names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """How programs of a language are built and run; `{kept}` in a command is the folder they lie in."""
+
+    language: str
+    source: str
+    """The source file's name."""
+    run: tuple[str, ...]
+    build: tuple[str, ...] = ()
+    """Empty where nothing is compiled."""
+    product: str = "out"
+    """The folder of what the compiler makes."""
+    tools: tuple[str, ...] = ()
+    """Paths that building needs to read and execute."""
+    run_tools: tuple[str, ...] = ()
+    """Paths that running needs."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Of the compiler."""
+    run_env: Mapping[str, str] = field(default_factory=dict)
+    data_mb: int = 0
+    """Where the compiler reserves more than it uses: what it takes for itself, in MiB; what is used is limited."""
+    run_data_mb: int = 0
+    """The same of what runs the program."""
+    hello: str = ""
+    """A program that reads a line and prints it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A tool chain that is not on this machine."""
+
+    language: str
+    install: str
+    """The line that adds it."""
+
+
+def _c(language: str, compiler: str, standard: str, hello: str) -> Toolchain | None:
+    found = shutil.which(compiler)
+    if found is None:
+        return None
+    suffix = "c" if language == "c" else "cpp"
+    flags = ("-O2", f"-std={standard}", "-pipe", "-static", "-fno-diagnostics-color", "-fmax-errors=5", "-w")
+    build = (found, *flags, f"{_KEPT}/main.{suffix}", "-o", f"{_KEPT}/out/main", "-lm", "-pthread")
+    return Toolchain(language, f"main.{suffix}", (f"{_KEPT}/main",), build, tools=_COMPILERS, hello=hello)
+
+
+def _find_c() -> Toolchain | None:
+    return _c("c", "gcc", "gnu17", "#include <stdio.h>\nint main(void){int c;while((c=getchar())!=EOF)putchar(c);}")
+
+
+def _find_cpp() -> Toolchain | None:
+    hello = "#include <iostream>\nint main(){std::string s;std::cin>>s;std::cout<<s<<std::endl;}"
+    return _c("cpp", "g++", "gnu++20", hello)
+
+
+def _find_rust() -> Toolchain | None:
+    compiler = shutil.which("rustc")
+    if compiler is None or shutil.which("cc") is None:
+        return None
+    root = _asked(compiler, "--print", "sysroot")
+    if not root:
+        return None
+    flags = ("--edition", "2021", "-O", "-A", "warnings", "--color", "never", "-C", "target-feature=+crt-static",
+             "-C", "link-arg=-fuse-ld=bfd")  # fmt: skip  # rustc's own linker asks /proc where it is
+    return Toolchain(
+        "rust", "main.rs", (f"{_KEPT}/main",),
+        (f"{root}/bin/rustc", *flags, f"{_KEPT}/main.rs", "-o", f"{_KEPT}/out/main"), tools=(*_COMPILERS, root),
+        env={"LD_LIBRARY_PATH": f"{root}/lib"}, data_mb=1024,
+        hello='use std::io::*;fn main(){let mut s=String::new();stdin().read_line(&mut s).unwrap();print!("{}",s);}',
+    )  # fmt: skip
+
+
+def _find_go() -> Toolchain | None:
+    compiler = shutil.which("go") or next(iter(glob.glob("/usr/local/go/bin/go")), None)
+    root = _asked(compiler, "env", "GOROOT") if compiler else ""
+    if not root:
+        return None
+    real = os.path.realpath(root)
+    env = {
+        "GOROOT": root, "GOCACHE": "{work}/cache", "GOPATH": "{work}/go", "GOFLAGS": "-mod=mod", "GO111MODULE": "off",
+        "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOMAXPROCS": "2", "HOME": "{work}",
+    }  # fmt: skip
+    parts = tuple(sorted({root, real, *map(os.path.realpath, glob.glob(f"{real}/*"))}))
+    return Toolchain(
+        "go", "main.go", (f"{_KEPT}/main",),
+        (f"{real}/bin/go", "build", "-o", f"{_KEPT}/out/main", f"{_KEPT}/main.go"),
+        tools=parts, env=env, data_mb=1024, run_data_mb=128,
+        hello='package main\nimport "fmt"\nfunc main(){var s string;fmt.Scan(&s);fmt.Println(s)}',
+    )  # fmt: skip
+
+
+def _find_java() -> Toolchain | None:
+    compiler, engine = shutil.which("javac"), shutil.which("java")
+    if compiler is None or engine is None:
+        return None
+    homes = [os.path.dirname(os.path.dirname(os.path.realpath(path))) for path in (compiler, engine)]
+    tools = tuple(dict.fromkeys([*homes, *glob.glob("/etc/java*")]))
+    small = ("-XX:+UseSerialGC", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+    build = (
+        f"{homes[0]}/bin/javac", *(f"-J{flag}" for flag in small), "-J-Xmx512m", "-proc:none", "-nowarn", "-encoding",
+        "UTF-8", "-d", f"{_KEPT}/out", f"{_KEPT}/Main.java",
+    )  # fmt: skip
+    run = (
+        f"{homes[1]}/bin/java", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData", "-XX:ActiveProcessorCount=2",
+        "-XX:TieredStopAtLevel=1", "-XX:CICompilerCount=1", "-Xss64m", "-Xmx{memory}m", "-Dfile.encoding=UTF-8",
+        "-cp", _KEPT, "{main}",
+    )  # fmt: skip
+    libraries = [{"LD_LIBRARY_PATH": f"{home}/lib:{home}/lib/server"} for home in homes]  # no /proc tells its own path
+    return Toolchain(
+        "java", "Main.java", run, build, tools=tools, run_tools=tools, data_mb=640, run_data_mb=640,
+        env=libraries[0], run_env=libraries[1],
+        hello="public class Main{public static void main(String[] a){"
+        "System.out.println(new java.util.Scanner(System.in).nextLine());}}",
+    )  # fmt: skip
+
+
+def _node() -> tuple[str, tuple[int, int]] | None:
+    """The engine of JavaScript and its version."""
+    found = shutil.which("node")
+    seen = re.match(r"v(\d+)\.(\d+)\.", _asked(found, "--version")) if found else None
+    return (os.path.realpath(found), (int(seen[1]), int(seen[2]))) if found and seen else None
+
+
+def _find_javascript() -> Toolchain | None:
+    node = _node()
+    if node is None:
+        return None
+    run = (node[0], "--max-old-space-size={memory}", "--stack-size=4000", f"{_KEPT}/main.js")
+    hello = "console.log(require('fs').readFileSync(0, 'utf8').trim())"
+    return Toolchain("javascript", "main.js", run, run_tools=(node[0],), run_data_mb=384, hello=hello)
+
+
+def _find_typescript() -> Toolchain | None:
+    node = _node()
+    if node is None or node[1] < (22, 6):
+        return None
+    strip = () if node[1] >= (22, 18) else ("--experimental-strip-types",)
+    run = (node[0], "--max-old-space-size={memory}", "--no-warnings", *strip, f"{_KEPT}/main.ts")
+    hello = "const s: string = require('fs').readFileSync(0, 'utf8').trim(); console.log(s)"
+    return Toolchain("typescript", "main.ts", run, run_tools=(node[0],), run_data_mb=384, hello=hello)
+
+
+def _find_bash() -> Toolchain | None:
+    found = shutil.which("bash")
+    if found is None:
+        return None
+    shown = ("/usr/bin", "/bin", "/etc/alternatives", "/usr/share/awk", "/usr/lib/locale")
+    return Toolchain(
+        "bash", "main.sh", (found, f"{_KEPT}/main.sh"), run_tools=shown, hello='read -r s; echo "$s" | cat'
+    )
+
+
+def _find_lean() -> Toolchain | None:
+    found = shutil.which("lean")
+    root = _asked(found, "--print-prefix") if found else ""
+    if not root:
+        return None
+    run = (f"{root}/bin/lean", "--run", f"{_KEPT}/main.lean")
+    hello = "def main : IO Unit := do\n  let s ← (← IO.getStdin).getLine\n  IO.print s"
+    return Toolchain("lean", "main.lean", run, run_tools=(root,), run_data_mb=2048, hello=hello)
+
+
+_FIND: dict[str, tuple[Callable[[], Toolchain | None], str]] = {
+    "c": (_find_c, "apt-get install gcc libc6-dev"),
+    "cpp": (_find_cpp, "apt-get install g++"),
+    "java": (_find_java, "apt-get install default-jdk-headless"),
+    "javascript": (_find_javascript, "apt-get install nodejs"),
+    "typescript": (_find_typescript, "node 22.18 or newer (https://nodejs.org), which runs TypeScript"),
+    "go": (_find_go, "apt-get install golang-go"),
+    "rust": (_find_rust, "apt-get install rustc gcc"),
+    "bash": (_find_bash, "apt-get install bash"),
+    "lean": (_find_lean, "elan (https://github.com/leanprover/elan): elan default leanprover/lean4:stable"),
+}
+LANGUAGES: tuple[str, ...] = tuple(_FIND)
+"""All but Python, which needs no tool chain."""
+ALIASES: dict[str, str] = {
+    "cc": "cpp", "c++": "cpp", "cxx": "cpp", "cpp17": "cpp", "cpp20": "cpp", "js": "javascript", "node": "javascript",
+    "nodejs": "javascript", "mjs": "javascript", "ts": "typescript", "golang": "go", "rs": "rust", "sh": "bash",
+    "shell": "bash", "lean4": "lean", "py": "python", "python3": "python", "py3": "python", "python": "python",
+    **{name: name for name in _FIND},
+}  # fmt: skip
+"""Names under which rows and fences give a language, in lower case."""
+
+
+@cache
+def toolchain(language: str) -> Toolchain | Missing:
+    """The tool chain of a language, looked for once."""
+    find, install = _FIND[language]
+    return find() or Missing(language, install)
+
+
+def _asked(*command: str) -> str:
+    """What a tool prints; nothing if it does not work."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
