@@ -1,3 +1,4 @@
+import json
 import pickle
 import threading
 from functools import partial
@@ -118,7 +119,21 @@ def test_a_verifier_that_exits_does_not_end_the_program():
     def leaves(sample):
         raise SystemExit(0)
 
-    assert score_all(FunctionVerifier(leaves), [Sample()])[0].reason.endswith("SystemExit: 0")
+    assert "SystemExit: 0" in score_all(FunctionVerifier(leaves), [Sample()])[0].reason
+
+
+def test_what_a_verifier_of_ones_own_raises_is_told_by_line_with_its_traceback():
+    def raises(sample):
+        return json.loads("{")
+
+    line = raises.__code__.co_firstlineno + 1
+    score = score_all(0.5 * FunctionVerifier(raises), [Sample(), Sample()])[1]
+    (part,) = score.parts.values()
+    for found in (score, part):
+        assert found.reason.endswith(f"line 1 column 2 (char 1) (test_base.py:{line})")
+    assert part.text.startswith(f'  File "{__file__}", line {line}, in raises\n    return json.loads("{{")\n')
+    assert "decoder.py" in part.text
+    assert "score_all" not in part.text
 
 
 def test_an_error_that_can_not_be_printed_is_data_like_any_other():

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from verikit import Verifier
+from verikit import Sample, Verifier
 from verikit.choose import by, gate
 from verikit.combine import clip, mean
 from verikit.errors import SpecError, UsageError
+from verikit.folders import code_only_from
 from verikit.registry import registered
 from verikit.spec import load, load_selector
 from verikit.verifiers.column import Column
@@ -260,10 +261,38 @@ def test_a_file_cannot_shadow_an_installed_module(tmp_path):
 
 def test_a_file_that_fails_shows_its_own_error_each_time(tmp_path):
     file = tmp_path / "broken.py"
-    file.write_text("1/0")
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            load(f"{file}:x")
+    for code, problem in {
+        "a = 1\n1/0": "ZeroDivisionError: division by zero (broken.py:2)",
+        "if": "SyntaxError",
+    }.items():
+        file.write_text(code)
+        for _ in range(2):
+            with pytest.raises(SpecError) as told:
+                load(f"{file}:x")
+            assert str(told.value).startswith(f"{file} can't be imported: {problem}")
+
+
+def test_objects_and_files_specs_are_named_within_expressions(tmp_path):
+    file, table = tmp_path / "my-own.py", tmp_path / "specs.toml"
+    file.write_text(MODULE + "def half(sample):\n    return 0.5\n")
+    table.write_text("[verifiers]\nthird = 'exact'\n")
+    both = load(f"0.5*exact + 0.5*{file}:half + mean({table}#third, exact)")
+    assert [score.value for score in both.score([Sample("", "a", "a")])] == [0.5 + 0.25 + 1]
+    assert load("by('task', {'a:b.py:c': exact, 'a': regex('x:y')})").name
+    with pytest.raises(SpecError, match=r"my-own.py has no 'quarter'"):
+        load(f"exact + {file}:quarter")
+    with pytest.raises(SpecError, match=r"exact\(nothing=1\)': there is no option 'nothing'"):
+        load(f"{file}:half + exact(nothing=1)")
+
+
+def test_code_named_within_an_expression_runs_only_where_its_folder_is_trusted(tmp_path):
+    file = tmp_path / "evil.py"
+    file.write_text("raise RuntimeError('imported')")
+    spec = f"0.5*exact + 0.5*{file}:x"
+    with code_only_from([]), pytest.raises(SpecError, match="a folder may come from anybody"):
+        load(spec)
+    with code_only_from([spec]), pytest.raises(SpecError, match="can't be imported: RuntimeError: imported"):
+        load(spec)
 
 
 def test_threads_that_load_one_file_get_one_complete_module(tmp_path):

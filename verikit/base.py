@@ -25,6 +25,9 @@ from verikit.secrets import strike
 from verikit.types import Gold, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_PACKAGE = os.path.dirname(__file__) + os.sep
+_FRAMES = 10
+"""Frames of a traceback that are kept, the innermost ones."""
 
 
 class Verifier(ABC):
@@ -155,7 +158,7 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
         UsageError: the verifier was set up wrong; that is a fault of the call, not of a row.
     """
     samples = list(samples)
-    start = time.perf_counter()
+    start, shown = time.perf_counter(), ""
     try:
         return _read_and_score(verifier, samples)
     except _Malformed as error:
@@ -163,9 +166,10 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the one boundary where an exception becomes data
-        problem = f"{verifier.name} raised {describe(error)}"
+        problem = f"{verifier.name} raised {describe(error)}{raised_at(error)}"
+        shown = _traced(error)
     if len(samples) <= 1:
-        return [Score.error(problem, seconds=time.perf_counter() - start) for _ in samples]
+        return [Score.error(problem, seconds=time.perf_counter() - start, text=shown) for _ in samples]
     half = len(samples) // 2
     return score_all(verifier, samples[:half]) + score_all(verifier, samples[half:])
 
@@ -217,6 +221,30 @@ def describe(error: BaseException) -> str:
         text = with_hint(text, error.hint)
     text = strike(text)
     return text if len(text) <= 500 else text[:499] + "…"
+
+
+def raised_at(error: BaseException) -> str:
+    """Behind a reason, the line of the user's code that an exception came from: ` (reward.py:12)`; else nothing."""
+    frames = _foreign(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({os.path.basename(error.filename)}:{error.lineno})"
+    within = [frame for frame in frames if frame.filename == frames[0].filename]
+    return f" ({os.path.basename(within[-1].filename)}:{within[-1].lineno})" if within else ""
+
+
+def _traced(error: BaseException) -> str:
+    """The traceback of what the user's code raised, from where verikit called it; "" if it was verikit itself."""
+    frames = _foreign(error)
+    return strike("".join(traceback.format_list(frames[-_FRAMES:]))) if frames else ""
+
+
+def _foreign(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames of a traceback from the first on that is not of this package; none for what it raises on purpose."""
+    if isinstance(error, VerikitError):
+        return []
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = (i for i, frame in enumerate(frames) if not frame.filename.startswith((_PACKAGE, "<frozen importlib")))
+    return frames[next(outside, len(frames)) :]
 
 
 Scorer = Callable[[Sample], float | bool | Score | None]

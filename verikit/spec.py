@@ -7,8 +7,9 @@
                                                 files it names lie beside it
     grader.json                                 one of OpenAI's graders, see `openai_grader`
 
-An expression is parsed with `ast` and walked over a whitelist (names, calls, literals, `*`, `+`, unary minus); it is
-never evaluated. `load_selector` reads the same forms for selectors.
+Names within an expression may be objects and specs of files too: `0.8*answer + 0.2*my.py:brief`. An expression is
+parsed with `ast` and walked over a whitelist (names, calls, literals, `*`, `+`, unary minus); it is never evaluated.
+`load_selector` reads the same forms for selectors.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
-from verikit.base import Scorer, Verifier, verifier
-from verikit.errors import SpecError
+from verikit.base import Scorer, Verifier, describe, raised_at, verifier
+from verikit.errors import SpecError, VerikitError
 from verikit.folders import check_code
 from verikit.registry import Kind, find, misfit
 
@@ -39,6 +40,13 @@ if TYPE_CHECKING:
 
 _OBJECT = re.compile(r"(?P<module>[^\s()'\"]+):(?P<attr>[A-Za-z_][\w.]*)")
 _IN_FILE = re.compile(r"(?P<file>[^'\"]+\.toml)#(?P<name>[\w-]+)")
+_WITHIN = re.compile(
+    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<named>[A-Za-z_~./][\w./~-]*(?::[A-Za-z_][\w.]*|\.toml\#[\w-]+))""",
+    re.ASCII,
+)
+"""Texts, in which nothing is named, or an object or a file's spec within an expression."""
+_OPERAND = re.compile(_WITHIN.pattern + r"\s*[*+(]", re.ASCII)
+"""What an expression may begin with."""
 _GRADER = re.compile(r"[^'\"()*]+\.json")
 _FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
 _PREFIX = "verikit_file_"
@@ -70,8 +78,24 @@ def _check(spec: str) -> None:
     Raises:
         SpecError: it is one.
     """
-    if isinstance(spec, str) and (_IN_FILE.fullmatch(spec.strip()) or _OBJECT.fullmatch(spec.strip())):
+    if isinstance(spec, str) and (
+        _IN_FILE.fullmatch(spec.strip()) or _OBJECT.fullmatch(spec.strip()) or _named_within(spec.strip())[1]
+    ):
         check_code(spec.strip())
+
+
+def _named_within(text: str) -> tuple[str, dict[str, str]]:
+    """An expression with a name in the stead of each object or file's spec, of the same length, and what each is."""
+    found: dict[str, str] = {}
+
+    def named(match: re.Match[str]) -> str:
+        if match["named"] is None:
+            return match[0]
+        name = f"_{len(found)}_".ljust(len(match[0]), "_")
+        found[name] = match["named"]
+        return name
+
+    return _WITHIN.sub(named, text), found
 
 
 def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
@@ -87,20 +111,21 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
         return _from_python(text, kind, folder)
     if kind == "verifiers" and _GRADER.fullmatch(text):
         return find(kind, "openai_grader")(str(folder / os.path.expanduser(text)))
-    if match := _FILE.match(text):
+    expression, named = _named_within(text)
+    if (match := _FILE.match(text)) and not _OPERAND.match(text):
         file, part = match[0], ":NAME" if match[1] == "py" else "#NAME"
         raise SpecError(f"{text!r} does not name what {file} holds", hint=f"{file}{part}")
     try:
         with _WARNINGS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of patterns such as regex('\d+'), which are right here
-            tree = ast.parse(text, mode="eval")
+            tree = ast.parse(expression, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         problem = f"{error.msg} at character {error.offset}" if isinstance(error, SyntaxError) else error
         raise SpecError(
             f"can't read the spec {text!r}: {problem}", hint="e.g. 0.9*answer + 0.1*length(max=500)"
         ) from None
     try:
-        return _Reader(text, kind, scope, folder).value(tree.body)
+        return _Reader(text, kind, scope, folder, named).value(tree.body)
     except RecursionError:
         raise SpecError("the spec is nested too deeply") from None
 
@@ -108,8 +133,8 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
 class _Reader:
     """Walks an expression's tree; whatever is not on the whitelist is refused with the place it stands at."""
 
-    def __init__(self, text: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> None:
-        self.text, self.scope, self.folder = text, scope, folder
+    def __init__(self, text: str, kind: Kind, scope: Mapping[str, str], folder: Path, named: Mapping[str, str]) -> None:
+        self.text, self.scope, self.folder, self.named = text, scope, folder, named
         self.kind: Kind = kind
 
     def value(self, node: ast.expr) -> Any:
@@ -122,7 +147,8 @@ class _Reader:
                 options = {k.arg: self.value(k.value) for k in keywords if k.arg is not None}
                 if len(options) < len(keywords):
                     raise self._refuse(node, "** is not allowed")
-                return self._call(node, find(self.kind, name), [self.value(a) for a in args], options)
+                make = import_object(self.named[name], self.folder) if name in self.named else find(self.kind, name)
+                return self._call(node, make, [self.value(a) for a in args], options)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._operand(operand) * -1
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
@@ -139,6 +165,8 @@ class _Reader:
         raise self._refuse(node, "only names, calls, literals, * and + are allowed in a spec", hint)
 
     def _named(self, node: ast.expr, name: str) -> Any:
+        if name in self.named:
+            return _read(self.named[name], self.kind, {}, self.folder)
         if name in self.scope:
             others = {k: v for k, v in self.scope.items() if k != name}
             return _read(self.scope[name], self.kind, others, self.folder)
@@ -201,6 +229,13 @@ def _import(module: str) -> Any:
         return importlib.import_module(module)
     except (ImportError, TypeError, ValueError) as error:  # the latter two: no module's name
         raise SpecError(f"can't import {module!r}: {error}", hint="is it installed, or on PYTHONPATH?") from None
+    except Exception as error:
+        raise _broken(module, error) from error
+
+
+def _broken(name: str, error: Exception) -> SpecError:
+    """What to say of code that raises while it is imported."""
+    return SpecError(f"{name} can't be imported: {describe(error)}{raised_at(error)}")
 
 
 def import_file(file: Path) -> Any:
@@ -209,7 +244,7 @@ def import_file(file: Path) -> Any:
     The name is the same in every process.
 
     Raises:
-        SpecError: there is no such file; what its code raises goes through.
+        SpecError: there is no such file, or its code raises.
     """
     try:
         file = file.resolve()
@@ -227,8 +262,10 @@ def import_file(file: Path) -> Any:
         sys.modules[name] = module
         try:
             found.loader.exec_module(module)
-        except BaseException:
+        except BaseException as error:
             del sys.modules[name]
+            if isinstance(error, Exception) and not isinstance(error, VerikitError):
+                raise _broken(str(file), error) from error
             raise
         return module
 

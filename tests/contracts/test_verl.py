@@ -137,3 +137,14 @@ def test_verls_older_managers_put_the_score_on_the_last_token(tmp_path, kind):
     found = managed(tmp_path, "compute_score", call)
     assert found["reward_tensor"].sum(-1).tolist() == [1.0, 0.0]
     assert found["reward_extra_info"]["scored"] == [1.0, 1.0]
+
+
+def test_the_parts_of_a_combination_are_columns_of_every_sample():
+    reward = to_verl("0.8*exact + 0.2*answer")
+    right = reward(data_source="x", solution_str="1", ground_truth="1")
+    assert {key: value for key, value in right.items() if key.startswith("part/")} == {
+        "part/exact": 1,
+        "part/answer": 1,
+    }
+    lost = reward(data_source="x", solution_str="1", ground_truth=None)
+    assert lost.keys() == right.keys() == KEYS | {"part/exact", "part/answer"}

@@ -2,7 +2,8 @@
 
 It is called with `queries` (prompt and response, decoded with special tokens), `prompts` and `labels`, one sample at a
 time in threads, and returns tensors (OpenRLHF 0.11, `utils/agent.py`). An exception would leave the reward None without
-a word, so there is none: a sample without a score gets `unscored`, and `extra_logs` says how many.
+a word, so there is none: a sample without a score gets `unscored`, and `extra_logs` says how many, and the values of a
+combination's parts (`part/answer`).
 """
 
 from __future__ import annotations
@@ -56,8 +57,12 @@ class OpenRLHFReward(Reward):
         return {
             "rewards": rewards,
             "scores": [min(1.0, max(0.0, reward)) for reward in rewards],
-            "extra_logs": {"scored": [float(score.scored) for score in scores]},
+            "extra_logs": {"scored": [float(score.scored) for score in scores]} | self._parts(scores),
         }
+
+    def _parts(self, scores: Sequence[Score]) -> dict[str, list[float]]:
+        rows = [self.part_values(score) for score in scores]
+        return {name: [row[name] for row in rows] for name in (f"part/{part}" for part in self.parts)}
 
 
 def samples(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None) -> list[Sample | Score]:

@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any
 
 from verikit.adapters.gather import Gather, gathered
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier, score_all, unique_names
 from verikit.echo import echo_guard
 from verikit.errors import UsageError
 from verikit.messages import as_mapping, content_text
@@ -35,6 +35,8 @@ class Reward:
         self.verifier: Verifier = loaded if echoes else echo_guard(loaded)
         self.unscored = unscored
         self.__name__: str = name or loaded.name
+        self.parts: list[str] = unique_names(part.name for part in getattr(loaded, "parts", ()))
+        """The names of the parts of a weighted sum, a mean or the like."""
         self._told = False
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -58,6 +60,11 @@ class Reward:
     def value(self, score: Score) -> float | None:
         """The reward: the score's value, or what stands for none."""
         return self.unscored if score.value is None else score.value
+
+    def part_values(self, score: Score) -> dict[str, float]:
+        """The value of every part under `part/NAME`, the same names for every sample; `unscored` for none."""
+        found = {name: score.parts.get(name) for name in self.parts}
+        return {f"part/{name}": float((part and self.value(part)) or 0.0) for name, part in found.items()}
 
     def _noted(self, scores: list[Score]) -> list[Score]:
         """Log the first sample that has no score: a run where that happens should be looked at."""

@@ -3,7 +3,7 @@
 The naive, DAPO and reward-loop managers call for one sample (`data_source, solution_str, ground_truth, extra_info`),
 the batch manager for many under plural names; the reward loop awaits coroutines (verl 0.9.1,
 `workers/reward_manager`, `experimental/reward_loop`). verl knows no missing score: the dict says `scored`, and verl
-keeps it as a column.
+keeps it as a column; so it does the parts of a combination (`part/answer`).
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class VerlReward(Reward):
         """The same keys for every sample: verl collects them as columns."""
         value = self.value(score)
         assert value is not None
-        return {"score": value, "scored": float(score.scored), "pred": score.answer or "", "reason": score.reason}
+        told = {"score": value, "scored": float(score.scored), "pred": score.answer or "", "reason": score.reason}
+        return told | self.part_values(score)
 
 
 class AsyncVerlReward(Awaited, VerlReward):
