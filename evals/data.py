@@ -85,17 +85,29 @@ def _dated(docs: Sequence[Doc], task: str, since: str | None, until: str | None)
     """
     if not since and not until:
         return docs
+    ends = window(since, until)
+    if any("date" not in doc for doc in docs):
+        raise UsageError(f"the rows of {task} have no dates", hint="leave out --since and --until")
+    return [doc for doc in docs if ends[0] <= datetime.fromisoformat(doc["date"]).replace(tzinfo=None) <= ends[1]]
+
+
+def window(since: str | None, until: str | None) -> tuple[datetime, datetime]:
+    """Both ends of a window of dates; a day as the last one is the whole day. Zones are left out, as rows have none.
+
+    Raises:
+        UsageError: an end is no date, or the first lies behind the last.
+    """
     ends = []
     for text, default in ((since, datetime.min), (until, datetime.max)):
         try:
             end = datetime.fromisoformat(text).replace(tzinfo=None) if text else default
-            whole_day = default is datetime.max and text and len(text) == len("2024-08-01")
-            ends.append(datetime.combine(end, time.max) if whole_day else end)
         except ValueError:
             raise UsageError(f"{text!r} is no date", hint="--since 2024-08-01 --until 2025-05-01") from None
-    if any("date" not in doc for doc in docs):
-        raise UsageError(f"the rows of {task} have no dates", hint="leave out --since and --until")
-    return [doc for doc in docs if ends[0] <= datetime.fromisoformat(doc["date"]).replace(tzinfo=None) <= ends[1]]
+        whole_day = default is datetime.max and text and len(text) == len("2024-08-01")
+        ends.append(datetime.combine(end, time.max) if whole_day else end)
+    if ends[0] > ends[1]:
+        raise UsageError(f"--since {since} lies behind --until {until}", hint="--since 2024-08-01 --until 2025-05-01")
+    return ends[0], ends[1]
 
 
 class EmptySplit(UsageError):
@@ -186,17 +198,18 @@ def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator
 
 @lru_cache(maxsize=4)
 def _hub_docs(kind: str, path: str, names: tuple[str | None, ...], split: str, files: str | None) -> tuple[Doc, ...]:
-    found: list[Row] = []
+    found = []
     try:
         for name in names:
-            rows = datasets.load_dataset(path, name, split=split, data_files=files)
-            found += [{"subject": name, **row} for row in rows] if len(names) > 1 else rows
+            found.append((name, datasets.load_dataset(path, name, split=split, data_files=files)))
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise UsageError(
             f"the data set {path} can't be had from the hub: {' '.join(str(error).split())[:200]}",
             hint="--data FILE reads a local file and needs no network",
         ) from None
-    return tuple(_numbered(enumerate(found, 1), kind, path))
+    # One row at a time: a table is read from the disk as it is gone through.
+    named = ({"subject": name, **row} if len(names) > 1 else row for name, table in found for row in table)
+    return tuple(_numbered(enumerate(named, 1), kind, path))
 
 
 def _split(hub: Mapping[str, Any], key: str) -> dict[str, Any]:

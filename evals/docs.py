@@ -7,6 +7,7 @@ those of the published files and of the collections that repackage them.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -16,6 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from verikit.errors import SchemaError
+from verikit.evals.long_tests import keep
 from verikit.judges.rubric.read import read
 from verikit.text import boxes
 
@@ -42,9 +44,19 @@ CATEGORY = (
 ANSWERED = ("math", "choice", "open", "qa")
 """Kinds whose documents are graded by an accepted answer, and by nothing else."""
 REDUX_OPTIONS = 4
+REDUX_LABELS = frozenset(
+    (
+        *("ok", "expert", "wrong_groundtruth", "bad_question_clarity", "bad_options_clarity"),
+        *("no_correct_answer", "multiple_correct_answers"),
+    )
+)
 DIGITS = tuple("0123")
+MAX_LIST = 100_000
+"""Characters of a list in a table of text."""
 INSTRUCTIONS = ("instruction_id_list", "kwargs", "ground_truth")
 TESTS = ("tests", "test", "entry_point", "test_list", "test_setup_code", "test_imports", "public_test_cases", "inputs")
+KEPT = "tests_digest"
+"""Where a document has the digest of tests that are kept elsewhere."""
 
 
 def math_doc(row: Row) -> Doc:
@@ -81,16 +93,17 @@ def choice_doc(row: Row) -> Doc:
 def redux_doc(row: Row) -> Doc:
     """A question of MMLU-Redux, with its label as annotated; `counted` is `no` where the benchmark leaves it out.
 
-    As in the authors' and ZeroEval's evaluations, a question counts if it is `ok`, or if its wrong gold has a letter
+    As in ZeroEval's evaluation, a question counts if it is `ok`, or if its wrong gold has a letter
     in its stead (`corrected`). lm-eval counts those that are `ok` alone.
 
     Raises:
-        SchemaError: there are no four options, or the gold of an `ok` row names none of them.
+        SchemaError: there are no four options, no such label as the row's, or the gold of an `ok` row names none of
+            the options.
     """
-    index = row.get("answer")
-    # In tables of text an index is one too.
-    doc = choice_doc({**row, "answer": int(index)} if isinstance(index, str) and index in DIGITS else row)
     kind = str(_need(row, ("error_type",)))
+    if kind not in REDUX_LABELS:
+        raise SchemaError(f"one of {', '.join(sorted(REDUX_LABELS))} is expected, not {kind!r}", field="error_type")
+    doc = choice_doc(_redux_row(row, counts=kind in ("ok", "wrong_groundtruth")))
     if len(doc["options"]) != REDUX_OPTIONS:
         raise SchemaError(f"{REDUX_OPTIONS} options are expected, not {len(doc['options'])}", field="choices")
     label = str(row.get("correct_answer") or "")
@@ -104,6 +117,33 @@ def redux_doc(row: Row) -> Doc:
     if kind == "ok" and not doc["answer"]:
         raise SchemaError(f"an index or letter of an option is expected, not {row.get('answer')!r}", field="answer")
     return doc | {"label": kind, "counted": "yes" if kind == "ok" else "no"}
+
+
+def _redux_row(row: Row, *, counts: bool) -> Row:
+    """The row with what tables of text hold as text: an index, and a list of options; one left out needs no gold."""
+    found, index, options = dict(row), row.get("answer"), row.get("choices")
+    if isinstance(index, str) and index in DIGITS:
+        found["answer"] = int(index)
+    if index in MISSING and not counts:
+        found["answer"] = 0
+    if isinstance(options, str):
+        found["choices"] = _text_list(options)
+    return found
+
+
+def _text_list(text: str) -> list[Any]:
+    """A list as it is written in a table of text, by Python or as JSON; numpy writes no commas.
+
+    Raises:
+        SchemaError: it is none.
+    """
+    try:
+        found = ast.literal_eval(text[:MAX_LIST])
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        found = None
+    if not isinstance(found, list):
+        raise SchemaError(f"a list of options is expected, not {text[:60]!r}", field="choices")
+    return found
 
 
 def open_doc(row: Row) -> Doc:
@@ -160,7 +200,7 @@ def code_doc(row: Row) -> Doc:
 
 
 def contest_doc(row: Row) -> Doc:
-    """A programming task of a dated contest, with all its tests: LiveCodeBench's code generation.
+    """A programming task of a dated contest: LiveCodeBench's code generation. Its tests, which are long, are put away.
 
     Raises:
         SchemaError: a column lacks, or the contest's date is none.
@@ -178,7 +218,7 @@ def contest_doc(row: Row) -> Doc:
         "date": day.isoformat(),
         "platform": str(row.get("platform") or ""),
         "starter": str(row.get("starter_code") or ""),
-        "tests": json.dumps(tests),
+        KEPT: keep(json.dumps(tests)),
     }
 
 

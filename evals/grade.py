@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
 from verikit.evals.columns import Columns
-from verikit.evals.docs import Doc
+from verikit.evals.docs import KEPT, Doc
 from verikit.evals.judging import judge_spec
+from verikit.evals.long_tests import kept
 from verikit.evals.replies import Failed, Noted, TurnReplies
 from verikit.evals.typed import Filter
 from verikit.messages import thoughts_in
@@ -31,6 +33,8 @@ Grade = dict[str, Any]
 BY, CLUSTER, CHARS = "by", "cluster", "chars"
 NOTES = (BY, CLUSTER, CHARS)
 """What a grade holds beside the metrics."""
+AT_ONCE = 32
+"""Replies of one batch, where documents have long tests."""
 AT_K = ("pass@", "maj@", "bon@")
 
 
@@ -75,10 +79,10 @@ class Graded(Filter):
         flat = [(doc, text) for doc, group in zip(read, replies, strict=True) for text in group]
         answers = [self.extract(split(text).reply) if self.extract else text for _, text in flat]
         fixed = [_fixed(text, answer) for (_, text), answer in zip(flat, answers, strict=True)]
-        samples = [sample(doc, answer or "", text) for (doc, text), answer in zip(flat, answers, strict=True)]
-        scored = {name: _scored(verifier, samples, fixed) for name, verifier in self.verifiers.items()}
+        asked = [(doc, answer or "", text) for (doc, text), answer in zip(flat, answers, strict=True)]
+        scored = {name: _scored(verifier, asked, fixed) for name, verifier in self.verifiers.items()}
         if self.by is not None:
-            scored[BY] = _scored(self.by, [sample(doc, text, text) for doc, text in flat], fixed)
+            scored[BY] = _scored(self.by, [(doc, text, text) for doc, text in flat], fixed)
         grades: Iterator[Grade] = iter(
             [
                 {name: to_row(scores[i]) for name, scores in scored.items()} | {CHARS: len(split(text).reply)}
@@ -106,11 +110,25 @@ def _fixed(text: str, answer: str | None) -> Score | None:
     return Score(0.0, reason=split(text).missing or "no answer found") if answer is None else None
 
 
-def _scored(verifier: Verifier, samples: Sequence[Sample], fixed: Sequence[Score | None]) -> list[Score]:
-    """Score in one batch what has no score yet."""
-    live = [sample for sample, known in zip(samples, fixed, strict=True) if known is None]
-    scores = iter(score_all(verifier, live))
+def _scored(verifier: Verifier, asked: Sequence[tuple[Doc, str, str]], fixed: Sequence[Score | None]) -> list[Score]:
+    """Score what has no score yet: in one batch, or a few at a time where documents have long tests."""
+    live = [parts for parts, known in zip(asked, fixed, strict=True) if known is None]
+    most = AT_ONCE if any(KEPT in doc for doc, _, _ in live) else max(1, len(live))
+    scores = iter(
+        [
+            score
+            for start in range(0, len(live), most)
+            for score in score_all(verifier, [sample(*parts) for parts in live[start : start + most]])
+        ]
+    )
     return [next(scores) if known is None else known for known in fixed]
+
+
+@lru_cache(maxsize=1)
+def _long_tests(digest: str) -> Mapping[str, Any]:
+    """A document's tests; the replies to it share them."""
+    found: Mapping[str, Any] = json.loads(kept(digest))
+    return found
 
 
 def sample(doc: Doc, answer: str, reply: str) -> Sample:
@@ -119,6 +137,8 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
     if tests := meta.pop("tests", None):
         meta |= json.loads(tests)
         meta["prompt"] = doc["question"]
+    if digest := meta.pop(KEPT, None):
+        meta |= _long_tests(digest)
     meta |= meta_of(reply)
     prompt: Prompt = doc["question"]
     if conversation := meta.pop("conversation", None):

@@ -8,10 +8,11 @@ from verikit.engines.load import is_engine
 
 JUDGE = "VERIKIT_JUDGE"
 """Names the judge where nothing else does: plain lm-eval has no option for one."""
+# The graders of benchmarks reply freely, as those of their own scripts do: a held one would grade what they leave out.
 KINDS = {
     "reference": "reference_judge({engine!r})",
-    "simpleqa": "reference_judge({engine!r}, 'simpleqa')",
-    "imo_answer": "reference_judge({engine!r}, 'imo-answer')",
+    "simpleqa": "reference_judge({engine!r}, 'simpleqa', structured=False)",
+    "imo_answer": "reference_judge({engine!r}, 'imo-answer', structured=False)",
     "pairwise": "pairwise({engine!r})",
     "rubric": "rubric({engine!r}, 'rubric-healthbench', clip=False)",
     "rating": "judge({engine!r}, turns='each')",

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.tasks._yaml_loader import load_yaml
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from verikit.errors import SchemaError, UsageError
 from verikit.evals import TASKS
-from verikit.evals.data import of_task
+from verikit.evals.data import of_task, window
 from verikit.evals.grade import Graded
 from verikit.readers.reader import placed
 
@@ -54,6 +54,11 @@ class Settings(BaseModel):
     """The columns of `question`, `answer` and `id` in the documents of tasks of your own, over those the task names."""
     generation: dict[str, Any] = Field(default_factory=dict)
     """lm-eval's generation settings, over the tasks' own: temperature, top_p, top_k, max_gen_toks, until."""
+
+    @model_validator(mode="after")
+    def _dates(self) -> Settings:
+        window(self.since, self.until)
+        return self
 
 
 def task_names() -> list[str]:

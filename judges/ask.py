@@ -17,12 +17,14 @@ from typing import Any
 from verikit.engines import Cache, Engine, Generation, Request, load_engine
 from verikit.engines.cache import default_path
 from verikit.errors import ConfigError, EngineError, Refusal
-from verikit.judges.held import bound, generate, unbound
+from verikit.judges.held import bound, generate, tell_refused, unbound
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.types import Message
 
 PROBE = 8
 """Replies that must hold at least one verdict before the judge is trusted to give any."""
+FORCED = "forced"
+"""Of a usage: verdicts that were held to the labels after a reply without one."""
 COUNTED = ("prompt_tokens", "completion_tokens", "calls", "cost", "cached")
 
 
@@ -101,21 +103,45 @@ def ask(
     """
     generations, held = generate(engine, requests, reply.choices() if hold else ())
     verdicts = [_read(given, reply, held=was) for given, was in zip(generations, held, strict=True)]
-    again: dict[int, Request] = {}
-    for i, verdict in enumerate(verdicts):
-        if verdict.error is None or isinstance(verdict.error, EngineError) or not (retry or hold):
+    unread = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
+    reminders = {i: reminder(requests[i], verdicts[i].reply, remind) for i in unread if retry or hold}
+    bounded = _bounded(engine, reply, {i: reminders[i] for i in reminders if hold and _holdable(verdicts[i])})
+    refused: list[Generation] = []
+    for (i, request), generation in zip(bounded.items(), _asked(engine, list(bounded.values())), strict=True):
+        if (given := unbound(generation, request)) is None:
+            refused.append(generation)
             continue
-        request = reminder(requests[i], verdict.reply, remind)
-        bounded = bound(engine, request, reply) if hold and not isinstance(verdict.error, Refusal) else None
-        if bounded or retry:
-            again[i] = bounded or request
-    for (i, request), generation in zip(again.items(), _asked(engine, list(again.values())), strict=True):
-        if (given := unbound(generation, request)) is None and not retry:
-            continue
-        second, first = _read(given or generation, reply, held=request.structured is not None), verdicts[i]
-        text = f"{first.reply}\n\n{second.reply}" if second.reply else first.reply
-        verdicts[i] = replace(second, reply=text, usage=added(first.usage, second.usage))
+        del reminders[i]
+        second = _read(given, reply, held=True)
+        usage = second.usage if second.error else {**second.usage, FORCED: 1.0}
+        verdicts[i] = _gone_on(verdicts[i], replace(second, usage=usage))
+    if refused:
+        tell_refused(engine, refused[0], "asked again without" if retry else "left without a verdict")
+    plain = reminders if retry else {}
+    for i, generation in zip(plain, _asked(engine, list(plain.values())), strict=True):
+        verdicts[i] = _gone_on(verdicts[i], _read(generation, reply))
     return verdicts
+
+
+def _holdable(verdict: JudgeVerdict) -> bool:
+    return not isinstance(verdict.error, Refusal)
+
+
+def _bounded(engine: Engine, reply: ReplyFormat, requests: Mapping[int, Request]) -> dict[int, Request]:
+    """The requests with their replies held to a verdict alone, as far as the engine can."""
+    found = {i: bound(engine, request, reply) for i, request in requests.items()}
+    return {i: request for i, request in found.items() if request is not None}
+
+
+def _gone_on(first: JudgeVerdict, second: JudgeVerdict) -> JudgeVerdict:
+    """The second verdict, with what was said and spent before it."""
+    text = f"{first.reply}\n\n{second.reply}" if second.reply else first.reply
+    return replace(second, reply=text, usage=added(first.usage, second.usage))
+
+
+def told(usage: Mapping[str, float]) -> str:
+    """What a reason says of how a verdict came about, beside what it is."""
+    return ", forced" if usage.get(FORCED) else ""
 
 
 def _asked(engine: Engine, requests: Sequence[Request]) -> list[Generation]:

@@ -36,11 +36,16 @@ def generate(
     held = [holds] * len(requests)
     refused = [i for i, generation in enumerate(generations) if holds and _refuses(generation)]
     if refused:
-        error = generations[refused[0]].error
-        warnings.warn(f"{engine.name} holds no reply to its verdicts: asked without ({error})", stacklevel=2)
+        tell_refused(engine, generations[refused[0]], "asked without")
         for i, generation in zip(refused, engine.generate([requests[i] for i in refused]), strict=True):
             generations[i], held[i] = generation, False
     return generations, held
+
+
+def tell_refused(engine: Engine, generation: Generation, then: str) -> None:
+    """Warn, once a batch, that a request with its reply held was refused, and of what is done instead."""
+    problem = f"{engine.name} refused a request whose reply is held to its verdicts ({generation.error})"
+    warnings.warn(f"{problem}: {then}", stacklevel=3)
 
 
 def bound(engine: Engine, request: Request, reply: ReplyFormat) -> Request | None:

@@ -10,7 +10,7 @@ from verikit.base import TextVerifier, describe
 from verikit.engines import Engine, Request
 from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineTimeout
-from verikit.judges.ask import PROBE, Record, ask, connect
+from verikit.judges.ask import FORCED, PROBE, Record, ask, connect
 from verikit.judges.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.shown import MAX_CHARS
@@ -23,6 +23,7 @@ class Judge(TextVerifier):
     """A verifier that asks a model. The engine is loaded when it is first asked."""
 
     task: ClassVar[Task]
+    tallied: ClassVar[tuple[str, ...]] = (FORCED,)
 
     engine: str | Engine
     """A spec such as `openai:http://host:8000/v1#model`, or an engine."""
@@ -37,7 +38,8 @@ class Judge(TextVerifier):
     """Ask once more, with a reminder of the form, where a reply can't be read."""
     structured: bool = True
     """Hold replies to the prompt's verdicts while they are sampled, where the engine can: at once where a reply is
-    nothing but its verdict, else once more, with a reminder, where a reply holds none."""
+    nothing but its verdict, else once more, with a reminder, where a reply holds none; the reason then says `forced`,
+    and a run counts them."""
     probe: int = PROBE
     """Stop if the first so many replies hold no verdict at all; 0 never stops."""
     max_chars: int = MAX_CHARS

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, get_args
 
 from verikit.base import Verifier, describe, score_all
 from verikit.errors import ConfigError, JudgeError, VerikitError
-from verikit.judges.ask import added
+from verikit.judges.ask import added, told
 from verikit.judges.judge import Judge, failed
 from verikit.judges.prompt import Task, as_text
 from verikit.judges.reply import JudgeVerdict
@@ -145,12 +145,12 @@ class Pairwise(Judge, Comparer):
             return Comparison(None, describe(error), orders, error, usage)
         preferences = [order.preference or 0.0 for order in orders]
         if self.file.reply.read == "logprobs":
-            reason = f"mean probability of {_orders(len(orders))}"
+            reason = f"mean probability of {_orders(len(orders))}{told(usage)}"
             return Comparison(fmean(preferences), reason, orders, usage=usage)
         if len(set(preferences)) == 1:
             reason = "both orders agree" if len(orders) > 1 else "one order"
-            return Comparison(preferences[0], reason, orders, usage=usage)
-        return Comparison(TIE, "the orders disagree", orders, usage=usage)
+            return Comparison(preferences[0], reason + told(usage), orders, usage=usage)
+        return Comparison(TIE, f"the orders disagree{told(usage)}", orders, usage=usage)
 
     def _pair(self, sample: Sample) -> Pair | Score:
         opponent = sample.meta.get("opponent")

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, get_args
 
 from verikit.base import describe
 from verikit.errors import ConfigError
-from verikit.judges.ask import added
+from verikit.judges.ask import added, told
 from verikit.judges.judge import Judge, failed
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.prompt import Task
@@ -65,7 +65,8 @@ class Pointwise(Judge, Comparer):
             error = first.error or second.error
             return Comparison(None, describe(error) if error else "", error=error, usage=usage)
         preference = TIE if first.value == second.value else float(first.value > second.value)
-        return Comparison(preference, f"rated {first.value:.4g} against {second.value:.4g}", usage=usage)
+        reason = f"rated {first.value:.4g} against {second.value:.4g}{told(usage)}"
+        return Comparison(preference, reason, usage=usage)
 
     def _turns(self, sample: Sample) -> list[dict[str, Prompt]] | Score:
         """The texts of each question to the judge."""
@@ -86,7 +87,7 @@ class Pointwise(Judge, Comparer):
             return failed(verdict.error or ConfigError("no verdict"), verdict.usage)
         low, high = self.file.reply.span
         how = "by the tokens' probabilities" if self.file.reply.read == "logprobs" else "by the judge"
-        reason = f"rated {verdict.value:.4g} of {high:g} {how}"
+        reason = f"rated {verdict.value:.4g} of {high:g} {how}{told(verdict.usage)}"
         return Score(
             (verdict.value - low) / (high - low), answer=f"{verdict.value:.6g}", reason=reason, usage=verdict.usage
         )
@@ -127,4 +128,5 @@ class Reference(Judge):
     def _scored(self, verdict: JudgeVerdict) -> Score:
         if verdict.value is None:
             return failed(verdict.error or ConfigError("no verdict"), verdict.usage)
-        return Score(verdict.value, answer=verdict.label, reason=f"the judge says {verdict.label}", usage=verdict.usage)
+        reason = f"the judge says {verdict.label}{told(verdict.usage)}"
+        return Score(verdict.value, answer=verdict.label, reason=reason, usage=verdict.usage)

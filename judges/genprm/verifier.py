@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from verikit.base import describe
 from verikit.engines import Engine
 from verikit.errors import ConfigError, EngineTimeout
-from verikit.judges.ask import added, connect
+from verikit.judges.ask import FORCED, added, connect
 from verikit.judges.genprm.notebook import Notebook, Sessions
 from verikit.judges.genprm.path import Plan, neutral, walk
 from verikit.judges.genprm.protocol import MODES, Mode, Protocol, load_protocol
@@ -40,6 +40,7 @@ class GenPRM(StepVerifier):
     """
 
     name = "genprm"
+    tallied: ClassVar[tuple[str, ...]] = (FORCED,)
 
     engine: str | Engine
     """A spec such as `openai:http://host:8000/v1#genprm`, or an engine."""
@@ -179,7 +180,10 @@ class GenPRM(StepVerifier):
         agree = sum((reward >= PASS_MARK) == (value >= PASS_MARK) for reward in given)
         lost = f", {len(reviews) - len(given)} without a verdict" if len(given) < len(reviews) else ""
         label = self.file.yes if value >= PASS_MARK else self.file.no
-        reason = f"{agree} of {len(given)} paths agree{lost}"
+        forced = sum(review.how == "forced" and review.label is not None for review in reviews)
+        told = f", {forced} forced" if forced else ""
+        usage = {**usage, FORCED: float(forced)} if forced else usage
+        reason = f"{agree} of {len(given)} paths agree{lost}{told}"
         return Score(value, answer=label, reason=reason, parts=parts, text=text, usage=usage)
 
     def _path(self, review: StepReview) -> Score:

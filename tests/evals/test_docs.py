@@ -9,7 +9,7 @@ pytest.importorskip("lm_eval")
 from tests.evals.scripted import ROWS, write
 from verikit.errors import SchemaError
 from verikit.evals.data import load, of_task, read_docs
-from verikit.evals.docs import KINDS, choice_doc, math_doc, process_doc, qa_doc
+from verikit.evals.docs import KINDS, choice_doc, math_doc, process_doc, qa_doc, redux_doc
 
 NAMES = (
     "question problem answer solution options choices target input prompt text steps label id turns output instruction "
@@ -117,3 +117,30 @@ def test_a_hub_that_cant_be_reached_says_what_to_do(monkeypatch):
     with pytest.raises(Exception, match="data set nobody/nothing can't be had") as raised:
         load(kind="math", task="verikit_x", hub={"path": "nobody/nothing", "split": "test"})
     assert "--data FILE" in raised.value.hint
+
+
+REDUX = ROWS["mmlu_redux"][0]
+
+
+@pytest.mark.parametrize("label", ["OK", "okay", "wrong_ground_truth", "bad_question", 1])
+def test_a_label_that_mmlu_redux_has_not_is_refused_rather_than_left_out(label):
+    with pytest.raises(SchemaError, match="is expected") as error:
+        redux_doc({**REDUX, "error_type": label})
+    assert error.value.field == "error_type"
+
+
+@pytest.mark.parametrize("label", ["bad_question_clarity", "no_correct_answer", "expert"])
+@pytest.mark.parametrize("answer", [None, ""])
+def test_a_row_that_does_not_count_needs_no_gold(label, answer):
+    assert redux_doc({**REDUX, "error_type": label, "answer": answer})["counted"] == "no"
+    with pytest.raises(SchemaError):
+        redux_doc({**REDUX, "answer": answer})
+
+
+def test_options_in_a_table_of_text_are_the_list_that_is_written_there():
+    for text in ("['4', '6', '7', '8']", '["4", "6", "7", "8"]', "[4, 6, 7, 8]"):
+        doc = redux_doc({**REDUX, "choices": text, "answer": "2"})
+        assert (doc["options"], doc["answer"]) == (["4", "6", "7", "8"], ["C"])
+    for text in ("abcd", "['4' '6' '7' '8']", "[" * 50_000, "{'a', 'b', 'c', 'd'}", "('a', 'b', 'c', 'd')"):
+        with pytest.raises(SchemaError):
+            redux_doc({**REDUX, "choices": text})

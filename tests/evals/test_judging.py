@@ -4,7 +4,7 @@ pytest.importorskip("lm_eval")
 
 from tests.evals.scripted import Scripted, write
 from verikit.errors import UsageError
-from verikit.evals.judging import JUDGE, judge_spec
+from verikit.evals.judging import JUDGE, KINDS, judge_spec
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, build
 from verikit.evals.run import run_tasks
@@ -19,10 +19,15 @@ def test_a_judge_is_an_engine_asked_in_the_tasks_own_way_or_a_whole_judge(monkey
     assert judge_spec("answer", engine) == "answer"
     assert judge_spec("judge:pairwise", None) is None
     assert judge_spec("judge:pairwise", "jury(a, b)") == "jury(a, b)"
-    for kind in ("reference", "pairwise", "rating", "rubric"):
+    for kind in KINDS:
         load(judge_spec(f"judge:{kind}", engine))
     monkeypatch.setenv(JUDGE, engine)
     assert judge_spec("judge:reference", None) == f"reference_judge({engine!r})"
+
+
+@pytest.mark.parametrize("kind", ["simpleqa", "imo_answer"])
+def test_a_benchmarks_own_grader_is_never_held_to_a_verdict(kind):
+    assert load(judge_spec(f"judge:{kind}", "openai:http://localhost:1/v1#m")).structured is False
 
 
 def test_a_task_that_needs_a_judge_is_refused_before_anything_is_generated(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """LiveCodeBench's rows, prompt, verdicts and estimates, beside its runner's rules."""
 
 import base64
+import json
 import pickle
 import re
 import sys
@@ -8,6 +9,8 @@ import time
 import zlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("lm_eval")
 if sys.platform != "linux":
@@ -15,19 +18,25 @@ if sys.platform != "linux":
 
 from benchmarks import livecodebench as official
 from tests.evals.scripted import ROWS, Scripted, packed, write
+from verikit.base import Verifier
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import load, read_docs
 from verikit.evals.docs import contest_doc
+from verikit.evals.grade import Graded, sample
 from verikit.evals.livecodebench import prompt
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings
+from verikit.evals.long_tests import kept
 from verikit.evals.run import run_tasks
+from verikit.types import Sample, Score
 from verikit.verifiers.code import Code
-from verikit.verifiers.code_lcb import same_output, same_value, solution
+from verikit.verifiers.code_lcb import cases, same_output, same_value, solution
 from verikit.verifiers.code_tests import read
-from verikit.verifiers.packed_tests import unpacked
+from verikit.verifiers.packed_tests import pairs, unpacked
 
 (ROW,) = ROWS["livecodebench"]
+NEAR = {"os", "sys", "atexit", "threading", "threading,"}
+"""Imports of programs that write past the runner's standard output."""
 RIGHT, WRONG = "```python\nprint(2 * int(input()))\n```", "```python\nprint(0)\n```"
 
 
@@ -62,6 +71,71 @@ def test_figures_are_those_of_the_official_estimator_over_all_and_by_difficulty(
     by = {name: estimate["value"] for name, estimate in found["categories"].items()}
     assert by == {"easy": 0.7, "medium": 0.1, "hard": 0.0}
     assert not found["unscored"]
+
+
+def test_tests_stand_neither_in_documents_nor_in_sample_rows(tmp_path):
+    long = "7" * 300_000
+    row = {**ROW, "private_test_cases": packed(json.dumps([{"input": long, "output": long}]))}
+    data = write(tmp_path / "test.jsonl", [row, {**row, "question_id": "other"}])
+    loaded = load(kind="contest", task="verikit_livecodebench", data=data)["test"]
+    assert all(len(str(doc)) < 2_000 for doc in loaded)
+    assert loaded[0]["tests_digest"] == loaded[1]["tests_digest"]
+    first, second = (sample(doc, RIGHT, RIGHT) for doc in (loaded[0], loaded[1]))
+    assert first.meta["private_test_cases"] is second.meta["private_test_cases"]
+    assert cases(first.meta)[1].stdin == long
+    run_tasks(["verikit_livecodebench"], "m", EngineLM(Scripted(lambda _: [RIGHT] * 10)), Settings(data=data), tmp_path)
+    assert sum(file.stat().st_size for file in tmp_path.glob("samples_*")) < 60_000
+
+
+def test_replies_to_long_tests_are_scored_a_few_at_a_time(monkeypatch):
+    sizes = []
+
+    class Counting(Verifier):
+        name = "counting"
+
+        def score(self, samples):
+            sizes.append(len(samples))
+            return [Score(1.0) for _ in samples]
+
+    graded = Graded({"acc": "exact"})
+    graded.verifiers = {"acc": Counting()}
+    doc = contest_doc(ROW)
+    grades = graded.apply([[RIGHT] * 10 for _ in range(12)], [doc] * 12)
+    assert sizes == [32, 32, 32, 24]
+    assert all(grade["acc"]["value"] == 1.0 for group in grades for grade in group)
+
+
+def test_another_process_tests_are_missed_by_name():
+    with pytest.raises(UsageError, match="not here"):
+        kept("0" * 64)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "wanted"),
+    [
+        ("2024-08-03T00:00:00+02:00", None, ["day", "after"]),
+        ("2024-08-03T00:00:00Z", "2024-08-03", ["day"]),
+        (None, "2024-08-03", ["before", "day"]),
+        ("2024-08-03", "2024-08-03", ["day"]),
+        ("2024-08-03T14:30:00", "2024-08-03T14:30:00", ["day"]),
+        (None, "2024-08-03T14:29:59", ["before"]),
+    ],
+)
+def test_the_last_day_of_a_window_is_a_whole_one_and_zones_are_left_out(tmp_path, since, until, wanted):
+    dates = {"before": "2024-08-02T23:59:59", "day": "2024-08-03T14:30:00", "after": "2024-08-04T00:00:00"}
+    made = [{**ROW, "question_id": name, "contest_date": date} for name, date in dates.items()]
+    data = write(tmp_path / "test.jsonl", made)
+    loaded = load(kind="contest", task="verikit_livecodebench", data=data, since=since, until=until)
+    assert loaded["test"]["id"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [({"since": "2024-09-01", "until": "2024-08-01"}, "lies behind"), ({"until": "soon"}, "'soon' is no date")],
+)
+def test_a_window_that_can_hold_nothing_is_refused_before_a_model_is_loaded(window, message):
+    with pytest.raises(UsageError, match=message):
+        Settings(**window)
 
 
 def test_a_window_of_dates_holds_both_its_ends(tmp_path):
@@ -113,7 +187,7 @@ def test_rows_of_another_form_are_refused_by_line_and_column(tmp_path, change, m
     ids=["stdin", "functional"],
 )
 def test_programs_get_the_verdicts_of_the_official_runner(tests, function, programs):
-    chosen = programs[::2]
+    chosen = programs[::2] + [program for program in programs[1::2] if NEAR & set(program.split("\n")[0].split())]
     wanted = [official.official(tests, function, program) for program in chosen]
     found = official.verdicts([(f"```python\n{program}\n```", official.row(tests, function)) for program in chosen])
     assert found == list(map(float, wanted))
@@ -204,3 +278,74 @@ def test_packed_instructions_without_end_are_not_read_on():
     with pytest.raises(ValueError, match="packed"):
         unpacked(base64.b64encode(zlib.compress(bomb)).decode())
     assert time.monotonic() - began < 1
+
+
+def test_right_outputs_and_values_of_any_length_pass():
+    lines = "\n".join(map(str, range(170_000)))
+    long = official.row([("170000", lines)] * 2)
+    printing = "```python\nprint('\\n'.join(map(str, range(int(input())))))\n```"
+    numbers = official.row([("90000", str(list(range(90_000))))] * 2, "all")
+    listing = "```python\nclass Solution:\n    def all(self, n):\n        return list(range(n))\n```"
+    nested = official.row([("[0]", "[0]")] * 2, "all")
+    endless = "```python\nclass Solution:\n    def all(self, n):\n        return list(range(10**6))\n```"
+    assert len(lines) > 1 << 20
+    assert official.verdicts([(printing, long), (listing, numbers), (endless, nested)]) == [1.0, 1.0, 0.0]
+
+
+def test_the_name_of_a_function_alone_decides_how_a_test_is_run():
+    held = {"public_test_cases": '[{"input": "1\\n2", "output": "3", "testtype": "stdin"}]', "private_test_cases": ""}
+    (called,) = cases({**held, "metadata": '{"func_name": "f"}'})
+    assert (called.call, called.expected) == (("f", [1, 2], {}), 3)
+    (piped,) = cases({**held, "metadata": "{}"})
+    assert (piped.stdin, piped.stdout) == ("1\n2", "3")
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        '["assert f(1) == 2"]',
+        '[{"fn": "f", "args": [1], "expected": 2}]',
+        '[{"input": "1", "output": "2"}, "assert f(1) == 2"]',
+        '[{"input": [1], "output": "2"}]',
+        '[{"input": "1", "output": "2"}',
+        '[{"input": "1", "output": "2"}] 1',
+        '[{"input": "1", "output": "2",}]',
+        '{"input": "1", "output": "2"}',
+        "[" * 200_000,
+        "[" + "[]," * 100_000 + "[]]",
+        "[]",
+        '"text"',
+        "[{}]",
+    ],
+)
+def test_tests_of_another_form_leave_the_row_unscored(tests):
+    for held in ({"public_test_cases": tests}, {"private_test_cases": packed(tests)}):
+        (score,) = Code(preset="livecodebench").score([Sample("", RIGHT, meta={**held, "metadata": "{}"})])
+        assert (score.value, score.status) == (None, "error")
+        assert "tests can't be read" in score.reason
+
+
+def test_arguments_that_nest_without_end_leave_the_row_unscored():
+    held = {"public_test_cases": json.dumps([{"input": "[" * 200_000, "output": "1"}])}
+    for verifier in (Code(preset="livecodebench"), Code()):
+        (score,) = verifier.score([Sample("", RIGHT, meta={**held, "metadata": '{"func_name": "f"}'})])
+        assert (score.value, score.status) == (None, "error")
+
+
+texts = st.text(st.characters(exclude_categories=()), max_size=20)
+
+
+@given(st.lists(st.fixed_dictionaries({"input": texts, "output": texts}, optional={"testtype": texts})))
+@pytest.mark.parametrize("layout", [{}, {"indent": 1}, {"separators": (",", ":")}, {"ensure_ascii": False}])
+def test_tests_are_read_as_json_has_them(layout, tests):
+    text = json.dumps(tests, **layout)
+    assert pairs(text) == [(test["input"], test["output"]) for test in json.loads(text)]
+
+
+@given(st.text('[]{},:"ab inputo\\', max_size=40))
+def test_any_text_is_read_as_json_has_it_or_refused(text):
+    try:
+        found = pairs(text)
+    except ValueError:
+        return
+    assert found == [(test["input"], test["output"]) for test in json.loads(text)]

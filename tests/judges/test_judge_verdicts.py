@@ -209,13 +209,45 @@ def test_what_was_said_before_the_held_verdict_is_kept_and_both_are_paid_for():
 def test_a_server_that_refuses_to_hold_replies_is_told_of_and_asked_without(kind):
     engine = Holding(kind, rule=lambda request: "True" if "x" in asked(request) else "Perhaps", refuses=True)
     if kind == "choice":
-        with pytest.warns(UserWarning, match="holding holds no reply to its verdicts.*response_format"):
+        with pytest.warns(UserWarning, match="holding refused a request.*response_format.*asked without"):
             assert Reference(engine)("x", "y").value == 1.0
     else:
         assert Reference(engine)("x", "y").value == 1.0
     engine.rule = rambles
-    (comparison,) = Pairwise(engine, order="fixed", probe=0).compare(PAIRS[:1])
+    with pytest.warns(UserWarning, match="refused a request.*left without a verdict"):
+        (comparison,) = Pairwise(engine, order="fixed", probe=0).compare(PAIRS[:1])
     assert isinstance(comparison.error, UnparseableVerdict)
+
+
+@pytest.mark.parametrize("kind", ["choice", "json"])
+def test_a_refused_held_reply_is_asked_for_again_without_where_another_try_is_allowed(kind):
+    def rule(request):
+        return "So: [[A]]" if request.prompt[-1]["content"].startswith("Give the verdict") else rambles(request)
+
+    engine = Holding(kind, rule=rule, refuses=True)
+    with pytest.warns(UserWarning, match="asked again without") as told:
+        compared = Pairwise(engine, order="fixed", retry=True).compare(PAIRS[:3])
+    assert [comparison.preference for comparison in compared] == [1.0] * 3
+    assert len(told) == 1
+    assert engine.calls == [3, 3, 3]
+    assert all(comparison.reason == "one order" for comparison in compared)
+
+
+def test_refused_held_replies_count_for_the_probe():
+    engine = Holding("json", rule=rambles, refuses=True)
+    with pytest.warns(UserWarning, match="left without"), pytest.raises(ConfigError, match="none of the judge's first"):
+        Pairwise(engine, probe=2).compare(PAIRS[:2])
+
+
+def test_a_forced_verdict_says_so_and_is_counted():
+    engine = Holding("choice", rule=lambda request: rambles(request) if "ramble" in asked(request) else "[[8]]")
+    forced, free = Pointwise(engine).score([Sample("p", "ramble"), Sample("p", "u")])
+    assert forced.reason.endswith(", forced")
+    assert not free.reason.endswith("forced")
+    assert (forced.usage["forced"], "forced" in free.usage) == (1.0, False)
+    assert "forced" in Pointwise(engine).tallied
+    (comparison,) = Pairwise(Holding("choice", rule=rambles), order="fixed").compare(PAIRS[:1])
+    assert comparison.reason == "one order, forced"
 
 
 def test_nothing_is_held_where_that_is_switched_off_or_the_engine_cannot():

@@ -316,7 +316,7 @@ def test_a_copy_that_holds_the_pipes_does_not_hold_up_the_result() -> None:
     pipes = [os.pipe2(os.O_NONBLOCK) for _ in range(3)]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        flight = Flight(ours, [read for read, _ in pipes], cap=1 << 20)
+        flight = Flight(ours, [read for read, _ in pipes], limits=RunLimits())
         os.write(pipes[0][1], b"out")
         theirs.send(json.dumps({"why": "exit"}).encode())
         flight.pump(time.monotonic() + 5)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from verikit.sandbox import records, values
 from verikit.sandbox.foreign import OpaqueValue
 from verikit.sandbox.records import same
-from verikit.sandbox.types import RunResult
+from verikit.sandbox.types import RunLimits, RunResult
 from verikit.sandbox.values import MAX_BYTES, dumps, loads
 
 text = st.text(st.characters(exclude_categories=())) | st.sampled_from(["\ud83d\ude00", "😀", "\ud800", ""])
@@ -128,7 +128,7 @@ ENDED = {"why": "exit", "exit": 0, "seconds": 0.1, "cpu_over": False, "disk_full
 
 
 def judged(record: bytes) -> RunResult:
-    result = records.result(ENDED, "", DATA | {"record": record}, 1.0)
+    result = records.result(ENDED, "", DATA | {"record": record}, RunLimits(wall_s=1.0))
     assert result.status in ("ok", "error", "memory", "disk", "no_result")
     assert result.status == "ok" or result.value is None
     repr(result.error)

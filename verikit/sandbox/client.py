@@ -20,7 +20,6 @@ from typing import Any
 
 from verikit.errors import SandboxError
 from verikit.sandbox.types import RunLimits
-from verikit.sandbox.values import MAX_BYTES
 
 START_S = 60.0
 GRACE_S = 10.0
@@ -28,7 +27,8 @@ GRACE_S = 10.0
 _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 _STEPS = 100
 """How many full steps of a session the processor time is for; each step has its own wall clock."""
-RECORD_CAP = MAX_BYTES + (1 << 16)
+RECORD_MORE = 1 << 16
+"""Of a record, beside the value in it."""
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")
 """Where libraries lie; and where a server without namespaces puts its work directories (its children see another)."""
 _SEALED = 0x000F
@@ -113,7 +113,7 @@ class ForkServer:
 
     def start(
         self, limits: RunLimits, stdin: int, commands: int, *, wall_s: float, session: bool = False,
-        resident_mb: int = 0, record_cap: int = RECORD_CAP,
+        resident_mb: int = 0, record_cap: int = 0,
     ) -> Flight:  # fmt: skip
         """Start a child that reads `commands`; the flight reads its output.
 
@@ -124,7 +124,7 @@ class ForkServer:
             wall_s: of the whole run; 0: none.
             session: many payloads, one after another.
             resident_mb: what all processes of the run together may hold.
-            record_cap: bytes of the record.
+            record_cap: bytes of the record; 0: as the limits say.
         """
         self.runs += 1
         cpu = limits.cpu_s if limits.cpu_s is not None else (limits.wall_s + 1) * (_STEPS if session else 1)
@@ -148,7 +148,7 @@ class ForkServer:
         finally:
             for write in writers:
                 os.close(write)
-        return Flight(self._control, [read for read, _ in pipes], limits.output_kb << 10, record_cap)
+        return Flight(self._control, [read for read, _ in pipes], limits, record_cap)
 
     def forget(self) -> None:
         """In a forked copy of the caller: let go of the descriptors; the server stays the other's."""
@@ -170,13 +170,19 @@ class ForkServer:
                     remove_tree(base)
 
 
+def caps(limits: RunLimits) -> dict[str, int]:
+    """The most bytes of each stream of a child."""
+    output = limits.output_kb << 10
+    return {"stdout": output, "stderr": output, "record": (limits.value_kb << 10) + RECORD_MORE}
+
+
 class Flight:
     """A child in flight: what it has written so far, and the server's word on its end."""
 
-    def __init__(self, control: socket.socket, reads: list[int], cap: int, record_cap: int = RECORD_CAP) -> None:
+    def __init__(self, control: socket.socket, reads: list[int], limits: RunLimits, record_cap: int = 0) -> None:
         self._control = control
         self._open = dict(zip(reads, ("stdout", "stderr", "record"), strict=True))
-        self._caps = {"stdout": cap, "stderr": cap, "record": record_cap}
+        self._caps = caps(limits) | ({"record": record_cap} if record_cap else {})
         self.data: dict[str, bytearray] = {name: bytearray() for name in self._caps}
         self.overflow: str = ""
         """The stream that exceeded its cap."""

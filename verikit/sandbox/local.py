@@ -234,7 +234,7 @@ def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, ca
     if flight.ended is None:
         raise Broken("the run has no end")
     begun = time.monotonic()
-    result = records.result(flight.ended, flight.overflow, flight.data, limits.wall_s, calls)
+    result = records.result(flight.ended, flight.overflow, flight.data, limits, calls)
     return replace(result, seconds=result.seconds + time.monotonic() - begun)  # what it gave takes time to read
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import IO, Any, Self
 
 from verikit.sandbox import records
-from verikit.sandbox.client import RECORD_CAP, clean_environment
+from verikit.sandbox.client import caps, clean_environment
 from verikit.sandbox.report import Report
 from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult
 
@@ -97,19 +97,19 @@ class OneShot:
             for descriptor in (*(write for _, write in pipes.values()), *extra):
                 os.close(descriptor)
         reads = {read: name for name, (read, _) in pipes.items()}
-        caps = {"stdout": limits.output_kb << 10, "stderr": limits.output_kb << 10, "record": RECORD_CAP}
+        most = caps(limits)
         try:
-            data, why = _collect(process, reads, caps, start + limits.wall_s)
+            data, why = _collect(process, reads, most, start + limits.wall_s)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        overflow = why if why in caps else ""
+        overflow = why if why in most else ""
         ended = {
             "why": why, "exit": process.returncode, "seconds": time.monotonic() - start, "disk_full": False,
             "cpu_over": False,
         }  # fmt: skip
-        return records.result(ended, overflow, data, limits.wall_s, calls)
+        return records.result(ended, overflow, data, limits, calls)
 
     def close(self) -> None:
         """Nothing stays behind."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from verikit.sandbox import values
 from verikit.sandbox.foreign import Array, OpaqueValue
-from verikit.sandbox.types import Failure, FunctionCall, RunResult, Status
+from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult, Status
 
 _CLAIMS = {"ok", "error", "memory", "disk"}
 
@@ -48,13 +48,13 @@ def _inside(name: str) -> str:
 
 
 def result(
-    ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], wall_s: float, calls: int = 0
+    ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], limits: RunLimits, calls: int = 0
 ) -> RunResult:
     """Judge a run that has ended; with `calls`, its value is a list of as many."""
     stdout, stderr = (bytes(data[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
-    status, value, error = _outside(ended, overflow, wall_s)
+    status, value, error = _outside(ended, overflow, limits.wall_s)
     if status is None:
-        status, value, error = read(bytes(data["record"]))
+        status, value, error = read(bytes(data["record"]), limits.value_kb << 10)
     if status == "ok" and calls and not (isinstance(value, list) and len(value) == calls):
         status, value, error = "no_result", None, Failure("no result", f"the record does not hold {calls} value(s)")
     if status == "no_result" and ended["exit"]:
@@ -83,8 +83,8 @@ def _outside(ended: Mapping[str, Any], overflow: str, wall_s: float) -> tuple[St
     return None, None, None
 
 
-def read(record: bytes) -> tuple[Status, Any, Failure | None]:
-    """Validate one record line; what is not well-formed is no result."""
+def read(record: bytes, most: int = values.MAX_BYTES) -> tuple[Status, Any, Failure | None]:
+    """Validate one record line; what is not well-formed is no result, nor is a value of more than `most` bytes."""
     nothing = Failure("no result", "the program ended without a record")
     if not record:
         return "no_result", None, nothing
@@ -92,7 +92,7 @@ def read(record: bytes) -> tuple[Status, Any, Failure | None]:
     if more:
         return "no_result", None, Failure("no result", "bytes after the record")
     try:
-        claim = values.parse(line)
+        claim = values.parse(line, most)
         status = claim.get("status") if isinstance(claim, dict) else None
         if not isinstance(status, str) or status not in _CLAIMS:
             raise ValueError("no status")

@@ -72,7 +72,7 @@ class Session:
             flight.pump(deadline, commands=self._commands, send=send, lines=1)
             if flight.ended is not None:
                 ended = self._end(sound=True)
-                self._over = records.result(ended, flight.overflow, flight.data, self._limits.wall_s)
+                self._over = records.result(ended, flight.overflow, flight.data, self._limits)
                 if self._over.status == "ok":
                     self._over = RunResult("no_result", error=Failure("no result", "the session ended itself"))
                 return self._over

@@ -33,12 +33,14 @@ class RunLimits:
     """Address space beyond what the interpreter itself takes."""
     output_kb: int = 1024
     """Standard output and error, each."""
+    value_kb: int = 1024
+    """What a call returns, as typed JSON."""
     disk_mb: int = 64
     files: int = 4096
     threads: int = 64
 
     def __post_init__(self) -> None:
-        for name in ("wall_s", "cpu_s", "memory_mb", "output_kb", "disk_mb", "files", "threads"):
+        for name in ("wall_s", "cpu_s", "memory_mb", "output_kb", "value_kb", "disk_mb", "files", "threads"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1e9:
                 raise UsageError(f"the limit {name} is a positive number, not {value!r}")

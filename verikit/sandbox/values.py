@@ -96,10 +96,10 @@ def loads(text: str | bytes) -> Any:
     return decode(parse(text))
 
 
-def parse(text: str | bytes) -> Any:
+def parse(text: str | bytes, most: int = MAX_BYTES) -> Any:
     """Plain JSON without numbers, within the bounds; `ValueError` for all else."""
-    if len(text) > MAX_BYTES:
-        raise ValueError(f"{len(text)} bytes, more than {MAX_BYTES}")
+    if len(text) > most:
+        raise ValueError(f"{len(text)} bytes, more than {most}")
     try:
         return json.loads(text, parse_int=_no_number, parse_float=_no_number, parse_constant=_no_number)
     except RecursionError:

@@ -102,16 +102,14 @@ class Code(TextVerifier):
         if language in LANGUAGES and (tests := code_forms.test_program(sample.meta)):
             return self._score_form(sample, language, tests, box)
         try:
-            cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
-        except (ValueError, TypeError) as problem:
+            cases = self._cases(sample)
+        except (ValueError, TypeError, RecursionError) as problem:
             return Score.error(f"the row's tests can't be read: {problem}")
         piped = [case for case in cases if isinstance(case, Piped)]
         if self.language == "auto" and not language and not self.preset and len(piped) == len(cases):
             language = code_languages.fence_language(sample.completion)
         if language in LANGUAGES:
             return self._score_foreign(sample, language, piped, len(cases), box)
-        if self.preset and any(isinstance(case, Driven) for case in cases):
-            return Score.error("the row's tests are none of LiveCodeBench's")
         if self.preset:
             program, language = code_lcb.solution(sample.completion), ""
         else:
@@ -125,8 +123,6 @@ class Code(TextVerifier):
             called = tuple(case for case in cases if isinstance(case, Called))
             cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
         limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
-        if self.preset:
-            limits = replace(limits, output_kb=code_lcb.OUTPUT_KB)
         budget = Budget(limits, row_seconds(self.wall_s, self.row_s))
         passed, first = 0, ""
         for case in cases:
@@ -144,6 +140,11 @@ class Code(TextVerifier):
         if self.in_process:
             reason = f"in process, forgeable: {reason}"
         return Score(share if self.reward == "fraction" else float(not first), answer=program, reason=reason)
+
+    def _cases(self, sample: Sample) -> Sequence[Case]:
+        if self.preset:
+            return code_lcb.cases(sample.meta)
+        return code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
 
     def _score_foreign(self, sample: Sample, language: str, cases: list[Piped], total: int, box: LocalSandbox) -> Score:
         """The score of a program in another language, whose tests are standard input and output."""
@@ -227,17 +228,23 @@ class Code(TextVerifier):
             return budget.run(lambda limits: box.run(whole, call=("verikit_end", [], {}), limits=limits))
         if isinstance(case, Driven):
             return self._drive(case, program, box, budget)
+        if self.preset and isinstance(case, Called | Piped):
+            return self._benchmarked(case, program, box, budget)
         if isinstance(case, Piped):
-            piped = code_lcb.runner(program) if self.preset else program
-            return budget.run(lambda limits: box.run(piped, case.stdin, limits=limits))
+            return budget.run(lambda limits: box.run(program, case.stdin, limits=limits))
         if isinstance(case, Together):
             calls = [_located(called.call, program) for called in case.cases]
             return budget.run(lambda limits: box.run_calls(program, calls, limits))
-        if self.preset:
-            name, args, kwargs = case.call
-            held = code_lcb.runner(program, name)
-            return budget.run(lambda limits: box.run(held, call=(code_lcb.METHOD, args, kwargs), limits=limits))
         return budget.run(lambda limits: box.run(program, call=_located(case.call, program), limits=limits))
+
+    def _benchmarked(self, case: Called | Piped, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
+        """Run a case as LiveCodeBench does."""
+        if isinstance(case, Piped):
+            held = code_lcb.runner(program)
+            return budget.run(lambda limits: box.run(held, case.stdin, limits=code_lcb.room(limits, case)))
+        name, args, kwargs = case.call
+        held, call = code_lcb.runner(program, name), (code_lcb.METHOD, args, kwargs)
+        return budget.run(lambda limits: box.run(held, call=call, limits=code_lcb.room(limits, case)))
 
     def _drive(self, case: Driven, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         """Run the test code in a session of its own; each call it makes runs the program in a fresh child.

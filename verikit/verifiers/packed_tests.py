@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import pickletools
+import re
 import zlib
 from itertools import islice
+from json.decoder import scanstring  # type: ignore[attr-defined]
 
 MAX_BYTES = 512 * 2**20
 """Of unpacked tests."""
@@ -18,6 +21,69 @@ _OTHERS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"
 """They change nothing of what comes out."""
 _INSTRUCTIONS = 16
 """More than a text needs; the rest is not read."""
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    """The inputs and outputs of tests: a JSON list of objects that hold texts alone.
+
+    Anything else is refused as it comes, so that what is read takes little more memory than its text.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    found: list[tuple[str, str]] = []
+    at = _after(text, 0, "[")
+    if text.startswith("]", at):
+        at = _after(text, at, "]")
+    else:
+        while True:
+            test, at = _texts(text, at)
+            if "input" not in test or "output" not in test:
+                raise ValueError(f"a test has `input` and `output`, not {sorted(test)[:5]}")
+            found.append((test["input"], test["output"]))
+            if not text.startswith(",", at):
+                at = _after(text, at, "]")
+                break
+            at = _after(text, at, ",")
+    if at != len(text):
+        raise ValueError("text behind the tests")
+    return found
+
+
+def _texts(text: str, at: int) -> tuple[dict[str, str], int]:
+    """An object whose values are texts, and where what follows begins."""
+    found: dict[str, str] = {}
+    at = _after(text, at, "{")
+    while True:
+        name, at = _text(text, at)
+        found[name], at = _text(text, _after(text, at, ":"))
+        if not text.startswith(",", at):
+            return found, _after(text, at, "}")
+        at = _after(text, at, ",")
+
+
+def _text(text: str, at: int) -> tuple[str, int]:
+    if not text.startswith('"', at):
+        raise ValueError(f"a text is expected at character {at}: tests are texts")
+    try:
+        found, end = scanstring(text, at + 1, True)
+    except json.JSONDecodeError as error:
+        raise ValueError(str(error)) from None
+    return found, _space(text, end)
+
+
+def _after(text: str, at: int, mark: str) -> int:
+    """Where what follows a mark begins."""
+    at = _space(text, at)
+    if not text.startswith(mark, at):
+        raise ValueError(f"{mark!r} is expected at character {at}: tests are a list of objects with input and output")
+    return _space(text, at + 1)
+
+
+def _space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def unpacked(text: str) -> str:

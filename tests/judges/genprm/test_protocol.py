@@ -252,6 +252,8 @@ def test_a_reviewer_that_never_writes_a_verdict_is_read_at_the_token_behind_an_o
     assert score.value == pytest.approx(0.25)
     parts = score.steps[0].parts.values()
     assert [(part.answer, part.reason) for part in parts] == [("No", "no verdict written: forced to Yes or No")] * 2
+    assert score.steps[0].reason == "2 of 2 paths agree, 2 forced"
+    assert score.steps[0].usage["forced"] == 2
     assert all(part.text.endswith("$\\boxed{No}</output>\n") and "neither" not in part.text for part in parts)
     assert {request.temperature for request in made.requests if begun(request).endswith("{")} == {0.0}
 

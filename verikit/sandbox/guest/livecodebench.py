@@ -2,15 +2,19 @@
 
 A program that reads standard input becomes the body of a function, its imports before it, below the runner's preamble.
 There it meets the runner's stand-ins: `sys.stdin` that can't be iterated, whose `buffer` gives its first line again and
-again; a `sys.stdin` imported by name, which gives lines without their ends; a `sys.stdout` without
-`buffer`, and one imported by name whose text is lost. What fails there for any of this fails here.
+again; a `sys.stdin` imported by name, which gives lines without their ends; a `sys.stdout` without `buffer`, whose
+`close()` raises, and one imported by name whose text is lost. Only what stands in its `sys.stdout` when the function
+ends counts: what is written to descriptors, by exit handlers or by threads that are not waited for does not.
 """
 
 import ast
+import atexit
 import builtins
 import contextlib
 import io
+import os
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -103,6 +107,7 @@ def made(code: str) -> Any:
 
 def piped(program: str) -> None:
     """Run a program on standard input; only what it writes to the `sys.stdout` of the run goes out."""
+    out = silenced()
     text, real = sys.stdin.buffer.read().decode("utf-8", "surrogatepass"), sys.stdout
     lines: Iterator[str] = iter(text.split("\n"))
     imported: Any = io.TextIOWrapper(io.BytesIO(), "utf-8")
@@ -111,18 +116,32 @@ def piped(program: str) -> None:
     imported.read, imported.readline = lambda *args: text, lambda *args: next(lines)
     imported.readlines = lambda *args: text.split("\n")
     written: Any = io.StringIO()
-    written.close = lambda: None
+    written.close = lambda _: None  # as there: without an argument it raises
     sys.stdin, sys.stdout = Input(text), written
     with contextlib.suppress(SystemExit):
         function()
-    sys.stdout = real
-    real.write(written.getvalue())
+    sys.stdout, left = real, memoryview(written.getvalue().encode("utf-8", "surrogatepass"))
+    while left:
+        left = left[os.write(out, left) :]
+    # The verdict is given there before threads are waited for and exit handlers run.
+    atexit._clear()
+    threading._shutdown = lambda: None  # type: ignore[attr-defined]
+
+
+def silenced() -> int:
+    """Let nothing written to the descriptors of standard output and error out; returns where the first went."""
+    out, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    return out
 
 
 def run(program: str, function: str) -> Any:
     """Run a program; with a function's name, return that function instead of reading standard input."""
     builtins.quit = None  # type: ignore[assignment]
     if function:
+        os.close(silenced())
         return getattr(made(PREAMBLE + "\n\n" + program), function)
     piped(program)
     return None
