@@ -85,7 +85,7 @@ def printed(method, text):
         except SystemExit:
             pass
     real, sys.stdout = sys.stdout, io.StringIO()
-    sys.stdout.close = lambda *args: 1
+    sys.stdout.close = lambda x: 1
     try:
         inner()
         return sys.stdout.getvalue()
@@ -166,6 +166,19 @@ PIPED = [
     "def solve(k):\n    return 0 if k == 0 else values[k - 1] + solve(k - 1)\nn = int(input())\n"
     "values = list(map(int, input().split()))\nprint(solve(n))",
     "",
+    "import os\nn = int(input())\nos.write(1, str(sum(map(int, input().split()))).encode())",
+    "import sys\nn = int(input())\nprint(sum(map(int, input().split())), file=sys.__stdout__)",
+    "import os\nn = int(input())\nprint(sum(map(int, input().split())))\nos.write(1, b'debug')",
+    "import atexit\nn = int(input())\ntotal = sum(map(int, input().split()))\natexit.register(lambda: print(total))",
+    "import atexit\nn = int(input())\nprint(sum(map(int, input().split())))\natexit.register(lambda: print('debug'))",
+    "import threading, time\nn = int(input())\ntotal = sum(map(int, input().split()))\n"
+    "threading.Thread(target=lambda: (time.sleep(0.5), print(total))).start()",
+    "import threading, time\nn = int(input())\nprint(sum(map(int, input().split())))\n"
+    "threading.Thread(target=lambda: (time.sleep(0.5), print('debug'))).start()",
+    "import threading\nn = int(input())\ntotal = sum(map(int, input().split()))\n"
+    "thread = threading.Thread(target=lambda: print(total))\nthread.start()\nthread.join()",
+    "import sys\nn = int(input())\nprint(sum(map(int, input().split())))\nsys.stdout.close()",
+    "import sys\nn = int(input())\nprint(sum(map(int, input().split())))\nsys.stderr.write('x' * 10**6)",
 ]
 CALLS = [("[1, 2]\n3", "[1, 2, 3]"), ("[]\n1", "[1]"), ("[5]\n5", "[5, 5]")]
 """Lists with a number put behind."""
@@ -182,6 +195,7 @@ CALLED = [
     "class Solution:\n    def put(self, a, b):\n        return str(a + [b])",
     "class Solution:\n    def put(self, a):\n        return a",
     "class Solution:\n    def put(self, a, b):\n        return a + [b]\nif __name__ == '__main__':\n    1 / 0",
+    "class Solution:\n    def put(self, a, b):\n        print('x' * 2_000_000)\n        return a + [b]",
 ]
 
 

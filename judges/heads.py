@@ -21,6 +21,8 @@ from verikit.errors import SpecError
 
 BATCH_TOKENS = 16_384
 """Most tokens of a batch, padding included; bounds the memory of activations."""
+CACHED_TOKENS = 2_048
+"""The same on a CPU, where activations that leave its caches cost more than another run."""
 SHARED_FROM = 16
 """Fewest tokens at the start of all rows that are worth running apart."""
 RUN_TOKENS = 128
@@ -99,7 +101,7 @@ def forward(
         torch.OutOfMemoryError: the device can't hold even one row; batches that are too big for it are halved.
     """
     sharing = last and _shares(model) and not any(row.types for row in rows) and not _ends_padded(model, rows)
-    for batch in _planned(rows, most, tokens, sharing):
+    for batch in _planned(rows, most, tokens, sharing, CACHED_TOKENS if model.device.type == "cpu" else 0):
         yield from _halving(model, rows, batch, sharing)
 
 
@@ -114,9 +116,10 @@ def _ends_padded(model: Any, rows: Sequence[EncodedText]) -> bool:
     return any(row.ids[-1] == getattr(model.config.get_text_config(), "pad_token_id", None) for row in rows)
 
 
-def _planned(rows: Sequence[EncodedText], most: int, tokens: int, sharing: bool) -> list[list[int]]:
-    """The batches: rows of like length, or rows of like beginning where that costs fewer tokens."""
-    by_length = _batches(rows, sorted(range(len(rows)), key=lambda i: len(rows[i].ids)), most, tokens, False)
+def _planned(rows: Sequence[EncodedText], most: int, tokens: int, sharing: bool, alone: int = 0) -> list[list[int]]:
+    """The batches: rows of like length (of at most `alone` tokens), or of like beginning where that costs fewer."""
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i].ids))
+    by_length = _batches(rows, order, most, min(tokens, alone) if alone else tokens, False)
     if not sharing:
         return by_length
     by_start = _batches(rows, sorted(range(len(rows)), key=lambda i: list(rows[i].ids)), most, tokens, True)

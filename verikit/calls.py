@@ -13,8 +13,9 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from verikit import plain_calls
 from verikit.messages import CompletionMessage, by_assistant
-from verikit.reply import split
+from verikit.reply import reply_text
 from verikit.types import Sample
 
 MAX_CHARS = 100_000
@@ -59,7 +60,7 @@ class ToolCall(NamedTuple):
 def calls_of(sample: Sample) -> list[ToolCall]:
     """All calls of a completion in order: those in its messages, else those in the text of its reply."""
     calls = calls_in(sample.messages) if sample.messages else []
-    return calls or text_calls(split(sample.completion).reply)
+    return calls or text_calls(reply_text(sample.completion))
 
 
 def calls_in(messages: Sequence[CompletionMessage]) -> list[ToolCall]:
@@ -148,7 +149,7 @@ def text_calls(text: str) -> list[ToolCall]:
     """
     if len(text) > MAX_CHARS:
         return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]
-    if any(mark in text for mark in _OPENINGS):
+    if ("<" in text or _REST[0] in text) and any(mark in text for mark in _OPENINGS):
         found = list(_tagged_calls(text))
         if found:
             return _capped(found)
@@ -162,8 +163,7 @@ def _capped(calls: list[ToolCall]) -> list[ToolCall]:
 
 
 def _unread(problem: str) -> ToolCall:
-    """What may be calls, but is not read."""
-    return ToolCall("", {}, problem, written=True)
+    return ToolCall("", {}, problem, written=True)  # what may be calls, but is not read
 
 
 def _tagged_calls(text: str) -> Iterator[ToolCall]:
@@ -248,10 +248,10 @@ def python_calls(text: str) -> list[ToolCall]:
     if len(text) > MAX_PYTHON:
         problem = f"calls of {len(text)} characters, over the cap of {MAX_PYTHON}"
         return [_unread(problem)] if _PYTHON_CALL.match(text) else []
-    if not text.startswith("["):
-        text = f"[{text}"
-    if not text.endswith("]"):
-        text = f"{text}]"
+    text = text if text.startswith("[") else f"[{text}"
+    text = text if text.endswith("]") else f"{text}]"
+    if (plain := plain_calls.read(text)) is not None:
+        return [ToolCall(name, arguments, written=True) for name, arguments in plain]
     try:
         body = _parsed(text)
     except (SyntaxError, ValueError) as error:
