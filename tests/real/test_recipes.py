@@ -1,4 +1,4 @@
-"""The first steps of SPICE and R1-Searcher on a pretrained model, in the papers' configs made small."""
+"""The first steps of the four recipes on a pretrained model, in the papers' configs made small."""
 
 import json
 import math
@@ -53,6 +53,13 @@ def test_spice_asks_about_a_document_and_pays_invalid_questions_the_penalty(smol
     assert {row["reward"] for row in asked} <= {-0.1, *(value / 100 for value in range(101))}
 
 
+def test_absolute_zero_proposes_and_solves_programs(smollm2, folder):
+    small = ['options.tasks=["deduction"]', "options.batch=2", "options.seed_factor=1", "options.seed_tries=1"]
+    small += ["options.references=1", "options.inputs=2", "options.estimates=2", "options.buffer_size=64"]
+    _, samples = step(folder, "absolute-zero-paper", smollm2, *SMALL, *small)
+    assert {row["role"] for row in samples} & {"propose", "proposer", "solve", "solver"}
+
+
 def test_r1_searcher_rewards_rollouts_that_may_search(smollm2, folder):
     pytest.importorskip("bm25s")
     from verikit.retrieval import build_index
@@ -79,3 +86,27 @@ def test_r1_searcher_rewards_rollouts_that_may_search(smollm2, folder):
     small += ["options.retrievals=2", "batch.minibatches=1"]
     _, samples = step(folder, "r1-searcher-paper", smollm2, *SMALL[:-1], *small)
     assert all(row["reward"] is not None for row in samples)
+
+
+def test_elo_evolve_compares_with_an_opponent_by_a_judge_that_is_the_same_model(smollm2, folder):
+    from verikit.judges.opponents import prompt_key
+
+    prompts = ["Name a colour.", "Name a city in France.", "Say hello."]
+    data = write(folder / "prompts.jsonl", [{"prompt": text, "answer": ""} for text in prompts])
+    chats = [[{"role": "user", "content": text}] for text in prompts]
+    rows = [
+        {"model": "other", "key": prompt_key(form), "completion": "I don't know."}
+        for text, chat in zip(prompts, chats, strict=True)
+        for form in (text, chat)
+    ]
+    answers = write(folder / "answers.jsonl", rows)
+    judge = f"pairwise('hf:{smollm2}', prompt='pairwise-label', structured=True, cache=False, probe=0)"
+    small = [
+        f'options.data="{data}"',
+        f'options.answers="{answers}"',
+        f'options.judge="{judge}"',
+        "options.pool={other=1400.0}",
+    ]
+    small += ["options.held_out_size=1", "options.prompts=1", "options.samples=3", "options.max_tokens=12"]
+    _, samples = step(folder, "elo-evolve-paper", smollm2, *SMALL[:-1], *small)
+    assert {row["reward"] for row in samples} <= {0.0, 1.0}
