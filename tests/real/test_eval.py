@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ ROWS = [
 TOKENS = 48
 
 
-def test_a_task_scores_what_the_model_replies(smollm2, folder):
+def test_a_task_scores_what_the_model_replies(smollm2: str, folder: Path) -> None:
     from verikit.evals.lm import EngineLM
     from verikit.evals.loading import Settings
     from verikit.evals.run import run_tasks

@@ -1,6 +1,7 @@
 """Judges on a small model that chats: what they read is what it said, and what can't be read is no score."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -22,30 +23,30 @@ SOLUTION = Solution("What is 3 + 4?", ("3 + 4 = 7.", "So the answer is 7."))
 class Listening(Wrapper):
     """Passes requests on and keeps them with what came back."""
 
-    def __init__(self, engine):
+    def __init__(self, engine: Any) -> None:
         super().__init__(engine)
         self.tokenizer, self.model, self.asked = engine.tokenizer, engine.model, []
 
-    def generate(self, requests):
+    def generate(self, requests: Any) -> Any:
         results = self._engine.generate(requests)
         self.asked += zip(requests, results, strict=True)
         return results
 
 
 @pytest.fixture
-def engine(loaded):
+def engine(loaded: Any) -> Any:
     return Listening(loaded)
 
 
 @pytest.fixture(scope="module")
-def loaded(smollm2):
+def loaded(smollm2: str) -> Any:
     import torch
 
     torch.set_num_threads(1)
     return load_engine(f"hf:{smollm2}", dtype="float32")
 
 
-def probabilities(engine, ids):
+def probabilities(engine: Any, ids: Any) -> Any:
     """What the model's own forward pass says of the next token."""
     import torch
 
@@ -53,7 +54,7 @@ def probabilities(engine, ids):
         return engine.model(torch.tensor([list(ids)])).logits[0, -1].float().softmax(-1)
 
 
-def test_structured_labels_are_read_in_both_orders(engine):
+def test_structured_labels_are_read_in_both_orders(engine: Any) -> None:
     compared = Pairwise(engine, "pairwise-label", structured=True, probe=0).compare(PAIRS)
     for comparison in compared:
         assert comparison.error is None
@@ -67,7 +68,7 @@ def test_structured_labels_are_read_in_both_orders(engine):
         assert request.prompt[-1]["content"] in shown
 
 
-def test_a_reply_that_holds_no_verdict_is_an_error_and_no_score(engine):
+def test_a_reply_that_holds_no_verdict_is_an_error_and_no_score(engine: Any) -> None:
     samples = [Sample(pair.prompt, pair.first) for pair in PAIRS]
     for name in ("rating", "rating-token"):
         judge = Pointwise(engine, name, probe=0) if name == "rating-token" else short(engine)
@@ -77,18 +78,18 @@ def test_a_reply_that_holds_no_verdict_is_an_error_and_no_score(engine):
             assert score.reason
 
 
-def short(engine):
+def short(engine: Any) -> Any:
     """The judge that thinks first, held to few tokens: it can't come to its verdict."""
     from dataclasses import replace
 
     class Cut(Wrapper):
-        def generate(self, requests):
+        def generate(self, requests: Any) -> Any:
             return self._engine.generate([replace(request, max_tokens=16) for request in requests])
 
     return Pointwise(Cut(engine), "rating", probe=0)
 
 
-def test_a_steps_reward_is_the_forward_passs_probability_of_yes_against_no(engine):
+def test_a_steps_reward_is_the_forward_passs_probability_of_yes_against_no(engine: Any) -> None:
     [review] = GenPRM(engine, mode="direct", paths=1, temperature=0.0).review([SOLUTION])
     read = [step for step in review.paths[0].steps if step.reward is not None]
     assert read
