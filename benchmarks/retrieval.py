@@ -1,10 +1,11 @@
 """Retrieval: recall on 2Wiki beside bm25s and faiss by themselves, and the cost of a million short passages.
 
-    python benchmarks/retrieval.py [FOLDER] [--passages 1000000]
+    python -m benchmarks.retrieval [FOLDER] [--encoder DIR] [--index DIR] [--passages 1000000]
 
 FOLDER has 2wiki_corpus.jsonl (title, text) and 2wiki_101_gold.jsonl (question, gold_titles); without it only costs are
-measured. The dense rows are LSA vectors (TF-IDF, 256 dimensions) of the same corpus, so that no model is needed. Each
-measurement of the second part runs in a process of its own: CPU seconds, and the peak of its memory.
+measured. The dense rows are vectors of all-MiniLM-L6-v2 (extra `real`, see tests/real/models.py) or of the encoder in
+`--encoder`; `--index` keeps the index, whose vectors take minutes. Each measurement of the second part runs in a
+process of its own: CPU seconds, and the peak of its memory; `--passages 0` leaves it out.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ import bm25s
 import faiss
 import numpy as np
 
+from tests.real.models import minilm
 from verikit.retrieval import EncoderSettings, Passage, build_index
 from verikit.retrieval.bm25 import BM25, build_bm25, words
 from verikit.retrieval.dense import Dense, build_dense
-from verikit.retrieval.encoder import Role
+from verikit.retrieval.encoder import Role, make_encoder
 from verikit.retrieval.hybrid import Hybrid, TwoStep
 from verikit.retrieval.index import Index
 from verikit.retrieval.metrics import report
@@ -36,24 +38,6 @@ from verikit.retrieval.store import Passages, write_passages
 KS = (2, 5, 8, 10, 20, 100)
 VOCABULARY, LENGTH, DIMENSION = 200_000, 24, 128
 QUERIES = 100
-
-
-class LSA:
-    """TF-IDF reduced to 256 dimensions."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        self._tfidf = TfidfVectorizer(sublinear_tf=True)
-        self._svd = TruncatedSVD(256, random_state=0)
-        self._svd.fit(self._tfidf.fit_transform(texts))
-
-    def encode(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """Project the texts."""
-        vectors: np.ndarray = self._svd.transform(self._tfidf.transform(texts)).astype(np.float32)
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        return vectors
 
 
 class Bags:
@@ -69,17 +53,18 @@ class Bags:
         return vectors
 
 
-def recall_table(folder: Path) -> None:
+def recall_table(folder: Path, encoder_folder: str, kept: Path | None) -> None:
     rows = [json.loads(line) for line in (folder / "2wiki_101_gold.jsonl").read_text("utf-8").splitlines()]
     questions, golds = [row["question"] for row in rows], [row["gold_titles"] for row in rows]
-    with tempfile.TemporaryDirectory() as home:
-        build_index([folder / "2wiki_corpus.jsonl"], home)
-        bm25 = BM25(home)
+    settings = EncoderSettings(path=encoder_folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        home = kept or Path(scratch)
+        build_index([folder / "2wiki_corpus.jsonl"], home, settings=settings, tell=print)
+        bm25, encoder = BM25(home), make_encoder(settings)
         texts = [passage.content for passage in bm25.passages]
-        lsa = LSA(texts)
-        dense = build_dense(Passages(home), EncoderSettings(path="benchmarks.retrieval:LSA"), print, encoder=lsa)
-        systems: dict[str, Index] = {"bm25": bm25, "dense (LSA)": dense, "hybrid": Hybrid(bm25, dense)}
-        systems |= {f"two-step {name}": TwoStep(index) for name, index in list(systems.items())}
+        dense = Dense(home, encoder)
+        systems: dict[str, Index] = {"bm25": bm25, "dense": dense, "hybrid": Hybrid(bm25, dense)}
+        systems |= {f"two-step:{name}": TwoStep(index) for name, index in list(systems.items())}
         print(f"{len(questions)} questions, {len(texts):,} passages")
         print(f"{'':<22}" + "".join(f"{f'R@{k}':>8}" for k in KS) + f"{'all@8':>8}{'MRR':>8}")
         for name, index in systems.items():
@@ -94,7 +79,7 @@ def recall_table(folder: Path) -> None:
             show(f"stored {name}", [row["retrieved"][name] for row in rows], golds)
         flat = faiss.IndexFlatIP(dense.vectors.shape[1])
         flat.add(np.array(dense.vectors))
-        _, exact = flat.search(lsa.encode(questions, "query"), 20)
+        _, exact = flat.search(encoder.encode(questions, "query"), 20)
         ours = [[hit.row for hit in hits] for hits in dense.rank(questions, 20)]
         print(f"exact search: {sum(a == b for a, b in zip(ours, exact.tolist(), strict=True))} of {len(ours)} top-20")
         print("lists equal those of faiss.IndexFlatIP\n")
@@ -188,11 +173,14 @@ def costs(count: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--encoder", default="", help="a folder of transformers; all-MiniLM-L6-v2 by default")
+    parser.add_argument("--index", type=Path, help="where to keep the index of FOLDER's passages")
     parser.add_argument("--passages", type=int, default=1_000_000)
     arguments = parser.parse_args()
     if arguments.folder:
-        recall_table(arguments.folder)
-    costs(arguments.passages)
+        recall_table(arguments.folder, arguments.encoder or str(minilm()), arguments.index)
+    if arguments.passages:
+        costs(arguments.passages)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""The first steps of SPICE and R1-Searcher on a pretrained model, in the papers' configs made small."""
+"""The first steps of the four recipes on a pretrained model, in the papers' configs made small."""
 
 import json
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,12 +16,12 @@ FACTS = [
 SMALL = ["run.steps=1", "run.evaluate_every=0", "run.samples_every=1", "options.max_tokens=32"]
 
 
-def write(path, rows):
+def write(path: Path, rows: Any) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path
 
 
-def step(folder, name, model, *changes):
+def step(folder: Path, name: str, model: str, *changes: str) -> Any:
     """Train one step of a shipped config; return its metrics and what was sampled."""
     import torch
 
@@ -44,7 +46,7 @@ def step(folder, name, model, *changes):
     return metrics, samples
 
 
-def test_spice_asks_about_a_document_and_pays_invalid_questions_the_penalty(smollm2, folder):
+def test_spice_asks_about_a_document_and_pays_invalid_questions_the_penalty(smollm2: str, folder: Path) -> None:
     corpus = write(folder / "corpus.jsonl", [{"text": text} for text in FACTS])
     small = [f'options.corpus=["{corpus}"]', "options.documents=2", "options.attempts=2", "options.group=2"]
     _, samples = step(folder, "spice-paper", smollm2, *SMALL, *small, "options.document_tokens=200", "loss.length=32")
@@ -53,7 +55,14 @@ def test_spice_asks_about_a_document_and_pays_invalid_questions_the_penalty(smol
     assert {row["reward"] for row in asked} <= {-0.1, *(value / 100 for value in range(101))}
 
 
-def test_r1_searcher_rewards_rollouts_that_may_search(smollm2, folder):
+def test_absolute_zero_proposes_and_solves_programs(smollm2: str, folder: Path) -> None:
+    small = ['options.tasks=["deduction"]', "options.batch=2", "options.seed_factor=1", "options.seed_tries=1"]
+    small += ["options.references=1", "options.inputs=2", "options.estimates=2", "options.buffer_size=64"]
+    _, samples = step(folder, "absolute-zero-paper", smollm2, *SMALL, *small)
+    assert {row["role"] for row in samples} & {"propose", "proposer", "solve", "solver"}
+
+
+def test_r1_searcher_rewards_rollouts_that_may_search(smollm2: str, folder: Path) -> None:
     pytest.importorskip("bm25s")
     from verikit.retrieval import build_index
 
@@ -79,3 +88,27 @@ def test_r1_searcher_rewards_rollouts_that_may_search(smollm2, folder):
     small += ["options.retrievals=2", "batch.minibatches=1"]
     _, samples = step(folder, "r1-searcher-paper", smollm2, *SMALL[:-1], *small)
     assert all(row["reward"] is not None for row in samples)
+
+
+def test_elo_evolve_compares_with_an_opponent_by_a_judge_that_is_the_same_model(smollm2: str, folder: Path) -> None:
+    from verikit.judges.opponents import prompt_key
+
+    prompts = ["Name a colour.", "Name a city in France.", "Say hello."]
+    data = write(folder / "prompts.jsonl", [{"prompt": text, "answer": ""} for text in prompts])
+    chats: list[Any] = [[{"role": "user", "content": text}] for text in prompts]
+    rows = [
+        {"model": "other", "key": prompt_key(form), "completion": "I don't know."}
+        for text, chat in zip(prompts, chats, strict=True)
+        for form in (text, chat)
+    ]
+    answers = write(folder / "answers.jsonl", rows)
+    judge = f"pairwise('hf:{smollm2}', prompt='pairwise-label', structured=True, cache=False, probe=0)"
+    small = [
+        f'options.data="{data}"',
+        f'options.answers="{answers}"',
+        f'options.judge="{judge}"',
+        "options.pool={other=1400.0}",
+    ]
+    small += ["options.held_out_size=1", "options.prompts=1", "options.samples=3", "options.max_tokens=12"]
+    _, samples = step(folder, "elo-evolve-paper", smollm2, *SMALL[:-1], *small)
+    assert {row["reward"] for row in samples} <= {0.0, 1.0}

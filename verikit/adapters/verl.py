@@ -74,8 +74,8 @@ class VerlReward(Reward):
         """The same keys for every sample: verl collects them as columns."""
         value = self.value(score)
         assert value is not None
-        told = {"score": value, "scored": float(score.scored), "pred": score.answer or "", "reason": score.reason}
-        return told | self.part_values(score)
+        told = {"pred": score.answer or "", "reason": score.reason}
+        return {"score": value, "scored": float(score.scored), **told, **self.part_values(score)}
 
 
 class AsyncVerlReward(Awaited, VerlReward):
