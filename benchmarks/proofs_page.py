@@ -64,8 +64,30 @@ def grpo_table(found: Mapping[str, JsonObject]) -> str:
     for arm, label in ARM_NAMES.items():
         if some := [run["held_out"] for run in runs(found, f"grpo-{arm}-")]:
             seeds = f"{label}, {len(some)} seed{'s' if len(some) > 1 else ''}"
-            lines.append(row(seeds, [percent([one_run[name] for one_run in some]) for name in keys]))
-    return "\n".join(lines) + "\n"
+            lines.append(row(seeds, [percent([held_out[name] for held_out in some]) for name in keys]))
+    told = [
+        f"{label}: {points(gained)} points."
+        for label, gained in (
+            ("Right answers above the form alone", differences(found, "answer", "form")),
+            ("LoRA above full training", differences(found, "LoRA", "answer")),
+        )
+        if gained
+    ]
+    return "\n".join([*lines, *(["", *told] if told else [])]) + "\n"
+
+
+def differences(found: Mapping[str, JsonObject], arm: str, other: str) -> list[float]:
+    """How far an arm's held-out share is above another's, for each seed that both have."""
+    shares = [
+        {name.rpartition("-")[2]: run["held_out"]["last number"] for name, run in found.items() if name.startswith(key)}
+        for key in (f"grpo-{arm}-", f"grpo-{other}-")
+    ]
+    return [shares[0][seed] - shares[1][seed] for seed in sorted(shares[0].keys() & shares[1].keys())]
+
+
+def points(values: Sequence[float]) -> str:
+    """The mean in points with its sign, and the range."""
+    return f"{100 * fmean(values):+.1f} [{100 * min(values):+.1f}, {100 * max(values):+.1f}]"
 
 
 def best_table(some: Sequence[JsonObject]) -> str:
