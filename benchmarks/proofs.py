@@ -45,7 +45,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "LoRA": {"precision.lora_rank": 16, "optimizer.lr": 1e-4},
 }
 """What is changed of the config; `form` rewards the form whatever the numbers are."""
-SAMPLES, TRAIN_QUESTIONS, STEP_ROWS = 8, 250, 800
+SAMPLES, TRAIN_QUESTIONS, STEP_ROWS = 8, 250, 960
 
 JsonObject = dict[str, Any]
 
@@ -197,7 +197,7 @@ def choose(asked: Sequence[JsonObject], model: str) -> JsonObject:
         right = [is_right(text, row) for text in texts]
         given = [Score(scores[row["prompt"], text].value, answer=last_number(text)) for text in texts]
         group = Group(row["prompt"], tuple(texts))
-        hits += [(score.value or 0) >= 0.5 == ok for score, ok in zip(given, right, strict=True)]
+        hits += [((score.value or 0) >= 0.5) == ok for score, ok in zip(given, right, strict=True)]
         chosen["mean of 8"].append(share(right))
         chosen["any of 8"].append(float(any(right)))
         for name, selector in {
