@@ -11,8 +11,13 @@ from typing import Any
 JsonObject = dict[str, Any]
 MARKS = ("<!-- measured", "<!-- end -->")
 """What stands between these lines of the page is written anew: `<!-- measured NAME -->`."""
-ARM_NAMES = {"answer": "GRPO, right answers", "form": "GRPO, form alone", "LoRA": "GRPO, right answers, LoRA r16"}
-COLORS = {"answer": "#1b6ac9", "form": "#8a8a8a", "LoRA": "#d1651b"}
+ARM_NAMES = {
+    "answer": "GRPO, right answers",
+    "form": "GRPO, form alone",
+    "LoRA": "GRPO, right answers, LoRA r16",
+    "longer": "GRPO, right answers, 50 steps",
+}
+COLORS = {"answer": "#1b6ac9", "form": "#8a8a8a", "LoRA": "#d1651b", "longer": "#1a8f4b"}
 WINDOW = 4
 """Steps averaged for a point of a curve: a step has 48 replies."""
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 320, 52, 16, 16, 44
@@ -70,6 +75,7 @@ def grpo_table(found: Mapping[str, JsonObject]) -> str:
         for label, gained in (
             ("Right answers above the form alone", differences(found, "answer", "form")),
             ("LoRA above full training", differences(found, "LoRA", "answer")),
+            ("50 steps above the form alone", differences(found, "longer", "form")),
         )
         if gained
     ]
