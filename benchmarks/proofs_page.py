@@ -19,7 +19,7 @@ ARM_NAMES = {
 }
 COLORS = {"answer": "#1b6ac9", "form": "#8a8a8a", "LoRA": "#d1651b", "longer": "#1a8f4b"}
 WINDOW = 4
-"""Steps averaged for a point of a curve: a step has 48 replies."""
+"""Steps averaged for a point of a curve: a step has 64 replies."""
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 320, 52, 16, 16, 44
 
 
@@ -157,7 +157,7 @@ def axes(last: int) -> list[str]:
     for step in range(0, last + 1, 5):
         x = at_point(step, 0, last).split(",")[0]
         parts.append(f'<text x="{x}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{step}</text>')
-    label = "step (48 sampled replies to questions not seen before)"
+    label = "step (64 sampled replies to questions not seen before; mean of four steps)"
     return [*parts, f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{label}</text>']
 
 
