@@ -1,7 +1,7 @@
 """What training does to a pretrained model of 135 million parameters, on a CPU: GRPO, LoRA, best of 8, retrieval.
 
     python benchmarks/proofs.py start                  # SmolLM2-135M-Instruct, shown the form of a reply
-    python benchmarks/proofs.py grpo answer 0          # arm (answer, form, LoRA) and seed
+    python benchmarks/proofs.py grpo answer 0          # arm (answer, form, LoRA, longer) and seed
     python benchmarks/proofs.py samples                # eight replies of the start to each question
     python benchmarks/proofs.py best 0                 # a process reward model of them, against the majority
     python benchmarks/proofs.py retrieval MULTIHOP     # the folder with 2wiki_corpus.jsonl and 2wiki_101_gold.jsonl
@@ -43,9 +43,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "answer": {},
     "form": {"options.reward": f"{FORM} + 0*answer"},
     "LoRA": {"precision.lora_rank": 16, "optimizer.lr": 1e-4},
+    "longer": {"run.steps": 50},
 }
 """What is changed of the config; `form` rewards the form whatever the numbers are."""
-SAMPLES, TRAIN_QUESTIONS, STEP_ROWS = 8, 250, 800
+SAMPLES, TRAIN_QUESTIONS, STEP_ROWS = 8, 250, 960
 
 JsonObject = dict[str, Any]
 
@@ -197,7 +198,7 @@ def choose(asked: Sequence[JsonObject], model: str) -> JsonObject:
         right = [is_right(text, row) for text in texts]
         given = [Score(scores[row["prompt"], text].value, answer=last_number(text)) for text in texts]
         group = Group(row["prompt"], tuple(texts))
-        hits += [(score.value or 0) >= 0.5 == ok for score, ok in zip(given, right, strict=True)]
+        hits += [((score.value or 0) >= 0.5) == ok for score, ok in zip(given, right, strict=True)]
         chosen["mean of 8"].append(share(right))
         chosen["any of 8"].append(float(any(right)))
         for name, selector in {

@@ -11,10 +11,15 @@ from typing import Any
 JsonObject = dict[str, Any]
 MARKS = ("<!-- measured", "<!-- end -->")
 """What stands between these lines of the page is written anew: `<!-- measured NAME -->`."""
-ARM_NAMES = {"answer": "GRPO, right answers", "form": "GRPO, form alone", "LoRA": "GRPO, right answers, LoRA r16"}
-COLORS = {"answer": "#1b6ac9", "form": "#8a8a8a", "LoRA": "#d1651b"}
+ARM_NAMES = {
+    "answer": "GRPO, right answers",
+    "form": "GRPO, form alone",
+    "LoRA": "GRPO, right answers, LoRA r16",
+    "longer": "GRPO, right answers, 50 steps",
+}
+COLORS = {"answer": "#1b6ac9", "form": "#8a8a8a", "LoRA": "#d1651b", "longer": "#1a8f4b"}
 WINDOW = 4
-"""Steps averaged for a point of a curve: a step has 48 replies."""
+"""Steps averaged for a point of a curve: a step has 64 replies."""
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 320, 52, 16, 16, 44
 
 
@@ -64,8 +69,31 @@ def grpo_table(found: Mapping[str, JsonObject]) -> str:
     for arm, label in ARM_NAMES.items():
         if some := [run["held_out"] for run in runs(found, f"grpo-{arm}-")]:
             seeds = f"{label}, {len(some)} seed{'s' if len(some) > 1 else ''}"
-            lines.append(row(seeds, [percent([one_run[name] for one_run in some]) for name in keys]))
-    return "\n".join(lines) + "\n"
+            lines.append(row(seeds, [percent([held_out[name] for held_out in some]) for name in keys]))
+    told = [
+        f"{label}: {points(gained)} points."
+        for label, gained in (
+            ("Right answers above the form alone", differences(found, "answer", "form")),
+            ("LoRA above full training", differences(found, "LoRA", "answer")),
+            ("50 steps above the form alone", differences(found, "longer", "form")),
+        )
+        if gained
+    ]
+    return "\n".join([*lines, *(["", *told] if told else [])]) + "\n"
+
+
+def differences(found: Mapping[str, JsonObject], arm: str, other: str) -> list[float]:
+    """How far an arm's held-out share is above another's, for each seed that both have."""
+    shares = [
+        {name.rpartition("-")[2]: run["held_out"]["last number"] for name, run in found.items() if name.startswith(key)}
+        for key in (f"grpo-{arm}-", f"grpo-{other}-")
+    ]
+    return [shares[0][seed] - shares[1][seed] for seed in sorted(shares[0].keys() & shares[1].keys())]
+
+
+def points(values: Sequence[float]) -> str:
+    """The mean in points with its sign, and the range."""
+    return f"{100 * fmean(values):+.1f} [{100 * min(values):+.1f}, {100 * max(values):+.1f}]"
 
 
 def best_table(some: Sequence[JsonObject]) -> str:
@@ -129,7 +157,7 @@ def axes(last: int) -> list[str]:
     for step in range(0, last + 1, 5):
         x = at_point(step, 0, last).split(",")[0]
         parts.append(f'<text x="{x}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{step}</text>')
-    label = "step (48 sampled replies to questions not seen before)"
+    label = "step (64 sampled replies to questions not seen before; mean of four steps)"
     return [*parts, f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{label}</text>']
 
 

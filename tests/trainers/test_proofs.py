@@ -119,6 +119,8 @@ def test_a_table_has_the_mean_and_the_range_of_the_seeds() -> None:
     assert "| GRPO, right answers, 2 seeds | 60.0 [50.0, 70.0] |" in table
     assert "| the model as it comes | 10.0 | 10.0 |" in table
     assert "LoRA" not in table
+    table = page.tables(found | {"grpo-form-1": {"held_out": dict.fromkeys(KEYS, 0.4)}})["grpo"]
+    assert "Right answers above the form alone: +30.0 [+30.0, +30.0] points." in table  # seed 1, which both have
 
 
 def test_only_what_stands_between_the_marks_is_written_anew() -> None:
