@@ -7,7 +7,6 @@ those of the published files and of the collections that repackage them.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import re
@@ -18,6 +17,7 @@ from typing import Any
 
 from verikit.errors import SchemaError
 from verikit.evals.long_tests import keep
+from verikit.evals.tables import text_list
 from verikit.judges.rubric.read import read
 from verikit.text import boxes
 
@@ -51,8 +51,6 @@ REDUX_LABELS = frozenset(
     )
 )
 DIGITS = tuple("0123")
-MAX_LIST = 100_000
-"""Characters of a list in a table of text."""
 INSTRUCTIONS = ("instruction_id_list", "kwargs", "ground_truth")
 TESTS = ("tests", "test", "entry_point", "test_list", "test_setup_code", "test_imports", "public_test_cases", "inputs")
 KEPT = "tests_digest"
@@ -127,22 +125,7 @@ def _redux_row(row: Row, *, counts: bool) -> Row:
     if index in MISSING and not counts:
         found["answer"] = 0
     if isinstance(options, str):
-        found["choices"] = _text_list(options)
-    return found
-
-
-def _text_list(text: str) -> list[Any]:
-    """A list as it is written in a table of text, by Python or as JSON; numpy writes no commas.
-
-    Raises:
-        SchemaError: it is none.
-    """
-    try:
-        found = ast.literal_eval(text[:MAX_LIST])
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        found = None
-    if not isinstance(found, list):
-        raise SchemaError(f"a list of options is expected, not {text[:60]!r}", field="choices")
+        found["choices"] = text_list(options)
     return found
 
 
