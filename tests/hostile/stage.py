@@ -70,7 +70,9 @@ def run_all(job: dict[str, Any]) -> dict[str, Any]:
             return {"text": problem, "status": "absent"}
         for program in job["programs"]:
             start = time.monotonic()
-            built = box.programs.build(language, program["code"], replace(BUILD, wall_s=12.0, memory_mb=1024))
+            built = box.programs.build(
+                language, program["code"], replace(BUILD, wall_s=120.0, cpu_s=12.0, memory_mb=1024)
+            )
             runs = [built] if isinstance(built, RunResult) else box.programs.run(built, ["6 7\n"] * 2, limits)
             said = "".join(run.stdout for run in runs)
             if isinstance(built, RunResult) and not program["id"].split("/")[1].startswith("compile"):
