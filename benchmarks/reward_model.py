@@ -73,13 +73,13 @@ def product_rate(device: str, rows: int, hidden: int = 256) -> float:
         start = time.perf_counter()
         (left @ right.T).sum().item()
         seconds.append(time.perf_counter() - start)
-    return 2 * rows * right.numel() / min(seconds)
+    return float(2 * rows * right.numel() / min(seconds))
 
 
 def most_gain(model: Any, tokens: int, single_s: float, rate: float) -> float:
     """How much less time than one by one the arithmetic alone would take: no batch of distinct texts gains more."""
     weights = sum(parameter.numel() for name, parameter in model.named_parameters() if "embed" not in name)
-    return single_s / (2 * weights * tokens / rate)
+    return float(single_s / (2 * weights * tokens / rate))
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:

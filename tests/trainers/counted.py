@@ -3,7 +3,6 @@
 python -m torch.distributed.run … -m tests.trainers.counted FOLDER SETTINGS… [--resume]
 """
 
-# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
 import sys
 import weakref
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The loop: learning, exact resume, kills, bad rewards, bad gradients, bad settings."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-
 import json
 import os
 import signal

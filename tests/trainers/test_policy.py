@@ -1,7 +1,5 @@
 """The policy's log-probabilities: chunked, padded, packed in any shape, they are those of the plain model."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-
 import pytest
 
 torch = pytest.importorskip("torch")

@@ -1,7 +1,5 @@
 """Number formats and memory savers: each trains, and is what it says."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-
 import os
 from copy import deepcopy
 

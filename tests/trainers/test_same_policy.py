@@ -1,7 +1,5 @@
 """What samples is the policy that learns: in bf16, with checkpointed activations; where it is not, the run stops."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-
 import math
 from copy import deepcopy
 from types import SimpleNamespace

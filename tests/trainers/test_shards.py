@@ -1,7 +1,5 @@
 """FSDP2: what each process holds, by counted bytes and on paper; the same weights as one process, also in groups."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-
 import json
 import os
 import shutil

