@@ -1,10 +1,15 @@
-"""Hostile programs in other languages, all of a language in one cage; skipped where no cage or tool chain is."""
+"""Hostile programs in other languages, a language in one cage; skipped where no cage or tool chain is.
+
+A third of each kind runs here; `VERIKIT_HOSTILE=all` runs all, for a quarter of an hour.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -44,10 +49,23 @@ def check(seen: dict[str, Any]) -> None:
     assert seen["latest"] < 30, seen
 
 
+def chosen(programs: list[dict[str, str]]) -> list[dict[str, str]]:
+    """All programs where asked for, else the first of each kind and every third after it."""
+    if os.environ.get("VERIKIT_HOSTILE") == "all":
+        return programs
+    seen: Counter[str] = Counter()
+    found = []
+    for program in programs:
+        kind = program["id"].split("/")[1]
+        found += [program] if seen[kind] % 3 == 0 else []
+        seen[kind] += 1
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("language", languages.NAMES)
 def test_hostile_programs_of_a_language_are_held(language: str) -> None:
-    check(caged(language, languages.programs(language)))
+    check(caged(language, chosen(languages.programs(language))))
 
 
 def test_a_few_shell_programs_are_held() -> None:
