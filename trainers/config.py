@@ -209,7 +209,7 @@ class RunSection(Section):
     """Stop after so many steps in a row that leave too many trajectories unscored."""
     max_unscored_share: float = Field(default=0.2, ge=0, le=1)
     """A step counts among these too, and is warned of, if more than this share of a role's trajectories is unscored."""
-    max_idle_steps: int = Field(default=5, ge=0)
+    max_idle_steps: int = Field(default=8, ge=0)
     """Stop a run whose first so many steps learn from no row, all rewards of each group being equal; 0: go on."""
     max_bad_steps: PositiveInt = 5
     """Stop after so many steps in a row whose gradient is not finite."""

@@ -70,7 +70,7 @@ def test_the_reference_is_asked_when_the_sampler_has_given_the_device_back(tmp_p
 
 def test_a_kill_at_any_moment_and_also_while_saving_costs_no_more_than_the_steps_since(tmp_path):
     changes = ["run.steps=12", "run.save_every=1", "warmup.steps=2", "warmup.gate=0", "options.held_out_size=8"]
-    changes += ["options.prompts=2", "options.samples=4", "run.evaluate_every=0"]
+    changes += ["options.prompts=2", "options.samples=4", "run.evaluate_every=0", "run.max_idle_steps=0"]
     sets = [part for change in changes for part in ("--set", change)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     base = [sys.executable, "-m", "verikit", "train"]
