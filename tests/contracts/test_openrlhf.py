@@ -99,7 +99,7 @@ def test_openrlhfs_executor_loads_the_shim_and_fills_reward_and_logs(tmp_path, t
     assert out["extra_logs"]["scored"].tolist() == [1.0]
 
 
-def test_the_parts_of_a_combination_are_logged():
+def test_the_parts_of_a_combination_are_logged(torch):
     logs = to_openrlhf("0.8*exact + 0.2*boxed")(["Say 1: 1"], ["Say 1: "], ["1"])["extra_logs"]
     assert {name: values.tolist() for name, values in logs.items()} == {
         "scored": [1.0], "part/exact": [1.0], "part/boxed": [0.0],

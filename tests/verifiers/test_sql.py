@@ -223,7 +223,7 @@ def test_hostile_queries_are_held_and_score_nothing(tmp_path, kind):
     made(path, [(i, "x" * i) for i in range(40)], kind)
     before = path.read_bytes(), sorted(tmp_path.iterdir())
     queries = [text.replace("{path}", str(path)) for text in HOSTILE[kind]]
-    verifier = SQL(wall_s=0.5, memory_mb=256, max_rows=1000)
+    verifier = SQL(wall_s=1, memory_mb=256, max_rows=1000)
     samples = [Sample("", f"```sql\n{text}\n```", "SELECT a, b FROM t", meta={"db": str(path)}) for text in queries]
     for text, score in zip(queries, score_all(verifier, samples), strict=True):
         assert (score.status, score.value) == ("ok", 0), (text[:80], score)
