@@ -114,7 +114,8 @@ def test_the_arithmetic_world_is_learnt_within_sixty_steps(tmp_path, seed):
 
 @pytest.mark.slow
 def test_a_thousand_steps_leak_neither_memory_nor_files_nor_processes(tmp_path):
-    config = settings(run__steps=1000, run__save_every=200, run__evaluate_every=500, options__prompts=2)
+    logs = {"run__save_every": 200, "run__evaluate_every": 500, "run__max_idle_steps": 0}
+    config = settings(run__steps=1000, options__prompts=2, **logs)
     trainer = make(tmp_path / "run", config)
     trainer._warm_up()
 
