@@ -11,7 +11,6 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import stat
 import time
@@ -195,15 +194,29 @@ def _seal(path: str) -> tuple[int, ...]:
 
 
 def _remove(path: str) -> None:
-    """Take away a file, or a folder with all below it."""
+    """Take away a file, or a folder with all below it, whose folders first come to lie beside it.
+
+    A tree may be deeper than a path may be long, and than there are descriptors to go down it.
+    """
     try:
-        if stat.S_ISDIR(os.lstat(path).st_mode):
-            for where, names, _ in os.walk(path):
-                for name in [".", *names]:
-                    with suppress(OSError):
-                        os.chmod(f"{where}/{name}", 0o700, follow_symlinks=False)
-            shutil.rmtree(path)
-        else:
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
             os.unlink(path)
+            return
     except FileNotFoundError:
         return
+    folders, number = [path], 0
+    while folders:
+        folder = folders.pop()
+        os.chmod(folder, 0o700)
+        with os.scandir(folder) as found:
+            entries = list(found)
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)
+                continue
+            while os.path.lexists(f"{path}.{number}"):
+                number += 1
+            os.chmod(entry.path, 0o700)
+            os.rename(entry.path, f"{path}.{number}")
+            folders.append(f"{path}.{number}")
+        os.rmdir(folder)
