@@ -85,11 +85,11 @@ def _cpp() -> dict[str, str]:
         "memory/sysv": 'if(syscall(29,0,1<<28,0666|01000)>=0)puts("GAINED");',
         "output/flood": 'for(;;)puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");',
         "output/errors": 'for(;;)fputs("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",stderr);',
+        "disk/deep": 'for(int i=0;i<3000;i++){mkdir("d",0700);chdir("d");}',
         "disk/file": 'int f=open("big",O_CREAT|O_WRONLY,0666);static char b[1<<20];for(int i=0;i<4000;i++)'
         'if(write(f,b,1<<20)<0)return 7;puts("ALL");',
         "disk/files": 'char n[40];for(int i=0;i<200000;i++){sprintf(n,"f%d",i);int f=open(n,O_CREAT|O_WRONLY,0666);'
         'if(f<0)return 7;close(f);}puts("ALL");',
-        "disk/deep": 'for(int i=0;i<3000;i++){mkdir("d",0700);chdir("d");}',
         "time/loop": "for(volatile int i=0;;)i=i+1;",
         "time/sleep": "sleep(600);",
         "time/stopped": "raise(SIGSTOP);",
