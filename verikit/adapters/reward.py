@@ -62,7 +62,10 @@ class Reward:
         return self.unscored if score.value is None else score.value
 
     def part_values(self, score: Score) -> dict[str, float]:
-        """The value of every part under `part/NAME`, the same names for every sample; `unscored` for none."""
+        """The value of every part under `part/NAME`, the same names for every sample.
+
+        A part without a value counts as `unscored`, one that was not asked as 0.0.
+        """
         found = {name: score.parts.get(name) for name in self.parts}
         return {f"part/{name}": float((part and self.value(part)) or 0.0) for name, part in found.items()}
 

@@ -177,27 +177,11 @@ class LocalSandbox:
         payload = records.payload(job.code, calls, job.files)
         stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
         preload, limits = tier(job.code), job.limits or self.limits
-        problem = ""
         start = time.monotonic()
-        with self._pool.turn():
-            for _ in range(2):
-                try:
-                    server = self._pool.take(preload, seed)
-                except (Broken, OSError) as error:
-                    problem = str(error)
-                    continue
-                try:
-                    result = _fly(server, payload, stdin, limits, len(calls))
-                except (Broken, OSError) as error:
-                    problem = str(error)
-                    self._pool.discard(server)
-                    continue
-                except BaseException:
-                    self._pool.discard(server)
-                    raise
-                self._pool.give(server)
-                return result
-        return RunResult("infra_error", error=Failure("infra", problem), seconds=time.monotonic() - start)
+        try:
+            return self._pool.use(lambda server: _fly(server, payload, stdin, limits, len(calls)), preload, seed)
+        except Broken as problem:
+            return RunResult("infra_error", error=Failure("infra", str(problem)), seconds=time.monotonic() - start)
 
     def close(self) -> None:
         """End every process of the sandbox."""

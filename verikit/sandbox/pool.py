@@ -10,11 +10,12 @@ import os
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 from verikit.sandbox.client import Broken, ForkServer, Refused, ServerOptions
 
+T = TypeVar("T")
 MAX_RUNS = 10_000
 """After so many runs a server is replaced."""
 
@@ -46,11 +47,32 @@ class Pool:
         """Why there are no namespaces; None if there are."""
         return _refusal if self.namespaces else "switched off"
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for one of the workers' places."""
+    def use(self, run: Callable[[ForkServer], T], preload: str, seed: int, tools: tuple[str, ...] = ()) -> T:
+        """Wait for one of the workers' turns and run once on a server; on another where the first one breaks.
+
+        Raises:
+            Broken: both did.
+        """
+        problem = ""
         with self._turns:
-            yield
+            for _ in range(2):
+                try:
+                    server = self.take(preload, seed, tools)
+                except (Broken, OSError) as error:
+                    problem = str(error)
+                    continue
+                try:
+                    result = run(server)
+                except (Broken, OSError) as error:
+                    problem = str(error)
+                    self.discard(server)
+                    continue
+                except BaseException:
+                    self.discard(server)
+                    raise
+                self.give(server)
+                return result
+        raise Broken(problem)
 
     def take(self, preload: str, seed: int, tools: tuple[str, ...] = ()) -> ForkServer:
         """A server for one run or session; give it back, or discard it.

@@ -148,35 +148,22 @@ class Programs:
         return self._fly(job, chain.run_tools or ("/usr/lib",))[0]
 
     def _fly(self, job: _Job, tools: tuple[str, ...]) -> tuple[list[RunResult], dict[str, bytes]]:
-        payload, problem = job.payload(), ""
-        begun = time.monotonic()
-        with self._pool.turn():
-            for _ in range(2):
-                try:
-                    server = self._pool.take(source("bare"), 0, tools)
-                except (Broken, OSError) as error:
-                    problem = str(error)
-                    continue
-                if not server.options.namespaces:
-                    self._pool.give(server)
-                    raise SandboxUnavailable(
-                        f"programs of other languages need namespaces, refused here: {self._pool.refusal}",
-                        hint="docker: --security-opt seccomp=… with unshare and mount; Ubuntu: an AppArmor profile "
-                        "with `userns`",
-                    )
-                try:
-                    found = _once(server, payload, job)
-                except (Broken, OSError) as error:
-                    problem = str(error)
-                    self._pool.discard(server)
-                    continue
-                except BaseException:
-                    self._pool.discard(server)
-                    raise
-                self._pool.give(server)
-                return found
-        seconds = time.monotonic() - begun
-        return [RunResult("infra_error", error=Failure("infra", problem), seconds=seconds)], {}
+        payload, begun = job.payload(), time.monotonic()
+
+        def run(server: ForkServer) -> tuple[list[RunResult], dict[str, bytes]]:
+            if not server.options.namespaces:
+                raise SandboxUnavailable(
+                    f"programs of other languages need namespaces, refused here: {self._pool.refusal}",
+                    hint="docker: --security-opt seccomp=… with unshare and mount; Ubuntu: an AppArmor profile "
+                    "with `userns`",
+                )
+            return _once(server, payload, job)
+
+        try:
+            return self._pool.use(run, source("bare"), 0, tools)
+        except Broken as problem:
+            seconds = time.monotonic() - begun
+            return [RunResult("infra_error", error=Failure("infra", str(problem)), seconds=seconds)], {}
 
 
 @dataclass(frozen=True)
