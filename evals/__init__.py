@@ -16,8 +16,8 @@ loading.py      tasks by name, with a run's settings
 run.py          tasks into a run's folder; samples.py, run_folder.py: what it holds
 summary.py      a task's metrics; groups.py: a group's; report.py, page.py: for people
 suite.py        tasks and models by a TOML file
-paired.py       is one run really better than another; compare.py: for people
-cli.py          `verikit eval` and `verikit compare`
+outcomes.py     a run's values by question, for `verikit compare`
+cli.py          `verikit eval`
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`verikit eval` and `verikit compare`."""
+"""`verikit eval`."""
 
 from __future__ import annotations
 
@@ -164,28 +164,3 @@ def _need_lm_eval() -> None:
         import lm_eval.api.task  # noqa: F401
     except ImportError:
         raise MissingExtra("verikit eval", "eval") from None
-
-
-@click.command()
-@click.argument("first", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("second", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--examples", type=click.IntRange(0), default=6, show_default=True, help="Changed rows to show.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with all rows that changed.")
-def compare(first: Path, second: Path, examples: int, as_json: bool) -> None:
-    """Compare two runs on the same questions: paired differences, flips both ways, and the rows that changed.
-
-    Intervals are over questions; p-values are those of a sign-flip test, corrected for several tasks.
-
-    \b
-    verikit compare runs/eval-base runs/eval-trained
-    """  # noqa: D301 - click reads \b as "don't wrap"
-    try:
-        from verikit.evals.compare import as_json as plain
-        from verikit.evals.compare import compare_runs, show_comparison
-    except ImportError:
-        raise MissingExtra("verikit compare", "eval") from None
-    found = compare_runs(first, second)
-    if as_json:
-        click.echo(json.dumps([plain(difference) for difference in found], indent=2, ensure_ascii=False))
-    else:
-        click.echo("\n".join(show_comparison(found, examples)))

@@ -35,7 +35,7 @@ NOTES = (BY, CLUSTER, CHARS)
 """What a grade holds beside the metrics."""
 AT_ONCE = 32
 """Replies of one batch, where documents have long tests."""
-AT_K = ("pass@", "maj@", "bon@")
+AT_K = ("pass@", "pass^", "maj@", "bon@")
 
 
 class Graded(Filter):

@@ -15,6 +15,7 @@ from verikit.report.curves import estimate, forest, histogram, over_k
 from verikit.report.items import lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
 from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Metric, Options, Run, SampleItem, Table
+from verikit.stats import at_k
 
 Row = Mapping[str, Any]
 RANKING = {"by": RANKED_BY}
@@ -57,13 +58,12 @@ def _metrics(name: str, unit: Row) -> Iterator[Metric]:
 
 
 def _largest(metrics: Row) -> list[str]:
-    """pass@k, maj@k and bon@k at the largest k there is."""
+    """pass@k, pass^k, maj@k and bon@k at the largest k there is."""
     found: dict[str, int] = {}
     for name in metrics:
-        kind, at, k = name.partition("@")
-        if at:
-            found[kind] = max(found.get(kind, 0), int(k))
-    return [f"{kind}@{k}" for kind, k in found.items()]
+        if named := at_k(name):
+            found[named[0]] = max(found.get(named[0], 0), named[1])
+    return [f"{kind}{k}" for kind, k in found.items()]
 
 
 def _charts(
@@ -77,8 +77,8 @@ def _charts(
         )
     for name, task in tasks.items():
         metrics, own = task["metrics"], task["own"]
-        kinds = {metric.partition("@")[0] for metric in metrics if "@" in metric}
-        at_one = {f"{kind}@1": metrics[own] for kind in kinds if own in metrics}
+        kinds = {named[0] for metric in metrics if (named := at_k(metric))}
+        at_one = {f"{kind}1": metrics[own] for kind in kinds if own in metrics}
         if chart := over_k({**at_one, **metrics}, key=f"{name}/over_k", title=f"{name}: over k replies"):
             yield chart
         categories = [estimate(category, row) for category, row in task["categories"].items()]

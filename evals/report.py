@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from verikit.terminal import printable, table
+from verikit.terminal import markdown_table, printable, table
 
 RAW = ("score_of_10",)
 """Metrics that are no shares."""
@@ -63,13 +63,6 @@ def remarks(task: Mapping[str, Any]) -> Iterator[str]:
     if task["unparsed"]:
         share = task["unparsed"] / task["replies"]
         yield f"no answer found in {task['unparsed']:,} of {task['replies']:,} replies ({share:.1%}): wrong"
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a Markdown table."""
-    cells = [[printable(cell).replace("|", "\\|") for cell in row] for row in (header, *rows)]
-    lines = [f"| {' | '.join(row)} |" for row in cells]
-    return [lines[0], "|" + "---|" * len(header), *lines[1:]]
 
 
 def metric_cells(metric: str, estimate: Mapping[str, Any]) -> tuple[str, str]:

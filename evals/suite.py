@@ -24,15 +24,16 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.errors import ConfigError
-from verikit.evals.compare import as_json, differences, markdown_differences, verdict
 from verikit.evals.loading import Settings, expand
 from verikit.evals.models import opened_model
-from verikit.evals.report import interval, markdown_table, percent
+from verikit.evals.report import interval, percent
 from verikit.evals.run import Note, run_tasks
 from verikit.evals.run_folder import units
+from verikit.report.difference_text import markdown_differences, verdict
+from verikit.report.differences import as_json, compare_all, read_outcomes
 from verikit.scoring.folder import Folder
 from verikit.settings import checked
-from verikit.terminal import table
+from verikit.terminal import markdown_table, table
 
 SUITE_JSON, SUITE_MD = "suite.json", "suite.md"
 
@@ -115,12 +116,12 @@ def run_suite(
                 warn=warn,
                 begun=partial(_begun, begun, entry.name),
             )
-    pairs = differences({name: out / name for name in results}) if len(results) > 1 else []
+    pairs = compare_all({name: read_outcomes(out / name) for name in results}) if len(results) > 1 else []
     found: dict[str, Any] = {
         "models": results,
         "differences": [{"first": a, "second": b, **as_json(difference)} for a, b, difference in pairs],
     }
-    real = verdict([(f"{b} over {a} on {difference.task}", difference) for a, b, difference in pairs])
+    real = verdict(pairs)
     found["verdict"] = real
     lines = ["# Models by tasks", "", *markdown_table(*by_task(results)), ""]
     if pairs:

@@ -1,4 +1,4 @@
-"""What a person sees on a terminal: aligned tables, and one line on stderr that tells how long work comes along."""
+"""What a person sees on a terminal: tables, and one line on stderr that tells how long work comes along."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
     return [click.style(lines[0], bold=True), *lines[1:]]
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    cells = [[printable(cell).replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return [lines[0], "|" + "---|" * len(header), *lines[1:]]
 
 
 def printable(text: str) -> str:

@@ -35,7 +35,7 @@ def test_metrics_stand_side_by_side_and_only_settings_that_differ(two):
 
 def test_a_curve_that_both_have_is_one_chart_with_a_line_for_each_run(two):
     charts = {entry["title"]: entry for entry in shown(*two)["together"][0]["charts"]}
-    assert list(charts) == ["Over k candidates: pass@k", "Over k candidates: maj@k"]
+    assert list(charts) == ["Over k candidates: pass@k", "Over k candidates: pass^k", "Over k candidates: maj@k"]
     assert [entry["name"] for entry in charts["Over k candidates: pass@k"]["series"]] == ["loose", "tight"]
 
 
@@ -45,10 +45,20 @@ def test_the_difference_is_paired_by_prompt_and_its_interval_is_over_prompts(two
     for entry, other in zip(first, second, strict=True):
         by_prompt.setdefault(entry["id"], []).append(other["value"] - entry["value"])
     expected = mean_interval((fmean(some) for some in by_prompt.values()), bounds=(-1.0, 1.0))
-    (row,) = table(shown(*two)["together"][0], "Difference from loose, paired by prompt")["rows"]
-    assert (row[0], row[2]) == ("tight", 12)
-    assert row[1]["value"] == pytest.approx(expected.value)
-    assert (row[1]["low"], row[1]["high"]) == (pytest.approx(expected.low), pytest.approx(expected.high))
+    (row,) = table(shown(*two)["together"][0], "Differences, paired by question")["rows"]
+    assert (row[0], row[1], row[-1]) == ("tight less loose", "mean", 12)
+    assert row[2]["value"] == pytest.approx(expected.value)
+    assert (row[2]["low"], row[2]["high"]) == (pytest.approx(expected.low), pytest.approx(expected.high))
+    assert 0 < float(row[3]) <= 1
+
+
+def test_three_runs_have_a_leaderboard(two, verikit):
+    verikit("score", CANDIDATES, "-v", "boxed", "-o", "formed", "-q")
+    (together,) = shown(*two, two[0].parent / "formed")["together"]
+    board = table(together, "Leaderboard")["rows"]
+    values = [row[3]["value"] for row in board]
+    assert {row[1] for row in board} == {"loose", "tight", "formed"}
+    assert values == sorted(values, reverse=True)
 
 
 def test_candidates_that_the_runs_judge_otherwise_are_marked_and_no_others(two):

@@ -32,9 +32,9 @@ def test_metrics_and_curves_are_those_of_the_summary(weighted):
     )
     assert headline["Selected by best"]["value"] == metrics["selected"]["value"]
     curves = {entry["name"]: entry["points"] for entry in chart(run, "over_k")["series"]}
-    assert list(curves) == ["pass@k", "bon@k", "maj@k", "wmaj@k"]
+    assert list(curves) == ["pass@k", "pass^k", "bon@k", "maj@k", "wmaj@k"]
     for name, points in curves.items():
-        held = [metrics[name.replace("@k", f"@{k}")] for k in (1, 2, 4, 8)]
+        held = [metrics[f"{name[:-1]}{k}"] for k in (1, 2, 4, 8)]
         assert points == [[k, m["value"], m["low"], m["high"]] for k, m in zip((1, 2, 4, 8), held, strict=True)]
 
 

@@ -17,6 +17,8 @@ from verikit.errors import UsageError
 from verikit.select import clusters as cluster
 from verikit.stats import (
     Summary,
+    all_at_k,
+    at_k,
     best_at_k,
     mean_at_k,
     pass_at_k,
@@ -277,3 +279,19 @@ def test_a_k_no_subset_has_is_refused(k):
     ):
         with pytest.raises(UsageError, match="k must lie between 1 and the 3"):
             call()
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_all_of_k_is_the_share_of_subsets_that_are_all_right(n):
+    for right in range(n + 1):
+        for k in range(1, n + 1):
+            subsets = list(combinations([1] * right + [0] * (n - right), k))
+            assert all_at_k(n, right, k) == pytest.approx(sum(map(all, subsets)) / len(subsets), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("metric", "named"),
+    [("pass@12", ("pass@", 12)), ("pass^4", ("pass^", 4)), ("mean", None), ("acc@x", None), ("f1", None)],
+)
+def test_a_metric_over_k_tells_its_kind_and_k(metric, named):
+    assert at_k(metric) == named

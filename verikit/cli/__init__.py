@@ -1,6 +1,7 @@
 """The `verikit` command: a table of commands, each imported only when it is run, so that `--help` stays instant.
 
-Exit codes: 0 ok; 1 failed (or interrupted); 2 usage; 3 more candidates unscored than `--fail-over` allows.
+Exit codes: 0 ok; 1 failed (or interrupted); 2 usage; 3 more candidates unscored than `--fail-over` allows;
+4 a threshold that the caller set (`--fail-if-worse`) is not met.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ COMMANDS = {
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
     "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
     "eval": ("verikit.evals.cli:eval_", "Run benchmark tasks on models, from the hub or local files."),
-    "compare": ("verikit.evals.cli:compare", "Compare two runs of eval on the same questions."),
+    "compare": ("verikit.cli.compare:compare", "Compare runs on the same questions: which differences are real."),
     "train": (
         "verikit.trainers.cli:train",
         "Train a model by reinforcement learning on a verifier's rewards, or supervised.",

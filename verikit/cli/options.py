@@ -9,6 +9,8 @@ import click
 
 UNSCORED = 3
 """Exit code when more candidates are unscored than allowed."""
+GATE = 4
+"""Exit code when a threshold that the caller set is not met."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 """What a click option decorates: a command or a function that becomes one."""
@@ -23,9 +25,10 @@ def parse_mapping(context: click.Context, parameter: click.Parameter, value: tup
 
 
 def parse_share(context: click.Context, parameter: click.Parameter, value: str) -> float:
-    """Read a share such as 5% or 0.05 (a click callback)."""
+    """Read a share such as 5%, 5pt or 0.05 (a click callback)."""
+    number = value.removesuffix("%").removesuffix("pt")
     try:
-        share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+        share = float(number) / (1 if number == value else 100)
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from verikit.base import unique_names
 from verikit.errors import UsageError
+from verikit.report.curves import estimate
+from verikit.report.difference_text import verdict
+from verikit.report.differences import RunDifference, compare_all, read_outcomes
 from verikit.report.items import fit, mark_differences
-from verikit.report.kinds import Unfinished, collect, runs_in
+from verikit.report.kinds import KINDS, Unfinished, collect, runs_in
+from verikit.report.leaderboard import leaderboard
 from verikit.report.model import Cell, Chart, Metric, Options, Run, Series, Table
 from verikit.report.page import render
-from verikit.stats import mean_interval
-
-PAIRED = "score"
-"""The kind whose runs are compared prompt by prompt here; `verikit compare` does it for eval runs, task by task."""
+from verikit.stats.paired import Outcomes, holm
 
 
 def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
@@ -45,17 +46,22 @@ def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
     mark_differences(runs)
     fit(runs)
     title = "verikit report: " + ", ".join(run.name for run in runs[:4]) + (" …" if len(runs) > 4 else "")
-    return render(title, runs, side_by_side(runs))
+    folders = {run.name: folder for run, (folder, _) in zip(runs, collected, strict=True)}
+    return render(title, runs, side_by_side(runs, folders))
 
 
-def side_by_side(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path]) -> list[dict[str, Any]]:
     """For each kind with several runs: shared metrics, paired differences, curves laid over each other, settings."""
+    comparable = {kind.name for kind in KINDS if kind.outcomes}
     found = []
     for kind in dict.fromkeys(run.kind for run in runs):
         same = [run for run in runs if run.kind == kind]
         if len(same) > 1:
-            tables = [table for table in (_metrics(same), _differences(same), _settings(same)) if table.rows]
-            found.append({"kind": kind, "tables": tables, "charts": _charts(same)})
+            outcomes = {run.name: read_outcomes(folders[run.name]) for run in same} if kind in comparable else {}
+            pairs = compare_all(outcomes)
+            tables = (_standings(pairs, outcomes), _metrics(same), _differences(pairs), _settings(same))
+            kept = [table for table in tables if table.rows]
+            found.append({"kind": kind, "tables": kept, "charts": _charts(same)})
     return found
 
 
@@ -68,27 +74,28 @@ def _metrics(runs: Sequence[Run]) -> Table:
     return Table("Metrics", ("", *(run.name for run in runs)), rows, note)
 
 
-def _differences(runs: Sequence[Run]) -> Table:
-    """Each run less the first, over the prompts that both have: what they share falls out of the difference."""
-    first, *others = [_means(run) for run in runs]
+def _standings(pairs: Sequence[RunDifference], outcomes: Mapping[str, Sequence[Outcomes]]) -> Table:
     rows: list[Sequence[Cell]] = []
-    for run, means in zip(runs[1:], others, strict=True):
-        shared = [means[id] - first[id] for id in means if id in first]
-        if run.kind == PAIRED and len(shared) > 1:
-            percent = all(-1 <= value <= 1 for value in shared)
-            found = mean_interval(shared, bounds=(-1.0, 1.0)).as_row()
-            rows.append((run.name, Metric("", found["value"], found["low"], found["high"], percent), len(shared)))
-    note = "of a prompt's mean score, over the samples in this page; the interval is over prompts"
-    return Table(f"Difference from {runs[0].name}, paired by prompt", ("", "mean difference", "prompts"), rows, note)
+    for row in leaderboard(outcomes, pairs) if len(outcomes) > 2 else ():
+        ranks = str(row.first_rank) if row.first_rank == row.last_rank else f"{row.first_rank} to {row.last_rank}"
+        rows.append((ranks, row.run, row.task, estimate("", row.estimate.as_row()), row.estimate.n))
+    note = "on the questions that all have; runs share ranks unless their paired difference is real at 5 %"
+    return Table("Leaderboard", ("rank", "run", "", "value", "questions"), rows, note)
 
 
-def _means(run: Run) -> dict[str, float]:
-    """Mean score by prompt, over the scored samples."""
-    values: dict[str, list[float]] = {}
-    for item in run.items:
-        if item.value is not None:
-            values.setdefault(item.id, []).append(item.value)
-    return {id: fmean(some) for id, some in values.items()}
+def _differences(pairs: Sequence[RunDifference]) -> Table:
+    """Each pair of runs, question by question: what they share falls out of the difference."""
+    rows: list[Sequence[Cell]] = []
+    for pair, p in zip(pairs, holm([pair.difference.p for pair in pairs]), strict=True):
+        found = pair.difference
+        bounded = found.low >= -1 and found.high <= 1
+        low, high = (None, None) if math.isinf(found.low) else (found.low, found.high)
+        metric = Metric("", found.value, low, high, bounded)
+        label = f"{pair.second} less {pair.first}"
+        rows.append((label, found.task, metric, f"{p:.4f}", found.gained, found.lost, found.docs))
+    columns = ("", "metric", "mean difference", "p", "gained", "lost", "questions")
+    note = f"intervals over questions; sign-flip test, Holm's correction. {verdict(pairs)}" if pairs else ""
+    return Table("Differences, paired by question", columns, rows, note)
 
 
 def _settings(runs: Sequence[Run]) -> Table:

@@ -6,23 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from verikit.report.model import Chart, Metric, Number, Series
-from verikit.stats import beta_interval
+from verikit.stats import at_k, beta_interval
 from verikit.stats.intervals import Mean
 from verikit.types import PASS_MARK, JsonObject
 
 BINS = 24
 OVER_K = {
-    "pass": "any of k is right",
-    "bon": "the best of k by the ranking is right",
-    "maj": "the majority answer of k is right",
-    "wmaj": "the majority answer, votes weighted by the ranking, is right",
+    "pass@": "any of k is right",
+    "pass^": "all of k are right",
+    "bon@": "the best of k by the ranking is right",
+    "maj@": "the majority answer of k is right",
+    "wmaj@": "the majority answer, votes weighted by the ranking, is right",
 }
 """Metrics over k, and what each means."""
 GRADED_OVER_K = {
-    "pass": f"any of k scores {PASS_MARK} or more",
-    "bon": "mean score of the best of k by the ranking",
-    "maj": "mean score of the majority answer of k",
-    "wmaj": "mean score of the majority answer, votes weighted by the ranking",
+    "pass@": f"any of k scores {PASS_MARK} or more",
+    "pass^": f"all of k score {PASS_MARK} or more",
+    "bon@": "mean score of the best of k by the ranking",
+    "maj@": "mean score of the majority answer of k",
+    "wmaj@": "mean score of the majority answer, votes weighted by the ranking",
 }
 """The same where scores lie between right and wrong."""
 
@@ -43,23 +45,23 @@ def share(label: str, value: float | None, n: int, note: str = "") -> Metric:
 def over_k(
     metrics: Mapping[str, JsonObject], key: str = "over_k", title: str = "Over k candidates", *, graded: bool = False
 ) -> Chart | None:
-    """pass@k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
+    """pass@k, pass^k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
     meanings = GRADED_OVER_K if graded else OVER_K
     found: dict[str, list[tuple[int, JsonObject]]] = {name: [] for name in OVER_K}
     for metric, row in metrics.items():
-        name, _, k = metric.partition("@")
-        if name in found and k:
-            found[name].append((int(k), row))
+        named = at_k(metric)
+        if named and named[0] in found:
+            found[named[0]].append((named[1], row))
     series = []
     for name, rows in found.items():
         if rows:
             rows.sort(key=itemgetter(0))
-            series.append(Series(f"{name}@k", [(k, row["value"], row["low"], row["high"]) for k, row in rows]))
+            series.append(Series(f"{name}k", [(k, row["value"], row["low"], row["high"]) for k, row in rows]))
     if max((len(curve.points) for curve in series), default=0) < 2:
         return None
     bounds = [(low, high) for curve in series for _, _, low, high in curve.points]
     percent = all(low is not None and low >= 0 and high <= 1 for low, high in bounds)  # type: ignore[operator]
-    note = "; ".join(f"{name}@k: {text}" for name, text in meanings.items() if found[name])
+    note = "; ".join(f"{name}k: {text}" for name, text in meanings.items() if found[name])
     return Chart(key, title, "k", "score" if graded else "right", series, percent=percent, log=True, note=note)
 
 

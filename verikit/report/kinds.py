@@ -1,4 +1,4 @@
-"""Kinds of runs: which file tells one, and what collects it. Collectors live with what writes the folder."""
+"""Kinds of runs: which file tells one, and what reads it. What reads a folder lives with what writes it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ class Kind(NamedTuple):
     """Only a folder of this kind has it."""
     collector: str
     """`module:attribute` of a `Collector`."""
+    outcomes: str = ""
+    """The same of (run, metric) -> list[Outcomes], its values by question; a kind without can't be compared."""
 
 
 KINDS = (
-    Kind("score", "scores.jsonl", "verikit.report.score:collect"),
+    Kind("score", "scores.jsonl", "verikit.report.score:collect", "verikit.scoring.outcomes:outcomes"),
     Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
-    Kind("eval", "results.json", "verikit.evals.page:collect"),
+    Kind("eval", "results.json", "verikit.evals.page:collect", "verikit.evals.outcomes:outcomes"),
     Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
 )
 

@@ -24,6 +24,7 @@ from verikit.scoring.rows import read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
 from verikit.scoring.show import tallied_alone
 from verikit.scoring.sums import PROGRESS, read_commits
+from verikit.stats import at_k
 from verikit.text import accepted
 from verikit.types import Group, JsonObject
 
@@ -94,10 +95,10 @@ def _headline(summary: JsonObject, plan: ScoringPlan) -> Iterator[Metric]:
         yield estimate("Mean of one candidate", metrics["mean"])
     if "selected" in metrics:
         yield estimate(f"Selected by {plan.select}", metrics["selected"])
-    ks = [int(name.partition("@")[2]) for name in metrics if name.startswith("pass@")]
-    for name in ("pass", "bon", "maj") if ks and max(ks) > 1 else ():
-        if row := metrics.get(f"{name}@{max(ks)}"):
-            yield estimate(f"{name}@{max(ks)}", row)
+    ks = [found[1] for name in metrics if (found := at_k(name))]
+    for name in ("pass@", "pass^", "bon@", "maj@") if ks and max(ks) > 1 else ():
+        if row := metrics.get(f"{name}{max(ks)}"):
+            yield estimate(f"{name}{max(ks)}", row)
 
 
 def _charts(summary: JsonObject, plan: ScoringPlan, seen: Seen, items: Sequence[SampleItem]) -> Iterator[Chart]:

@@ -8,19 +8,22 @@ from typing import Any
 import click
 
 from verikit.scoring.plan import DEFAULT_KS
+from verikit.stats import at_k
 from verikit.terminal import printable, table
 
 _COLUMNS = {
-    "pass": "pass@k: any of k candidates is right",
-    "bon": "bon@k: the best of k by {by} is right",
-    "maj": "maj@k: the majority answer of k is right",
-    "wmaj": "wmaj@k: the majority answer of k, votes weighted by {by}, is right",
+    "pass@": "pass@k: any of k candidates is right",
+    "pass^": "pass^k: all of k candidates are right",
+    "bon@": "bon@k: the best of k by {by} is right",
+    "maj@": "maj@k: the majority answer of k is right",
+    "wmaj@": "wmaj@k: the majority answer of k, votes weighted by {by}, is right",
 }
 _GRADED = {
-    "pass": "pass@k: any of k candidates scores 0.5 or more",
-    "bon": "bon@k: mean score of the best of k by {by}",
-    "maj": "maj@k: mean score of the majority answer of k",
-    "wmaj": "wmaj@k: mean score of the majority answer of k, votes weighted by {by}",
+    "pass@": "pass@k: any of k candidates scores 0.5 or more",
+    "pass^": "pass^k: all of k candidates score 0.5 or more",
+    "bon@": "bon@k: mean score of the best of k by {by}",
+    "maj@": "maj@k: mean score of the majority answer of k",
+    "wmaj@": "wmaj@k: mean score of the majority answer of k, votes weighted by {by}",
 }
 """What the columns say where scores lie between right and wrong: those of a weighted sum, say."""
 
@@ -49,13 +52,13 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     chosen = metrics.get("selected", {"n": 0})["n"] if config["select"] else summary["prompts"]
     if lost := summary["prompts"] - chosen:
         yield click.style(f"  {_many(lost, 'prompt')} without a scored selection: see selected.jsonl", fg="yellow")
-    ks = sorted({int(name.partition("@")[2]) for name in metrics if "@" in name} - {1})
-    columns = [metric for metric in _COLUMNS if any(f"{metric}@{k}" in metrics for k in ks)]
-    rows = [[str(k), *(_percent(metrics.get(f"{metric}@{k}")) for metric in columns)] for k in ks]
+    ks = sorted({found[1] for name in metrics if (found := at_k(name))} - {1})
+    columns = [metric for metric in _COLUMNS if any(f"{metric}{k}" in metrics for k in ks)]
+    rows = [[str(k), *(_percent(metrics.get(f"{metric}{k}")) for metric in columns)] for k in ks]
     for k in sorted(set(config["ks"]) - set(ks) - set(DEFAULT_KS)):
         yield f"  no metrics for k={k}: no prompt has {k} scored candidates"
     if rows:
-        yield from ("  " + line for line in table(["k", *(f"{metric}@k" for metric in columns)], rows))
+        yield from ("  " + line for line in table(["k", *(f"{metric}k" for metric in columns)], rows))
     meanings = _GRADED if summary.get("graded") else _COLUMNS
     for metric in columns:
         yield click.style("  " + meanings[metric].format(by=config["by"]), dim=True)
@@ -88,5 +91,5 @@ def _percent(estimate: Mapping[str, Any] | None) -> str:
     if low < 0 or high > 1:
         return f"{value:.4g} [{low:.4g}, {high:.4g}]"
     value, low, high = 100 * value, 100 * low, 100 * high
-    digits = 0 if high - low >= 5 else 1  # a wide interval's tenths say nothing, and four columns have to fit
+    digits = 0 if high - low >= 5 else 1  # a wide interval's tenths say nothing, and five columns have to fit
     return f"{value:.1f} [{low:.{digits}f}, {high:.{digits}f}]"

@@ -7,8 +7,8 @@ prompts, in constant memory. docs/estimators.md has each definition and its sour
 
 from verikit.stats.beta import beta_interval
 from verikit.stats.intervals import Estimate, Interval, Mean, bootstrap, mean_interval
-from verikit.stats.subsets import best_at_k, best_of_ranked, mean_at_k, pass_at_k, ranked_truth
-from verikit.stats.summary import Summary
+from verikit.stats.subsets import all_at_k, best_at_k, best_of_ranked, mean_at_k, pass_at_k, ranked_truth
+from verikit.stats.summary import Summary, at_k
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
 
 __all__ = [
@@ -17,6 +17,8 @@ __all__ = [
     "Mean",
     "Summary",
     "Weighting",
+    "all_at_k",
+    "at_k",
     "best_at_k",
     "best_of_ranked",
     "beta_interval",

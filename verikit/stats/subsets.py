@@ -1,4 +1,4 @@
-"""Closed forms over all size-k subsets of one group: pass@k, mean@k and best-of-k by a ranking score.
+"""Closed forms over all size-k subsets of one group: pass@k, pass^k, mean@k and best-of-k by a ranking score.
 
 Truth is a number per scored candidate, usually 0 or 1. Binomial ratios are built up as products of factors below 1, so
 nothing overflows at any n. Ranking many candidates is the one place that uses numpy, where it is installed and worth
@@ -47,6 +47,17 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     # C(n-c, k) / C(n, k) is symmetric in c and k: the shorter product is taken.
     few, many = sorted((c, k))
     return 1.0 - math.prod(1 - many / (n - i) for i in range(few)) if n - c >= k else 1.0
+
+
+def all_at_k(n: int, c: int, k: int) -> float:
+    """Probability that all of k candidates drawn from n are among the c right ones, pass^k: C(c, k) / C(n, k).
+
+    Yao et al. 2024 (tau-bench), section 3.
+
+    Raises:
+        UsageError: not 0 <= c <= n, or not 1 <= k <= n.
+    """
+    return 1.0 - pass_at_k(n, n - c, k)
 
 
 def mean_at_k(truth: Sequence[float], k: int) -> float:

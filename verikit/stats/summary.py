@@ -1,4 +1,4 @@
-"""Streaming summary of scored groups: pass@k, maj@k, bon@k and wmaj@k for several k from one n, with intervals.
+"""Streaming summary of scored groups: pass@k, pass^k, maj@k, bon@k and wmaj@k for several k from one n, with intervals.
 
 Fed one group at a time; what is kept is one `Mean` per metric, so memory is constant and the result has no order.
 Candidates whose truth is unscored are left out, as if never drawn (n shrinks); a group with fewer than k scored
@@ -13,16 +13,22 @@ from dataclasses import replace
 
 from verikit.errors import UsageError
 from verikit.stats.intervals import LARGEST, Estimate, Interval, Mean, check_interval
-from verikit.stats.subsets import best_of_ranked, mean_at_k, pass_at_k, ranked_truth
+from verikit.stats.subsets import all_at_k, best_of_ranked, mean_at_k, pass_at_k, ranked_truth
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
 from verikit.types import PASS_MARK, Score
 
-METRICS = ("mean", "pass", "maj", "bon", "wmaj")
-"""One random candidate; any of k right; majority vote; best by ranking score; vote weighted by ranking score."""
+METRICS = ("mean@", "pass@", "pass^", "maj@", "bon@", "wmaj@")
+"""One random candidate; any of k right; all of k; majority; best by ranking score; vote weighted by that score."""
+
+
+def at_k(metric: str) -> tuple[str, int] | None:
+    """The kind, one of `METRICS`, and the k of a metric's name; None of one that has no k."""
+    kind, k = metric.rstrip("0123456789"), metric[len(metric.rstrip("0123456789")) :]
+    return (kind, int(k)) if kind in METRICS and k else None
 
 
 class Summary:
-    """Estimates over prompts, named `mean`, and for each k `mean@k`, `pass@k`, `maj@k`, `bon@k`, `wmaj@k`.
+    """Estimates over prompts, named `mean`, and for each k `mean@k`, `pass@k`, `pass^k`, `maj@k`, `bon@k`, `wmaj@k`.
 
     `maj` needs clusters, `bon` a ranking, `wmaj` both. `mean@k` is the mean over the groups that reach k, to compare
     the others at k with.
@@ -52,7 +58,7 @@ class Summary:
         self.level: float = level
         self.seed: int = seed
         self.groups: int = 0
-        self._means = {"mean": Mean()} | {f"{metric}@{k}": Mean() for metric in METRICS for k in self.ks}
+        self._means = {"mean": Mean()} | {f"{metric}{k}": Mean() for metric in METRICS for k in self.ks}
         self._monte_carlo = dict.fromkeys(self._means, 0)
 
     def add(
@@ -97,6 +103,7 @@ class Summary:
         for k in self._reached(n):
             self._means[f"mean@{k}"].add(mean_at_k(values, k))
             self._means[f"pass@{k}"].add(pass_at_k(n, right, k))
+            self._means[f"pass^{k}"].add(all_at_k(n, right, k))
             if ranked is not None:
                 self._means[f"bon@{k}"].add(best_of_ranked(ranked, k))
 

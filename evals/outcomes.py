@@ -1,0 +1,47 @@
+"""An eval run's values by question, for a comparison with another run's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import UsageError
+from verikit.evals.run_folder import read_results, samples_name, units
+from verikit.evals.samples import read_samples, row_metric, value_of
+from verikit.stats.paired import Outcomes
+
+Row = Mapping[str, Any]
+
+
+def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
+    """Return the values of each task, and of each group that is one benchmark, by its own metric or the one named.
+
+    Raises:
+        UsageError: the folder is no run's, or no row of it has the metric.
+    """
+    results = read_results(run)
+    found = []
+    for name, tasks in units(results).items():
+        rows = [row for task in tasks for row in read_samples(run / samples_name(task))]
+        values = [(_key(row), _value(row, metric)) for row in rows]
+        known = {key: value for (key, _), value in values if value is not None}
+        own = next((row_metric(row) for row in rows if value_of(row) is not None), results["tasks"][tasks[0]]["own"])
+        if known or not metric:
+            found.append(Outcomes(name, metric or own, known, dict(key for key, _ in values)))
+    if not found:
+        raise UsageError(f"{run} has no metric {metric!r} of single questions", hint="report.md names those there are")
+    return found
+
+
+def _value(row: Row, metric: str) -> float | None:
+    if not metric:
+        return value_of(row)
+    value = row.get(metric)
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _key(row: Row) -> tuple[str, str]:
+    """What a question is paired by, and the question."""
+    doc = row["doc"]
+    return str(doc.get("id", row["doc_id"])), str(doc.get("question", row.get("doc_hash", "")))

@@ -1,0 +1,89 @@
+"""`verikit compare`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.base import unique_names
+from verikit.cli.options import GATE, parse_share
+from verikit.errors import UsageError
+from verikit.report.difference_text import markdown_comparison, show_comparison, show_leaderboard
+from verikit.report.differences import RunDifference, as_json, compare_all, read_outcomes
+from verikit.report.kinds import runs_in
+from verikit.report.leaderboard import Standing, leaderboard
+from verikit.stats.paired import LEVEL
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option(
+    "--metric", default="", metavar="NAME", help="Another metric of single questions: selected, pass@4, pass^4."
+)
+@click.option(
+    "--examples", type=click.IntRange(0), default=6, show_default=True, help="Changed rows to show of two runs."
+)
+@click.option(
+    "--fail-if-worse",
+    metavar="POINTS",
+    callback=lambda context, parameter, value: None if value is None else parse_share(context, parameter, value),
+    help="Exit with 4 if the last run is really worse than the first, by more than this: 1pt, 1%, 0.01.",
+)
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@click.option("--json", "json_", is_flag=True, help="Print everything as JSON, with all rows that changed.")
+def compare(
+    runs: tuple[Path, ...], metric: str, examples: int, fail_if_worse: float | None, markdown: bool, json_: bool
+) -> int:
+    """Compare runs of score or of eval on the same questions: which differences are real, and what changed.
+
+    Two runs: paired differences, flips both ways, what so many questions can show, the rows that changed. More: a
+    leaderboard with the ranks that chance leaves open. Intervals are over questions; p-values are those of a sign-flip
+    test, corrected for several comparisons. Runs of score are paired by the id of the prompt.
+
+    \b
+    verikit compare runs/eval-base runs/eval-trained
+    verikit compare runs/main runs/mine --fail-if-worse 1pt
+    verikit compare runs/small runs/middle runs/large --metric pass@4
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    folders = [folder for run in runs for folder in runs_in(run)]
+    if len(folders) < 2:
+        raise UsageError(f"{runs[0]} is one run", hint="give two or more, or a folder of runs")
+    names = unique_names(folder.resolve().name for folder in folders)
+    outcomes = {name: read_outcomes(folder, metric) for name, folder in zip(names, folders, strict=True)}
+    pairs = compare_all(outcomes)
+    if not pairs:
+        told = " and ".join(str(folder) for folder in folders)
+        raise UsageError(f"{told} share no question with results", hint="run all on the same questions")
+    standings = leaderboard(outcomes, pairs) if len(folders) > 2 else []
+    if json_:
+        click.echo(json.dumps(_plain(standings, pairs), indent=2, ensure_ascii=False))
+    elif markdown:
+        click.echo("\n".join(markdown_comparison(standings, pairs)))
+    else:
+        lines = show_leaderboard(standings, pairs) if standings else show_comparison(pairs, examples)
+        click.echo("\n".join(lines))
+    ends = [pair for pair in pairs if (pair.first, pair.second) == (names[0], names[-1])]
+    return 0 if fail_if_worse is None else _gate(ends, fail_if_worse)
+
+
+def _plain(standings: Sequence[Standing], pairs: Sequence[RunDifference]) -> dict[str, Any]:
+    board = [row._asdict() | {"estimate": row.estimate.as_row()} for row in standings]
+    told = [{"first": pair.first, "second": pair.second, **as_json(pair.difference)} for pair in pairs]
+    return {"leaderboard": board, "differences": told}
+
+
+def _gate(pairs: Sequence[RunDifference], margin: float) -> int:
+    """The exit code: a loss that may be chance doesn't fail, but it is told."""
+    code = 0
+    for _, second, difference in pairs:
+        if -difference.value > margin:
+            real = difference.p < LEVEL
+            told = "" if real else f", but that may be chance (p {difference.p:.3f}): more questions would tell"
+            loss = f"{second} is worse on {difference.task} by {-100 * difference.value:.2f} points"
+            click.echo(f"{loss}, more than --fail-if-worse allows ({100 * margin:.4g}){told}", err=True)
+            code = GATE if real else code
+    return code

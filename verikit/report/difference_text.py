@@ -1,0 +1,123 @@
+"""Differences and leaderboards as tables and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from verikit.report.differences import RunDifference
+from verikit.report.leaderboard import Standing
+from verikit.stats.paired import LEVEL, Change, Difference, holm
+from verikit.terminal import markdown_table, printable, table
+
+HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p", "gained", "lost", "n")
+STANDINGS = ("rank", "run", "task", "metric", "value", "95% interval", "n")
+TOLD = 0.01
+"""A difference of one point: what it would take to see one is told."""
+
+
+def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[str]:
+    """Lines that tell two runs' differences, what these questions could show, and the rows that changed most."""
+    differences = [pair.difference for pair in pairs]
+    yield from table(HEADER, difference_cells(differences))
+    yield ""
+    yield verdict(pairs)
+    for difference in differences:
+        yield f"{difference.task}: {power_line(difference)}"
+        if difference.left_out:
+            yield f"{difference.task}: {difference.left_out:,} questions have no value in both runs and are left out"
+        if examples and difference.changed:
+            yield f"{difference.task}: {len(difference.changed):,} questions changed"
+            for change in _ends(difference.changed, examples):
+                yield printable(f"  {change.before:.2f} -> {change.after:.2f}  {change.id}: {change.question[:90]}")
+
+
+def show_leaderboard(standings: Sequence[Standing], pairs: Sequence[RunDifference]) -> Iterator[str]:
+    """Lines that tell several runs' ranks, and which differences are real."""
+    yield from table(STANDINGS, standing_cells(standings))
+    yield ""
+    yield verdict(pairs)
+
+
+def markdown_comparison(standings: Sequence[Standing], pairs: Sequence[RunDifference]) -> Iterator[str]:
+    """The same as Markdown, for a pull request."""
+    if standings:
+        yield from markdown_table(STANDINGS, standing_cells(standings))
+        yield ""
+    yield from markdown_differences(pairs)
+    yield from ("", verdict(pairs))
+
+
+def difference_cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]:
+    """Rows of the table of differences; the p-values are corrected for there being several."""
+    return [
+        (
+            difference.task,
+            difference.metric,
+            f"{100 * difference.before:.2f}",
+            f"{100 * difference.after:.2f}",
+            f"{100 * difference.value:+.2f}",
+            f"{100 * difference.low:+.2f} to {100 * difference.high:+.2f}",
+            f"{p:.4f}{' *' if p < LEVEL else ''}",
+            str(difference.gained),
+            str(difference.lost),
+            str(difference.docs),
+        )
+        for difference, p in zip(differences, holm([difference.p for difference in differences]), strict=True)
+    ]
+
+
+def standing_cells(standings: Sequence[Standing]) -> list[tuple[str, ...]]:
+    """Rows of the leaderboard; a rank is a range where differences that are not real leave it open."""
+    return [
+        (
+            str(row.first_rank) if row.first_rank == row.last_rank else f"{row.first_rank}-{row.last_rank}",
+            row.run,
+            row.task,
+            row.metric,
+            f"{100 * row.estimate.value:.2f}",
+            f"{100 * row.estimate.low:.2f} to {100 * row.estimate.high:.2f}",
+            str(row.estimate.n),
+        )
+        for row in standings
+    ]
+
+
+def markdown_differences(pairs: Sequence[RunDifference]) -> list[str]:
+    """A table of the differences of several pairs."""
+    cells = difference_cells([pair.difference for pair in pairs])
+    named = [(f"{pair.second} - {pair.first}", row[0], *row[4:]) for pair, row in zip(pairs, cells, strict=True)]
+    return markdown_table(("runs", "task", *HEADER[4:]), named)
+
+
+def verdict(pairs: Sequence[RunDifference]) -> str:
+    """Which differences are real: who beats whom, by how much."""
+    ps = holm([pair.difference.p for pair in pairs])
+    real = [_beats(pair) for pair, p in zip(pairs, ps, strict=True) if p < LEVEL]
+    told = f"real at {LEVEL:.0%}: {'; '.join(real)}" if real else f"no difference is real at {LEVEL:.0%}"
+    return told + (f" (sign-flip test, Holm over {len(ps)})" if len(ps) > 1 else " (sign-flip test)")
+
+
+def power_line(difference: Difference) -> str:
+    """What a comparison of this size can show."""
+    detectable = difference.detectable
+    if not detectable:
+        return f"the runs agree on all {difference.docs:,} questions"
+    needed = math.ceil(difference.docs * (detectable / TOLD) ** 2)
+    return (
+        f"these {difference.docs:,} questions show a difference of {100 * detectable:.1f} points 4 times in 5; "
+        f"one of {100 * TOLD:.0f} point takes about {needed:,}"
+    )
+
+
+def _beats(pair: RunDifference) -> str:
+    difference = pair.difference
+    winner, loser = (pair.second, pair.first) if difference.value > 0 else (pair.first, pair.second)
+    return f"{winner} beats {loser} by {100 * abs(difference.value):.2f} on {difference.task}"
+
+
+def _ends(changes: Sequence[Change], most: int) -> list[Change]:
+    """The largest losses and the largest gains, half and half."""
+    if len(changes) <= most:
+        return list(changes)
+    return [*changes[: (most + 1) // 2], *changes[len(changes) - most // 2 :]]

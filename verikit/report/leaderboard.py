@@ -1,0 +1,57 @@
+"""Several runs in order, with the ranks that their differences leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from verikit.report.differences import RunDifference
+from verikit.stats import Estimate, mean_interval
+from verikit.stats.paired import LEVEL, Outcomes, holm
+
+
+class Standing(NamedTuple):
+    """A run's place in a leaderboard."""
+
+    run: str
+    task: str
+    metric: str
+    estimate: Estimate
+    """Over the questions that every run has a value for."""
+    first_rank: int
+    """1 and one more for each run that is really better."""
+    last_rank: int
+    """The number of runs less one for each that is really worse."""
+
+
+def leaderboard(runs: Mapping[str, Sequence[Outcomes]], differences: Sequence[RunDifference]) -> list[Standing]:
+    """Return the runs from the best down, for each task that all have.
+
+    Two runs share ranks unless their paired difference is real at 5 %, by Holm's correction over the task's pairs.
+    """
+    found = []
+    for task in dict.fromkeys(outcomes.task for held in runs.values() for outcomes in held):
+        held = {run: outcomes for run, several in runs.items() for outcomes in several if outcomes.task == task}
+        shared = set.intersection(*(set(outcomes.values) for outcomes in held.values()))
+        if len(held) == len(runs) and shared:
+            beaten = _beaten([pair for pair in differences if pair.difference.task == task])
+            standings = [
+                Standing(
+                    run,
+                    task,
+                    outcomes.metric,
+                    mean_interval(outcomes.values[key] for key in sorted(shared)),
+                    1 + sum(loser == run for _, loser in beaten),
+                    len(held) - sum(winner == run for winner, _ in beaten),
+                )
+                for run, outcomes in held.items()
+            ]
+            found += sorted(standings, key=lambda standing: (-standing.estimate.value, standing.run))
+    return found
+
+
+def _beaten(pairs: Sequence[RunDifference]) -> list[tuple[str, str]]:
+    """Winner and loser of each real difference."""
+    ps = holm([pair.difference.p for pair in pairs])
+    real = [pair for pair, p in zip(pairs, ps, strict=True) if p < LEVEL]
+    return [(pair.second, pair.first) if pair.difference.value > 0 else (pair.first, pair.second) for pair in real]
