@@ -13,6 +13,7 @@ rubric/         points for criteria met
 page.py         a run's folder, for the HTML report
 rates/          win rates, length control, ratings, agreement; needs no engine
 match/          `verikit judge`
+calibration/    `verikit calibrate`: a judge's error by labels, and rates corrected for it
 """
 
 from verikit.judges.jury import Jury, jury

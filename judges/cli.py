@@ -12,6 +12,7 @@ import click
 from verikit.base import Verifier
 from verikit.cli.options import data_options, run_options, unscored_code
 from verikit.errors import UsageError
+from verikit.judges.calibration.labels import labelled, read_labels
 from verikit.judges.judge import Judge
 from verikit.judges.match.canaries import canary_win_rates
 from verikit.judges.match.entrants import Bout, Entrants, read_entrants
@@ -39,6 +40,9 @@ Examples:
 @click.option("-j", "--judge", "spec", required=True, metavar="SPEC", help="A judge, a jury, or any verifier.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/judge-A-B.")
 @data_options
+@click.option(
+    "--labels", metavar="FILE", help="What is better, of some prompts: rows of id and label (1, 2, 0 for a tie)."
+)
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many comparisons.")
 @click.option("--batch", type=click.IntRange(1), default=BATCH, show_default=True, help="Comparisons to a call.")
 @click.option("--length-control", is_flag=True, help="Also win rates at equal lengths.")
@@ -52,6 +56,7 @@ def judge(
     out: str | None,
     mapping: dict[str, str],
     format_: str | None,
+    labels: str | None,
     limit: int | None,
     batch: int,
     length_control: bool,
@@ -73,7 +78,7 @@ def judge(
     loaded = load(spec)
     entrants = read_entrants(files, format=format_, mapping=mapping)
     control = _control(entrants, gamed, instructions) if length_control or gamed else None
-    bouts = entrants.bouts[:limit]
+    bouts = (entrants.bouts if labels is None else labelled(entrants.bouts, read_labels(labels, pairs=True)))[:limit]
     folder = Path(out or f"runs/judge-{'-'.join(entrants.answers)}"[:200])
     state: list[tuple[int, Mapping[str, float]]] = [(0, {})]
     with Watch(quiet=quiet) as watch:

@@ -20,6 +20,10 @@ from verikit.errors import DISK_FULL, UsageError, VerikitError
 COMMANDS = {
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
     "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
+    "calibrate": (
+        "verikit.judges.calibration.cli:calibrate_",
+        "Measure a judge by labels, and correct rates for its error.",
+    ),
     "eval": ("verikit.evals.cli:eval_", "Run benchmark tasks on models, from the hub or local files."),
     "compare": ("verikit.cli.compare:compare", "Compare runs on the same questions: which differences are real."),
     "train": (

@@ -1,0 +1,72 @@
+"""Several judges on the same comparisons: how far they agree, and whether one prefers a model of its own.
+
+Self-preference (Panickssery et al. 2024) and preference leakage (Li et al. 2025, a judge and a model that learnt from
+its data) show in the same figure: how much more often a judge prefers that model than the other judges do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+
+from verikit.errors import UsageError
+from verikit.judges.calibration.verdicts import RunVerdicts, common
+from verikit.judges.rates.agreement import cohen_kappa
+from verikit.stats import Estimate, mean_interval
+
+
+@dataclass(frozen=True)
+class JudgeAgreement:
+    """Two judges' verdicts on what both have."""
+
+    first: str
+    second: str
+    n: int
+    agree: float
+    kappa: float
+    """NaN where both say one thing throughout."""
+
+
+@dataclass(frozen=True)
+class OwnPreference:
+    """How much more a judge prefers a model than the other judges do on the same comparisons."""
+
+    judge: str
+    model: str
+    difference: Estimate
+    """In [-1, 1]; 0 is no preference of its own. The interval is over prompts."""
+
+
+def judge_agreement(runs: Mapping[str, RunVerdicts]) -> list[JudgeAgreement]:
+    """Compare each two judges' verdicts; two without a shared comparison are left out."""
+    found = []
+    for a, b in combinations(runs, 2):
+        shared = common(runs[a].values, runs[b].values)
+        if shared:
+            first, second = ([runs[name].values[key] for key in shared] for name in (a, b))
+            agree = fmean(x == y for x, y in zip(first, second, strict=True))
+            found.append(JudgeAgreement(a, b, len(shared), agree, cohen_kappa(first, second)))
+    return found
+
+
+def own_preference(runs: Mapping[str, RunVerdicts], judge: str, model: str) -> OwnPreference:
+    """Return how a judge's preference for a model differs from that of the others, comparison by comparison.
+
+    Raises:
+        UsageError: no such judge, no comparison with that model that another judge has too.
+    """
+    if judge not in runs:
+        raise UsageError(f"no run is named {judge!r}", hint=f"one of {', '.join(runs)}")
+    others = [run for name, run in runs.items() if name != judge]
+    by_prompt: dict[str, list[float]] = {}
+    for key, models in runs[judge].models.items():
+        beside = [run.values[key] for run in others if key in run.values]
+        if model in models and key in runs[judge].values and beside:
+            sign = 1 if models[0] == model else -1
+            by_prompt.setdefault(key[0], []).append(sign * (runs[judge].values[key] - fmean(beside)))
+    if not by_prompt:
+        raise UsageError(f"{judge} and another judge share no comparison with {model!r}")
+    values = [fmean(some) for some in by_prompt.values()]
+    return OwnPreference(judge, model, mean_interval(values, bounds=(-1.0, 1.0)))

@@ -1,0 +1,106 @@
+"""`verikit calibrate`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from verikit.base import unique_names
+from verikit.cli.options import GATE, parse_share
+from verikit.errors import UsageError
+from verikit.judges.calibration.between import judge_agreement, own_preference
+from verikit.judges.calibration.labels import read_labels
+from verikit.judges.calibration.measure import WIDTH, Calibration, calibrate
+from verikit.judges.calibration.show import as_json, missing_line, show_between, show_calibration
+from verikit.judges.calibration.verdicts import JUDGE, read_verdicts
+
+_RUN = click.Path(path_type=Path, exists=True, file_okay=False)
+
+
+@click.command(name="calibrate")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=_RUN)
+@click.option("--labels", metavar="FILE", help="Rows of id, index and label; default: those of a judge run.")
+@click.option("--ranking", is_flag=True, help="Of a score run: what ranked the candidates (--by).")
+@click.option("--earlier", metavar="RUN", type=_RUN, help="A run of an earlier judge, to tell drift.")
+@click.option("--own", multiple=True, metavar="RUN=MODEL", help="Of several judges' runs: a model of the judge's own.")
+@click.option(
+    "--fail-under",
+    metavar="SHARE",
+    callback=lambda context, parameter, value: None if value is None else parse_share(context, parameter, value),
+    help="Exit with 4 if the corrected rate may lie below this; needs an interval of --width.",
+)
+@click.option(
+    "--width", default=f"{WIDTH:.0%}", show_default=True, callback=parse_share, metavar="SHARE", help="Wanted."
+)
+@click.option("--json", "json_", is_flag=True, help="Print JSON.")
+def calibrate_(
+    runs: tuple[Path, ...],
+    labels: str | None,
+    ranking: bool,
+    earlier: Path | None,
+    own: tuple[str, ...],
+    fail_under: float | None,
+    width: float,
+    json_: bool,
+) -> int:
+    """Measure a judge by labels of a person, and correct its rates for its error.
+
+    RUN is a folder of score (its verifier is the judge) or of judge. Labels say of some candidates what is true: rows
+    of id, index of the candidate (0 if left out), label (right or wrong; of a comparison 1, 2 or 0) and perhaps
+    category and completion, by which the error is told apart. Several RUNs of judge on the same comparisons: how far
+    the judges agree, and with --own whether one prefers a model of its own.
+
+    \b
+    verikit calibrate runs/answers --labels labels.jsonl
+    verikit calibrate runs/answers --labels labels.jsonl --fail-under 80% --width 10%
+    verikit calibrate runs/judge-gpt runs/judge-claude --own judge-gpt=gpt-mini
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    if len(runs) > 1:
+        return _between(runs, own, json_)
+    run = read_verdicts(runs[0], ranking=ranking)
+    known = run.labels if labels is None else read_labels(labels, pairs=run.kind == JUDGE)
+    if not known:
+        raise UsageError(f"{runs[0]} holds no labels", hint="--labels FILE, rows of id, index and label")
+    before = None if earlier is None else read_verdicts(earlier, ranking=ranking)
+    found = calibrate(run, known, earlier=before, width=width)
+    click.echo(json.dumps(as_json(found), indent=2) if json_ else "\n".join(show_calibration(found, width)))
+    return 0 if fail_under is None else _gate(found, fail_under, width)
+
+
+def _gate(found: Calibration, least: float, width: float) -> int:
+    """The exit code.
+
+    Raises:
+        UsageError: the interval is wider than wanted, so that nothing can be decided by it.
+    """
+    if not found.corrected or found.corrected[0].width > width:
+        raise UsageError(
+            f"too few labels to decide by: {missing_line(found, width)}", hint="label more, or widen --width"
+        )
+    rate = found.corrected[0]
+    if rate.low >= least:
+        return 0
+    told = f"the corrected rate is {100 * rate.value:.1f} % [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    click.echo(f"{told}: it may lie below --fail-under ({100 * least:g}%)", err=True)
+    return GATE
+
+
+def _between(paths: Sequence[Path], own: Sequence[str], json_: bool) -> int:
+    names = unique_names(path.resolve().name for path in paths)
+    runs = {name: read_verdicts(path) for name, path in zip(names, paths, strict=True)}
+    if bad := [text for text in own if "=" not in text]:
+        raise UsageError(f"{bad[0]!r} is not RUN=MODEL")
+    agreements = judge_agreement(runs)
+    if not agreements:
+        raise UsageError("no two of the runs share a comparison", hint="run the judges on the same files")
+    preferences = [own_preference(runs, *text.split("=", 1)) for text in own]
+    if json_:
+        plain = {"agreement": [asdict(row) for row in agreements], "own": [asdict(row) for row in preferences]}
+        click.echo(json.dumps(plain, indent=2))
+    else:
+        click.echo("\n".join(show_between(agreements, preferences)))
+    return 0

@@ -1,0 +1,86 @@
+"""Labels of a person for some of a run's verdicts: rows of `id`, `label` and, where there are several, `index`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from verikit.errors import SchemaError, UsageError
+from verikit.judges.match.entrants import LABELS, Bout
+from verikit.readers import source
+from verikit.readers.parse import parse
+
+BINARY: Mapping[Any, float] = {
+    **dict.fromkeys((1, "1", "right", "pass", "yes", "true"), 1.0),
+    **dict.fromkeys((0, "0", "wrong", "fail", "no", "false"), 0.0),
+}
+"""What a label of a candidate says; words in any case."""
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a person says of a candidate or a comparison."""
+
+    value: float
+    """1 right or the first answer, 0 wrong or the second; .5 a tie."""
+    category: str = ""
+    """By which the confusion is also told."""
+    length: int | None = None
+    """Of the text in characters, where the row holds it."""
+
+
+def read_labels(path: str, *, pairs: bool) -> dict[Key, Label]:
+    """Read a file of labels by id and index of the candidate (0 where there is none).
+
+    Args:
+        path: Rows with `id`, `label` and perhaps `index`, `category`, `completion`.
+        pairs: The labels say which of two answers is better (1, 2, 0 for a tie; A>B), not whether one is right.
+
+    Raises:
+        SchemaError: a row has no id, a label that says nothing, or one that another row has as well.
+    """
+    found: dict[Key, Label] = {}
+    meanings = LABELS if pairs else BINARY
+    with source.opened(path) as stream:
+        for line, data in source.cut(stream, path):
+            if isinstance(data, SchemaError):
+                raise SchemaError(data.problem, file=path, line=line, hint=data.hint)
+            row = parse(data) if isinstance(data, bytes) else data
+            key, label = _key(row, path, line), row.get("label")
+            said = label.strip().lower() if isinstance(label, str) and not pairs else label
+            if not isinstance(said, (str, int, float)) or said not in meanings:
+                known = ", ".join(dict.fromkeys(str(word) for word in meanings))
+                raise SchemaError(f"the label {label!r} is none", file=path, line=line, field="label", hint=known)
+            if key in found:
+                raise SchemaError(f"a second label for {key[0]!r}, {key[1]}", file=path, line=line, field="id")
+            text = row.get("completion")
+            length = len(text) if isinstance(text, str) else None
+            found[key] = Label(meanings[said], str(row.get("category") or ""), length)
+    if not found:
+        raise SchemaError("no labels", file=path, hint="rows of id, index and label")
+    return found
+
+
+def labelled(bouts: Sequence[Bout], labels: Mapping[Key, Label]) -> list[Bout]:
+    """Return comparisons with their labels, by id and, of several pairs of models, the pair's number from 0.
+
+    Raises:
+        UsageError: no label is of one of the comparisons.
+    """
+    pairs = {pair: number for number, pair in enumerate(dict.fromkeys((bout.a, bout.b) for bout in bouts))}
+    keys = [(bout.id, pairs[bout.a, bout.b]) for bout in bouts]
+    if not any(key in labels for key in keys):
+        raise UsageError("no label is of one of the comparisons", hint="rows are joined by id")
+    both = zip(bouts, keys, strict=True)
+    return [replace(bout, label=labels[key].value) if key in labels else bout for bout, key in both]
+
+
+def _key(row: Mapping[str, Any], path: str, line: int) -> Key:
+    id, index = row.get("id"), row.get("index", 0)
+    if id in (None, ""):
+        raise SchemaError("no id", file=path, line=line, field="id", hint="that of the run's scores.jsonl")
+    if type(index) is not int or index < 0:
+        raise SchemaError(f"{index!r} is no candidate's number", file=path, line=line, field="index", hint="0, 1, …")
+    return str(id), index

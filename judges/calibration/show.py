@@ -1,0 +1,103 @@
+"""A calibration as a person reads it, and as a file holds it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from verikit.judges.calibration.between import JudgeAgreement, OwnPreference
+from verikit.judges.calibration.confusion import Confusion
+from verikit.judges.calibration.measure import Calibration
+from verikit.stats import Estimate
+from verikit.terminal import printable, table
+
+_CLASSES = ("", "n", "accuracy", "sensitivity", "specificity", "kappa")
+
+
+def show_calibration(found: Calibration, width: float) -> Iterator[str]:
+    """Lines that tell a judge's error, and the rates corrected for it."""
+    yield f"{found.rate.n:,} verdicts ({found.unscored:,} without one), {found.labelled:,} of them labelled"
+    for count, what in ((found.without_verdict, "without a verdict"), (found.unknown, "of nothing in the run")):
+        if count:
+            yield click.style(f"  {count:,} labels are {what}", fg="yellow")
+    rows = [_class("all labels", found.confusion), *(_class(name, part) for name, part in found.classes.items())]
+    yield from ("  " + line for line in table(_CLASSES, rows))
+    rates = [("as the judge has it", _percent(found.rate.value, found.rate.low, found.rate.high))]
+    rates += [(f"corrected, {rate.method}", _percent(rate.value, rate.low, rate.high)) for rate in found.corrected]
+    yield from ("  " + line for line in table(("rate", "% and 95 % interval"), rates))
+    yield "  " + missing_line(found, width)
+    if found.drift is not None:
+        moved = found.drift
+        told = f"{100 * moved.value:+.1f} points [{100 * moved.low:+.1f}, {100 * moved.high:+.1f}], p {moved.p:.4f}"
+        yield f"  drift from the earlier run: {told}; {moved.gained:,} verdicts turned right, {moved.lost:,} wrong"
+    for note in found.notes:
+        yield "  " + click.style(printable(note), fg="yellow")
+
+
+def missing_line(found: Calibration, width: float) -> str:
+    """How many more labels the wanted interval needs."""
+    wanted = f"an interval of {100 * width:g} points"
+    if found.missing is None:
+        return f"no number of labels gives {wanted}: the run has too few verdicts"
+    return f"{wanted} needs about {found.missing:,} more labels" if found.missing else f"the labels give {wanted}"
+
+
+def show_between(agreements: Sequence[JudgeAgreement], own: Sequence[OwnPreference]) -> Iterator[str]:
+    """Lines that tell how far several judges agree, and what each prefers of its own."""
+    rows = [
+        (printable(row.first), printable(row.second), str(row.n), f"{100 * row.agree:.1f}", _kappa(row.kappa))
+        for row in agreements
+    ]
+    yield from table(("judge", "other", "n", "agree %", "kappa"), rows)
+    for preference in own:
+        value = preference.difference
+        told = f"{100 * value.value:+.1f} points [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
+        yield printable(f"{preference.judge} prefers {preference.model} by {told} more than the other judges do")
+
+
+def as_json(found: Calibration) -> dict[str, Any]:
+    """A calibration for a file."""
+    plain = asdict(found)
+    plain["confusion"] = _plain(found.confusion)
+    plain["classes"] = {name: _plain(part) for name, part in found.classes.items()}
+    plain["rate"] = found.rate.as_row()
+    if found.drift is not None:
+        plain["drift"] = {key: value for key, value in asdict(found.drift).items() if key != "changed"}
+    return plain
+
+
+def _plain(part: Confusion) -> dict[str, Any]:
+    counts = [{"verdict": verdict, "label": label, "count": n} for (verdict, label), n in sorted(part.counts.items())]
+    estimates = {
+        name: None if value is None else value.as_row()
+        for name, value in (
+            ("accuracy", part.accuracy),
+            ("sensitivity", part.sensitivity),
+            ("specificity", part.specificity),
+        )
+    }
+    return {"counts": counts, **estimates, "kappa": [part.kappa, part.kappa_low, part.kappa_high]}
+
+
+def _class(name: str, part: Confusion) -> tuple[str, ...]:
+    kappa = _kappa(part.kappa)
+    if part.kappa_low is not None and part.kappa_high is not None:
+        kappa += f" [{part.kappa_low:.2f}, {part.kappa_high:.2f}]"
+    shares = (part.accuracy, part.sensitivity, part.specificity)
+    return printable(name), str(part.n), *map(_share, shares), kappa
+
+
+def _share(value: Estimate | None) -> str:
+    return "-" if value is None else _percent(value.value, value.low, value.high)
+
+
+def _percent(value: float, low: float, high: float) -> str:
+    return f"{100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def _kappa(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else f"{value:.2f}"

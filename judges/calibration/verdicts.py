@@ -1,0 +1,94 @@
+"""A run's verdicts, of `verikit score` or of `verikit judge`, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import UsageError
+from verikit.folders import refuse_links
+from verikit.judges.calibration.labels import Key, Label
+from verikit.judges.match.run import VERDICTS
+from verikit.report.kinds import kind_of
+from verikit.scoring.chunk import SCORES
+from verikit.scoring.rows import read_rows
+from verikit.scoring.sums import verify
+from verikit.types import PASS_MARK
+
+SCORE, JUDGE = "score", "judge"
+
+
+@dataclass
+class RunVerdicts:
+    """What a run says of each candidate or comparison."""
+
+    kind: str
+    values: dict[Key, float] = field(default_factory=dict)
+    """1 right or the first answer, 0 wrong or the second, .5 a tie; what has no verdict is missing."""
+    unscored: int = 0
+    labels: dict[Key, Label] = field(default_factory=dict)
+    """Those that the run's own rows hold."""
+    longer: dict[Key, bool] = field(default_factory=dict)
+    """Of a comparison: the first answer is the longer one."""
+    models: dict[Key, tuple[str, str]] = field(default_factory=dict)
+    """Of a comparison: whose answers they are."""
+
+
+def read_verdicts(run: Path, *, ranking: bool = False) -> RunVerdicts:
+    """Read a run of score or judge.
+
+    Args:
+        run: Its folder.
+        ranking: Of a score run, what ranked the candidates (`--by`) instead of what said which are right.
+
+    Raises:
+        UsageError: it is no such run, not finished, or damaged.
+    """
+    refuse_links(run)
+    verify(run)
+    kind = kind_of(run)
+    if kind is None or kind.name not in (SCORE, JUDGE):
+        raise UsageError(f"{run} is no run of verikit score or judge", hint="give its folder, -o's")
+    try:
+        return _scores(run, ranking) if kind.name == SCORE else _comparisons(run)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
+
+
+def _scores(run: Path, ranking: bool) -> RunVerdicts:
+    found = RunVerdicts(SCORE)
+    for row in read_rows(run / SCORES):
+        value = (row["by"] if ranking else row)["value"]
+        if value is None:
+            found.unscored += 1
+        else:
+            found.values[row["id"], row["index"]] = float(value >= PASS_MARK)
+    return found
+
+
+def _comparisons(run: Path) -> RunVerdicts:
+    """A comparison's index tells the pairs of models apart, in the order in which the run has them."""
+    found = RunVerdicts(JUDGE)
+    pairs: dict[tuple[str, str], int] = {}
+    for row in read_rows(run / VERDICTS):
+        key = row["id"], pairs.setdefault((row["a"], row["b"]), len(pairs))
+        found.models[key] = row["a"], row["b"]
+        found.longer[key] = row["lengths"][0] > row["lengths"][1]
+        if "label" in row:
+            found.labels[key] = Label(row["label"])
+        if row["preference"] is None:
+            found.unscored += 1
+        else:
+            found.values[key] = _side(row["preference"])
+    return found
+
+
+def _side(preference: Any) -> float:
+    return ((preference > PASS_MARK) - (preference < PASS_MARK) + 1) / 2
+
+
+def common(first: Mapping[Key, Any], second: Mapping[Key, Any]) -> list[Key]:
+    """The keys of both, in the first one's order."""
+    return [key for key in first if key in second]
