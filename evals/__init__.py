@@ -8,6 +8,7 @@ grade.py        grading a whole task in one batch, as an lm-eval filter
 judging.py      which judge grades
 multihop.py, pairs.py, processbench.py, turns.py, bfcl.py, aggregate.py
                 what single benchmarks have of their own
+steps.py        a process reward model as the model of a task; ranker.py: a verifier as one
 lm.py           any engine as an lm-eval model; replies.py: what it answers
 rollouts.py     replies that take several steps: two turns, retrieval, search
 stored.py       stored outputs as an lm-eval model; typed.py: lm-eval's base classes, with types

@@ -160,6 +160,10 @@ def turns_doc(row: Row) -> Doc:
     return doc | {"turns": turns, "answer": _texts(row.get("reference") or ())}
 
 
+STEP_SCORES = "step_scores"
+"""Key of a solution's stored step scores, and of those that a verifier gave."""
+
+
 def process_doc(row: Row) -> Doc:
     """A solution in steps with the 0-based index of its first wrong one, -1 for none: ProcessBench."""
     doc = _doc(row, ("problem", *QUESTION))
@@ -169,7 +173,13 @@ def process_doc(row: Row) -> Doc:
     if not isinstance(label, int) or not -1 <= label < len(steps):
         raise SchemaError(f"an index of one of the {len(steps)} steps or -1 is expected, not {label!r}", field="label")
     config = str(row.get("config") or row.get("split") or doc["id"].rpartition("-")[0])
-    return doc | {"steps": [str(step) for step in steps], "answer": [str(label)], "category": config}
+    stored = [float(score) for score in row.get(STEP_SCORES) or ()]
+    return doc | {
+        "steps": [str(step) for step in steps],
+        "answer": [str(label)],
+        "category": config,
+        STEP_SCORES: stored,
+    }
 
 
 def code_doc(row: Row) -> Doc:

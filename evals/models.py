@@ -23,6 +23,7 @@ from verikit.evals.stored import Stored
 from verikit.evals.typed import LM
 from verikit.retrieval import load_retriever
 from verikit.spec import load, names_object
+from verikit.types import PASS_MARK
 
 
 @contextmanager
@@ -55,7 +56,7 @@ def opened_model(
     if kind == "replay" and rest and not is_recording(rest):
         yield Stored(rest)
     elif is_verifier(spec):
-        yield Ranker(load(spec), told=told)
+        yield Ranker(load(spec), threshold=_threshold(options), told=told)
     elif is_engine(spec) or names_object(spec):
         cache = Cache(default_path()) if cached and kind != "replay" else None
         finder = load_retriever(retriever) if retriever else None
@@ -69,6 +70,15 @@ def opened_model(
 def is_verifier(spec: str) -> bool:
     """Whether a model's spec is a verifier's: it is written with its parentheses."""
     return spec.endswith(")") and "(" in spec
+
+
+def _threshold(options: Mapping[str, Any]) -> Any:
+    """The one option of a verifier that is a model."""
+    if other := set(options) - {"threshold"}:
+        raise UsageError(
+            f"a verifier has no option {min(other)!r} as a model", hint="its own stand in its spec; threshold"
+        )
+    return options.get("threshold", PASS_MARK)
 
 
 def _registered(name: str, options: Mapping[str, Any]) -> LM:

@@ -2,21 +2,25 @@
 
 Accuracy on the solutions with an error (its very step named) and on those without (none named), and their harmonic mean
 F1 (Zheng et al. 2024, section 3). An answer that can't be read misses in both. The average over configurations is the
-plain mean of their F1. Steps are shown from 0, as the benchmark's own script shows them.
+plain mean of their F1. Steps are shown from 0, as the benchmark's own script shows them. Where a process reward model
+scored every step, AUC and Brier score tell what the scores say at any threshold.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from random import Random
 from statistics import fmean, stdev
 from typing import Any
 
 from verikit.evals.aggregate import Aggregate
-from verikit.evals.docs import Doc
+from verikit.evals.docs import STEP_SCORES, Doc
 from verikit.evals.grade import Grade
 from verikit.stats import Estimate
 from verikit.text import boxes
@@ -26,6 +30,10 @@ NO_ERROR = -1
 GRID = tuple(i / 100 for i in range(2, 100))
 """Thresholds that `best_threshold` tries, as ReasonEval's scripts do."""
 RESAMPLES = 1000
+STEP_RESAMPLES = 200
+"""Of the area under the curve of all steps."""
+Marked = list[tuple[float, bool]]
+"""A solution's step scores, each with whether the step is right; those behind the first error are left out."""
 _INDEX = re.compile(r"\s*(?:\\text\{\s*)?(?:paragraph[_ ]?)?(-?\d{1,6})\s*\}?\.?\s*", re.IGNORECASE)
 
 
@@ -114,6 +122,9 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
         found["acc_correct" if label == NO_ERROR else "acc_error"] = share
         found["unparsed"] = sum(row.get("answer") is None for row in scored) / len(scored)
         found["f1"] = [label == NO_ERROR, share]
+        if scores := filtered[0][0].get(STEP_SCORES):
+            found["auc"] = marked(scores, label)
+            found["brier"] = brier(found["auc"])
         if len(grades) > 1:
             found["f1_majority"] = [label == NO_ERROR, float(guess == label)]
     return found
@@ -134,4 +145,46 @@ def _of(values: Sequence[tuple[bool, float]]) -> float:
     return harmonic(fmean(wrong) if wrong else 0.0, fmean(right) if right else 0.0)
 
 
+def marked(scores: Sequence[float], label: int) -> Marked:
+    """Step scores with whether each step is right: all before the first error, and the error itself."""
+    if label == NO_ERROR:
+        return [(score, True) for score in scores]
+    return [*((score, True) for score in scores[:label]), (scores[label], False)]
+
+
+def brier(steps: Marked) -> float:
+    """Mean squared distance of scores from 1 for right steps and 0 for wrong ones (Brier 1950): calibration."""
+    return math.fsum((score - right) ** 2 for score, right in steps) / len(steps)
+
+
+def auc(steps: Sequence[tuple[float, bool]]) -> float:
+    """Chance that a right step scores above a wrong one, ties half; NaN where there is only one kind."""
+    right = sum(good for _, good in steps)
+    wrong = len(steps) - right
+    if not right or not wrong:
+        return math.nan
+    below, total = 0, 0.0
+    for _, tied in groupby(sorted(steps), key=itemgetter(0)):
+        goods = [good for _, good in tied]
+        total += sum(goods) * (below + (len(goods) - sum(goods)) / 2)
+        below += len(goods) - sum(goods)
+    return total / (right * wrong)
+
+
+def _auc(values: Sequence[Marked]) -> Estimate | None:
+    """AUC over all steps, with a percentile bootstrap over solutions."""
+    value = auc([step for steps in values for step in steps])
+    if math.isnan(value):
+        return None
+    rng = Random(0)
+    drawn = sorted(
+        again
+        for _ in range(STEP_RESAMPLES)
+        if not math.isnan(again := auc([step for steps in rng.choices(values, k=len(values)) for step in steps]))
+    )
+    low, high = drawn[int(0.025 * len(drawn))], drawn[min(len(drawn) - 1, int(0.975 * len(drawn)))]
+    return Estimate(value, low, high, stdev(drawn) if len(drawn) > 1 else 0.0, len(values), "bootstrap")
+
+
 f1_of: Aggregate = Aggregate(_f1)
+auc_of: Aggregate = Aggregate(_auc)

@@ -1,4 +1,4 @@
-"""A verifier as an lm-eval model, for tasks whose documents hold the replies to be scored (RewardBench 2)."""
+"""A verifier as an lm-eval model, for tasks whose documents hold what is to be scored (RewardBench 2, ProcessBench)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,31 @@ from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
 from verikit.evals.lm import Told
 from verikit.evals.replies import Failed
+from verikit.evals.steps import Threshold, check_threshold, step_replies
 from verikit.evals.typed import LM
-from verikit.types import Sample
+from verikit.types import PASS_MARK, Sample
 
 AT_ONCE = 64
 """Documents of one batch."""
 
 
 class Ranker(LM):
-    """Answers a document with the scores of its candidates, a JSON list in their order."""
+    """Answers a document with the scores of its candidates, a JSON list in their order; of steps, with the error."""
 
     tokenizer_name = "verifier"
 
-    def __init__(self, verifier: Verifier, *, told: Told = lambda done, of: None) -> None:
-        """Wrap a verifier; `told` is told how many of how many documents are done."""
+    def __init__(
+        self, verifier: Verifier, *, threshold: Threshold = PASS_MARK, told: Told = lambda done, of: None
+    ) -> None:
+        """Wrap a verifier.
+
+        Args:
+            verifier: Scores whole replies, or steps.
+            threshold: Below which a step is wrong; `split` chooses it for each half of a task on the other half.
+            told: Is told how many of how many documents are done.
+        """
         super().__init__()
+        self.threshold: Threshold = check_threshold(threshold)
         self.verifier: Verifier = verifier
         self.told: Told = told
 
@@ -39,14 +49,19 @@ class Ranker(LM):
         Raises:
             UsageError: a document holds no candidates.
         """
+        docs = [request.doc for request in requests]
+        if docs and all("steps" in doc for doc in docs):
+            found = step_replies(self.verifier, docs, self.threshold)
+            self.told(len(found), len(requests))
+            return found
         replies: list[str] = []
         for start in range(0, len(requests), AT_ONCE):
-            docs = [request.doc for request in requests[start : start + AT_ONCE]]
-            if any("candidates" not in doc for doc in docs):
+            some = docs[start : start + AT_ONCE]
+            if any("candidates" not in doc for doc in some):
                 raise UsageError(f"{self.verifier.name} scores replies, and this task asks for some")
-            samples = [Sample(doc["question"], text, id=doc["id"]) for doc in docs for text in doc["candidates"]]
+            samples = [Sample(doc["question"], text, id=doc["id"]) for doc in some for text in doc["candidates"]]
             scores = iter(score_all(self.verifier, samples))
-            for doc in docs:
+            for doc in some:
                 own = [next(scores) for _ in doc["candidates"]]
                 lost = next((score for score in own if not score.scored), None)
                 values = [score.value for score in own]

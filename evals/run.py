@@ -166,8 +166,9 @@ def check_rollout(task: ConfigurableTask, lm: LM) -> None:
     Raises:
         UsageError: it is one.
     """
-    ranks = bool((task.get_config("metadata") or {}).get("ranks"))
-    if not isinstance(lm, Stored) and ranks != isinstance(lm, Ranker):
+    told = task.get_config("metadata") or {}
+    ranks, steps = bool(told.get("ranks")), bool(told.get("steps"))
+    if not isinstance(lm, Stored) and not steps and ranks != isinstance(lm, Ranker):
         raise UsageError(
             f"{task.task_name} {'scores replies' if ranks else 'asks for replies'}, which {type(lm).__name__} can't",
             hint="--model \"rm('hf:DIR')\", or another verifier" if ranks else "--model is an engine",

@@ -1,3 +1,4 @@
+import json
 from fractions import Fraction
 
 import pytest
@@ -6,6 +7,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("lm_eval")
 
+from tests.evals.scripted import write
+from verikit.errors import UsageError
+from verikit.evals.loading import Settings
+from verikit.evals.models import opened_model
 from verikit.evals.processbench import (
     GRID,
     average,
@@ -14,9 +19,11 @@ from verikit.evals.processbench import (
     first_below,
     index_in,
     majority,
+    marked,
     metrics,
     prompt,
 )
+from verikit.evals.run import run_tasks
 
 labels = st.lists(st.tuples(st.integers(-1, 4), st.one_of(st.none(), st.integers(-1, 4))), min_size=1, max_size=30)
 
@@ -105,3 +112,65 @@ def step_scores(stored):
 def first_error_of(row):
     label = row["model_output_solution_first_error_step"]
     return -1 if label == "N/A" else int(label) - 1
+
+
+def stored_rows(rows, model="reasoneval_wizardmath-7b-v1.1"):
+    """The stored solutions as rows of a benchmark file with their step scores."""
+    found = []
+    for number, row in enumerate(rows("process/mr_math_invalid.jsonl")):
+        scores = step_scores(row["scores"][model]["scores"])
+        found.append(
+            {
+                "id": f"math-{number}",
+                "problem": row["question"],
+                "steps": [f"step {i}" for i in range(len(scores))],
+                "label": first_error_of(row),
+                "step_scores": scores,
+            }
+        )
+    return found
+
+
+def evaluated(folder, rows, **options):
+    data = write(folder / "rows.jsonl", rows)
+    with opened_model("step_column('step_scores')", options, told=lambda done, of: None) as lm:
+        return run_tasks(
+            ["verikit_processbench_math"], "stored", lm, Settings(data=data), folder / f"run-{len(options)}"
+        )["tasks"]["verikit_processbench_math"]["metrics"]
+
+
+def test_a_process_reward_model_is_the_model_of_the_task(tmp_path, rows):
+    made = stored_rows(rows)
+    scores, labels = [row["step_scores"] for row in made], [row["label"] for row in made]
+    found = evaluated(tmp_path, made)
+    expected = metrics([first_below(steps, 0.5) for steps in scores], labels)
+    assert (found["acc_error"]["value"], found["acc_correct"]["value"], found["f1"]["value"]) == pytest.approx(
+        (expected.acc_error, expected.acc_correct, expected.f1)
+    )
+    pairs = [pair for steps, label in zip(scores, labels, strict=True) for pair in marked(steps, label)]
+    right, wrong = ([score for score, good in pairs if good is kind] for kind in (True, False))
+    above = sum((a > b) + (a == b) / 2 for a in right for b in wrong) / (len(right) * len(wrong))
+    assert found["auc"]["value"] == pytest.approx(above)
+    assert found["auc"]["low"] < above < found["auc"]["high"]
+    assert 0 < found["brier"]["value"] < 1
+
+
+def test_the_threshold_of_a_split_is_chosen_on_the_other_half(tmp_path, rows):
+    made = stored_rows(rows)
+    for row in made:
+        row["step_scores"] = [score / 3 for score in row["step_scores"]]
+    at_half = evaluated(tmp_path, made)["f1"]["value"]
+    chosen = evaluated(tmp_path, made, threshold="split")["f1"]["value"]
+    best = best_threshold([row["step_scores"] for row in made], [row["label"] for row in made])[1].f1
+    assert at_half < chosen <= best + 1e-9
+
+
+def test_a_verifier_without_step_scores_and_a_bad_threshold_are_told(tmp_path):
+    made = [{"id": "math-1", "problem": "1 + 1?", "steps": ["2", "3"], "label": 1, "step_scores": [0.9]}]
+    with pytest.raises(UsageError, match="a threshold is a number"):
+        evaluated(tmp_path, made, threshold="best")
+    with pytest.raises(UsageError, match="no option 'device'"):
+        evaluated(tmp_path, made, device="cpu")
+    assert "f1" not in evaluated(tmp_path, made)
+    task = json.loads((tmp_path / "run-0/results.json").read_bytes())["tasks"]["verikit_processbench_math"]
+    assert "not every one of the 2 steps has a score: 1 scores" in next(iter(task["reasons"]))
