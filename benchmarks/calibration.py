@@ -31,9 +31,7 @@ def main(runs: int) -> None:
     print(f"{runs} runs of each setting; the ideal share is 0.95")
     for method, found in shares.items():
         above = f"{sum(share >= LEAST for share in found)} of {len(found)} settings at {LEAST} or more"
-        told = (
-            f"coverage {fmean(found):.3f}, least {min(found):.3f}, {above} of {len(found)} settings at {LEAST} or more"
-        )
+        told = f"coverage {fmean(found):.3f}, least {min(found):.3f}, {above}"
         print(f"{method}: {told}, mean width {fmean(widths[method]):.3f}")
 
 
