@@ -17,6 +17,7 @@ import datasets
 
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.docs import KINDS, Doc, Row, gradable
+from verikit.evals.prmbench import prmbench_doc
 from verikit.readers import parquet, source
 from verikit.readers.parse import parse
 from verikit.readers.reader import placed
@@ -24,6 +25,9 @@ from verikit.readers.reader import placed
 T = TypeVar("T")
 Files = str | Mapping[str, str] | None
 """One file for all tasks, or files by the names of tasks and groups."""
+
+READERS = KINDS | {"prmbench": prmbench_doc}
+"""What makes documents of rows, by kind."""
 
 
 def load(
@@ -187,7 +191,7 @@ def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator
     seen: set[str] = set()
     for line, row in rows:
         try:
-            doc = KINDS[kind](row)
+            doc = READERS[kind](row)
         except SchemaError as error:
             raise placed(error, name, line) from None
         if not doc["id"] or doc["id"] in seen:

@@ -1,0 +1,130 @@
+"""PRMBench (Song et al. 2025, arXiv 2501.03124): does a process reward model see every wrong step, of nine kinds?
+
+Each solution has one kind of error put into some of its steps. Steps are called right or wrong by a threshold; F1 of
+the right ones and F1 of the wrong ones (negative F1), over all steps, make PRMScore, their mean (section 4.2). Counted
+as the benchmark's `prmtest_classified` does where a model gives validities alone: redundant and circular steps are
+wrong steps, and numbers of steps that there are not say nothing. What can't be divided is 0 here, and -1 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from statistics import stdev
+from typing import Any, NamedTuple
+
+from verikit.errors import SchemaError
+from verikit.evals.aggregate import Aggregate
+from verikit.evals.docs import STEP_SCORES, Doc, Row, process_doc
+from verikit.evals.processbench import NO_ERROR, harmonic
+from verikit.evals.replies import Failed, Noted
+from verikit.stats import Estimate
+
+RESAMPLES = 500
+
+
+class StepCounts(NamedTuple):
+    """How steps that are right or wrong were called."""
+
+    right_kept: int
+    wrong_kept: int
+    wrong_found: int
+    right_refused: int
+
+
+def prmbench_doc(row: Row) -> Doc:
+    """A row of PRMBench as a solution in steps, with which of them are wrong.
+
+    Raises:
+        SchemaError: a column lacks, or is of another form.
+    """
+    errors = row.get("error_steps")
+    if not isinstance(errors, list) or not all(type(step) is int and step > 0 for step in errors):
+        raise SchemaError("a list of the numbers of wrong steps, from 1, is expected", field="error_steps")
+    steps = row.get("modified_process")
+    errors = [step for step in errors if isinstance(steps, list) and step <= len(steps)]
+    kept = {
+        "id": f"{row.get('classification')}_{row.get('idx')}",
+        "problem": row.get("modified_question"),
+        "steps": steps,
+        "label": min(errors) - 1 if errors else NO_ERROR,
+        "config": row.get("classification"),
+        STEP_SCORES: row.get(STEP_SCORES),
+    }
+    return process_doc(kept) | {"error_steps": errors}
+
+
+def prompt(doc: Doc) -> str:
+    """The question: the model of this task is a verifier, which scores the steps that the document holds."""
+    return str(doc["question"])
+
+
+def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
+    """A document's counts of steps, under its kind of error too, and whether its first wrong step was found.
+
+    Raises:
+        SchemaError: a reply holds no step scores.
+    """
+    kind = str(doc["category"])
+    reply = replies[0]
+    if isinstance(reply, Failed):
+        return {"prmscore": None, kind: None}
+    if not isinstance(reply, Noted) or STEP_SCORES not in reply.meta:
+        hint = "--model is a verifier of steps, such as prm('hf:DIR')"
+        raise SchemaError(f"{doc['id']}: the reply holds no scores of steps", hint=hint)
+    kept = [score >= reply.meta["threshold"] for score in reply.meta[STEP_SCORES]]
+    counts = count_steps(kept, doc["error_steps"])
+    found: dict[str, Any] = dict.fromkeys(("prmscore", "f1", "negative_f1", kind), counts)
+    if doc["error_steps"]:
+        found["first_error_acc"] = float(not kept[min(doc["error_steps"]) - 1])
+    return found
+
+
+def count_steps(kept: Sequence[bool], error_steps: Sequence[int]) -> StepCounts:
+    """Count steps called right (`kept`) against the numbers, from 1, of those that are wrong."""
+    wrong = [number in error_steps for number in range(1, len(kept) + 1)]
+    pairs = list(zip(kept, wrong, strict=True))
+    return StepCounts(*(pairs.count(pair) for pair in ((True, False), (True, True), (False, True), (False, False))))
+
+
+def f1(counts: StepCounts) -> float:
+    """F1 of the right steps; 0 where nothing can be divided."""
+    return _f1(counts.right_kept, counts.wrong_kept, counts.right_refused)
+
+
+def negative_f1(counts: StepCounts) -> float:
+    """F1 of the wrong steps."""
+    return _f1(counts.wrong_found, counts.right_refused, counts.wrong_kept)
+
+
+def prmscore(counts: StepCounts) -> float:
+    """The mean of both."""
+    return (f1(counts) + negative_f1(counts)) / 2
+
+
+def _f1(hits: int, false: int, missed: int) -> float:
+    precision, recall = (hits / (hits + other) if hits + other else 0.0 for other in (false, missed))
+    return harmonic(precision, recall)
+
+
+def _aggregate(of: Callable[[StepCounts], float]) -> Aggregate:
+    def estimate(values: Sequence[StepCounts | None]) -> Estimate | None:
+        """A figure over all steps, with a percentile bootstrap over solutions."""
+        known = [StepCounts(*value) for value in values if value is not None]
+        if not known:
+            return None
+        rng = Random(0)
+        drawn = sorted(of(_sum(rng.choices(known, k=len(known)))) for _ in range(RESAMPLES))
+        tail = round(0.025 * RESAMPLES)
+        return Estimate(of(_sum(known)), drawn[tail], drawn[-1 - tail], stdev(drawn), len(known), "bootstrap")
+
+    return Aggregate(estimate)
+
+
+def _sum(counts: Sequence[StepCounts]) -> StepCounts:
+    return StepCounts(*(sum(column) for column in zip(*counts, strict=True)))
+
+
+prmscore_of: Aggregate = _aggregate(prmscore)
+f1_of: Aggregate = _aggregate(f1)
+negative_f1_of: Aggregate = _aggregate(negative_f1)
