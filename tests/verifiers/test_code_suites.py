@@ -126,9 +126,7 @@ def test_no_cheat_passes_a_test_beyond_that_of_an_exception(form: str) -> None:
 
 
 def test_a_call_that_hangs_or_exits_is_no_expected_exception() -> None:
-    tests = (
-        "import pytest\nfrom solution import f\ndef test():\n    with pytest.raises(RuntimeError):\n        f()\n"
-    )
+    tests = "import pytest\nfrom solution import f\ndef test():\n    with pytest.raises(RuntimeError):\n        f()\n"
     assert score("def f(): raise RuntimeError", tests).value == 1.0
     assert score("import os\ndef f(): os._exit(1)", tests).value == 0.0
     assert score("def f():\n    while True: pass", tests).value == 0.0
