@@ -207,7 +207,15 @@ class Code(TextVerifier):
         program = code_languages.program(sample.completion, language, [name] if name else ())
         if not program.strip():
             return Score(0.0, reason=f"no program in {language} in the completion")
-        text, word = code_forms.whole(language, prompt, program, tests)
+        stops = sample.meta.get("stop_tokens")
+        stops = [stop for stop in stops if isinstance(stop, str)] if isinstance(stops, list) else []
+        setup = sample.meta.get("test_setup")
+        try:
+            text, word = code_forms.whole(
+                language, prompt, program, tests, stops, setup if isinstance(setup, str) else ""
+            )
+        except ValueError as problem:
+            return Score.error(f"the row's tests can't be read: {problem}")
 
         def judge(case: Piped, result: RunResult) -> str:
             lines = result.stdout.rstrip().rsplit("\n", 1)
