@@ -55,6 +55,7 @@ from verikit.verifiers.json_schema import JsonSchema as json_schema
 from verikit.verifiers.language import Language as language
 from verikit.verifiers.length import Length as length
 from verikit.verifiers.numeric import Numeric as numeric
+from verikit.verifiers.patch import Patch as patch
 from verikit.verifiers.program import Program as program
 from verikit.verifiers.reasoning_gym import ReasoningGym as reasoning_gym
 from verikit.verifiers.refusal import Refusal as refusal
@@ -128,6 +129,7 @@ __all__ = [
     'numeric',
     'openai_grader',
     'pairwise',
+    'patch',
     'prm',
     'program',
     'reasoning_gym',

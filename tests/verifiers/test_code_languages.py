@@ -61,7 +61,7 @@ def test_a_right_program_passes(language: str) -> None:
     assert (score.value, score.reason) == (1.0, f"{language}: passes 3 of 3 tests")
 
 
-@pytest.mark.parametrize("language", [name for name in LANGUAGES if name not in ("go", "lean", "typescript")])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_wrong_twins_fail(language: str) -> None:
     wrong = SUM[language].replace("a+b", "a+b+1").replace("a + b", "a + b + 1").replace(".sum()", ".sum::<i64>()+1")
     if language == "rust":
@@ -202,10 +202,14 @@ def test_appended_tests_pass_right_programs_and_fail_wrong_and_forging_ones(lang
     assert all(score.scored for score in bad)
 
 
-def test_test_files_of_go_are_unscored_by_name() -> None:
-    meta = {"language": "go", "tests": "func TestTwice(t *testing.T) {}", "prompt": "func twice(n int) int {"}
+def test_test_programs_of_lean_and_go_files_without_tests_are_unscored_by_name() -> None:
+    meta = {"language": "lean", "tests": "#guard twice 2 = 4", "prompt": "def twice (n : Nat) : Nat :="}
+    score = Code().score([Sample(completion="2 * n", meta=meta)])[0]
+    assert (score.status, score.reason) == ("error", "test programs in lean can't be run")
+    meta = {"language": "go", "tests": "func Example() {}", "prompt": "func twice(n int) int {"}
     score = Code().score([Sample(completion="return n}", meta=meta)])[0]
-    assert (score.status, score.reason) == ("error", "test programs in go can't be run")
+    assert score.status == "error"
+    assert "without functions TestX" in score.reason
 
 
 ANY_PAIR = "def check(given, expected, output):\n    a, b = map(int, output.split())\n    return a + b == int(given)\n"

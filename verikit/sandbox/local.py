@@ -125,14 +125,16 @@ class LocalSandbox:
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
             return list(threads.map(self._job, jobs))
 
-    def session(self, limits: RunLimits | None = None, *, science: bool = True) -> Session:
+    def session(self, limits: RunLimits | None = None, *, science: bool = True, testing: bool = False) -> Session:
         """A namespace that persists over the steps of one solution; a context manager.
 
         Args:
             limits: of each step; the memory is that of the whole session.
             science: have numpy and sympy loaded.
+            testing: have the runners of test files loaded.
         """
-        return Session(self._pool, source("science" if science else "bare"), limits or self.limits)
+        preload = source("science" if science else "bare") + (source("testing") if testing else "")
+        return Session(self._pool, preload, limits or self.limits)
 
     def deterministic(
         self, code: str, stdin: str | bytes = "", call: FunctionCall | None = None, limits: RunLimits | None = None

@@ -147,6 +147,32 @@ class Programs:
         job = _Job(command, program.files, {**_OWN_PATH, **chain.run_env}, inputs, limits, budget_s, chain.run_data_mb)
         return self._fly(job, chain.run_tools or ("/usr/lib",))[0]
 
+    def execute(
+        self,
+        command: Sequence[str],
+        files: Mapping[str, bytes],
+        stdin: bytes,
+        limits: RunLimits,
+        *,
+        tools: tuple[str, ...],
+        env: Mapping[str, str],
+    ) -> RunResult:
+        """Run one command beside files of its own, with all the processes that it starts.
+
+        Args:
+            command: `{kept}` in it is the folder of the files; it starts in an empty one.
+            files: relative names and contents.
+            stdin: its standard input.
+            limits: of the command and what it starts, together.
+            tools: paths that it needs to read and execute.
+            env: its variables, beside `PATH` and the like.
+
+        Raises:
+            SandboxUnavailable: no namespaces.
+        """
+        job = _Job(command, files, {**_OWN_PATH, **env}, [stdin], limits, limits.wall_s)
+        return self._fly(job, tools)[0][0]
+
     def _fly(self, job: _Job, tools: tuple[str, ...]) -> tuple[list[RunResult], dict[str, bytes]]:
         payload, begun = job.payload(), time.monotonic()
 

@@ -21,6 +21,10 @@ from verikit.sandbox.plain import plain
 _ENDS = (StopIteration, StopAsyncIteration)
 
 
+class EndedCallError(RuntimeError):
+    """The program broke a limit or ended itself during a call: nothing that a test may expect."""
+
+
 class Remote:
     """A function that lives elsewhere.
 
@@ -50,6 +54,8 @@ class Remote:
         answer = json.loads(self._ask(question))
         if answer["status"] == "ok":
             return thawed(values.decode(answer["value"]))
+        if answer["status"] != "error":
+            raise EndedCallError(f"{answer['status']}: {answer['message']}")
         kind = getattr(builtins, str(answer["type"]), None)
         if not (isinstance(kind, type) and issubclass(kind, Exception)) or issubclass(kind, _ENDS):
             raise RuntimeError(f"{answer['type']}: {answer['message']}")
@@ -77,11 +83,13 @@ def thawed(value: Any) -> Any:
 
 
 def swallowed(error: BaseException) -> bool:
-    """Whether an exception that nobody raises any more was met by no handler in Python's source.
+    """Whether an exception that nobody raises any more was met by no handler in Python's source, or must not be.
 
     Its last frame is then that of the call itself, or one that does not protect the line (Python 3.11 tells a frame of
     a traceback only when a handler meets it).
     """
+    if isinstance(error, EndedCallError):
+        return True
     last = error.__traceback__
     if last is None:
         return False
@@ -89,3 +97,10 @@ def swallowed(error: BaseException) -> bool:
     entries = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
     protected = any(entry.start <= last.tb_lasti < entry.end for entry in entries)
     return code is Remote.__call__.__code__ or not protected
+
+
+def why_lost(error: BaseException) -> str:
+    """What is wrong with a failure that `swallowed` tells."""
+    if isinstance(error, EndedCallError):
+        return f"a call did not end well: {error}"
+    return f"a call raised {type(error).__name__}, taken for the end of an iteration"

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from verikit.sandbox import values
-from verikit.sandbox.remote import Remote, swallowed, thawed
+from verikit.sandbox.remote import Remote, swallowed, thawed, why_lost
 
 RECORD, COMMANDS = 3, 4
 _FILE = "<program>"
@@ -64,7 +64,7 @@ def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBas
     failed: list[Exception] = []
     record = _attempt(job, namespace, commands, failed)
     if record["status"] == "ok" and (lost := next(filter(swallowed, failed), None)):
-        return _failure(RuntimeError(f"a call raised {type(lost).__name__}, taken for the end of an iteration"))
+        return _failure(RuntimeError(why_lost(lost)))
     return record
 
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self
 
 from verikit.sandbox import records, values
@@ -45,11 +46,19 @@ class Session:
             os.close(read)
         return self._flight
 
-    def run(self, code: str, *, ask: Sequence[str] = (), answer: FunctionCallback | None = None) -> RunResult:
+    def run(
+        self,
+        code: str,
+        *,
+        call: FunctionCall | None = None,
+        ask: Sequence[str] = (),
+        answer: FunctionCallback | None = None,
+    ) -> RunResult:
         """Run one step; names defined by earlier steps are there.
 
         Args:
             code: the step.
+            call: a function to call then; the result's value is what it returns.
             ask: names under which the step finds functions that live elsewhere.
             answer: what calls of those return.
         """
@@ -58,7 +67,10 @@ class Session:
         start = time.monotonic()
         try:
             flight = self._flight or self._start()
-            result = self._step(flight, records.payload(code, ask=ask), answer)
+            result = self._step(flight, records.payload(code, [call] if call else [], ask=ask), answer)
+            if call and result.status == "ok":
+                whole = isinstance(result.value, list) and len(result.value) == 1
+                result = replace(result, value=result.value[0]) if whole else self._spoiled("the record holds no value")
         except (Broken, OSError) as error:
             self._end(sound=False)
             result = self._over = RunResult("infra_error", error=Failure("infra", str(error)))

@@ -156,12 +156,40 @@ def _find_javascript() -> Toolchain | None:
 
 def _find_typescript() -> Toolchain | None:
     node = _node()
-    if node is None or node[1] < (22, 6):
+    if node is None:
         return None
+    if node[1] < (22, 6):
+        return _find_transpiler(node[0])
     strip = () if node[1] >= (22, 18) else ("--experimental-strip-types",)
     run = (node[0], "--max-old-space-size={memory}", "--no-warnings", *strip, f"{_KEPT}/main.ts")
     hello = "const s: string = require('fs').readFileSync(0, 'utf8').trim(); console.log(s)"
     return Toolchain("typescript", "main.ts", run, run_tools=(node[0],), run_data_mb=384, hello=hello)
+
+
+_TRANSPILE = (
+    "const ts=require('{library}'),fs=require('fs');"
+    "const made=ts.transpileModule(fs.readFileSync('{kept}/main.ts','utf8'),"
+    "{{compilerOptions:{{target:'es2022',module:'commonjs'}},reportDiagnostics:true}});"
+    "if(made.diagnostics.length){{for(const d of made.diagnostics)"
+    "console.error(ts.flattenDiagnosticMessageText(d.messageText,'\\n'));process.exit(1)}}"
+    "fs.writeFileSync('{kept}/out/main.js',made.outputText)"
+)
+
+
+def _find_transpiler(node: str) -> Toolchain | None:
+    """TypeScript for a node that does not strip types: the package `typescript`; types are not checked there either."""
+    found = shutil.which("tsc")
+    root = os.path.dirname(os.path.dirname(os.path.realpath(found))) if found else ""
+    library = f"{root}/lib/typescript.js"
+    if not found or not os.path.exists(library):
+        return None
+    build = (node, "--max-old-space-size=512", "-e", _TRANSPILE.format(library=library, kept=_KEPT))
+    run = (node, "--max-old-space-size={memory}", "--stack-size=4000", f"{_KEPT}/main.js")
+    hello = "const s: string = require('fs').readFileSync(0, 'utf8').trim(); console.log(s)"
+    return Toolchain(
+        "typescript", "main.ts", run, build, tools=(node, root), run_tools=(node,), data_mb=1024, run_data_mb=384,
+        hello=hello,
+    )  # fmt: skip
 
 
 def _find_bash() -> Toolchain | None:
@@ -189,7 +217,7 @@ _FIND: dict[str, tuple[Callable[[], Toolchain | None], str]] = {
     "cpp": (_find_cpp, "apt-get install g++"),
     "java": (_find_java, "apt-get install default-jdk-headless"),
     "javascript": (_find_javascript, "apt-get install nodejs"),
-    "typescript": (_find_typescript, "node 22.18 or newer (https://nodejs.org), which runs TypeScript"),
+    "typescript": (_find_typescript, "npm install -g typescript@5 (or node 22.18 or newer, https://nodejs.org)"),
     "go": (_find_go, "apt-get install golang-go"),
     "rust": (_find_rust, "apt-get install rustc gcc"),
     "bash": (_find_bash, "apt-get install bash"),
@@ -199,7 +227,8 @@ LANGUAGES: tuple[str, ...] = tuple(_FIND)
 """All but Python, which needs no tool chain."""
 ALIASES: dict[str, str] = {
     "cc": "cpp", "c++": "cpp", "cxx": "cpp", "cpp17": "cpp", "cpp20": "cpp", "js": "javascript", "node": "javascript",
-    "nodejs": "javascript", "mjs": "javascript", "ts": "typescript", "golang": "go", "rs": "rust", "sh": "bash",
+    "nodejs": "javascript", "mjs": "javascript", "ts": "typescript", "golang": "go", "go_test.go": "go",
+    "rs": "rust", "sh": "bash",
     "shell": "bash", "lean4": "lean", "py": "python", "python3": "python", "py3": "python", "python": "python",
     **{name: name for name in _FIND},
 }  # fmt: skip

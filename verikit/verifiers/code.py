@@ -15,13 +15,15 @@ from typing import Any, Literal, get_args
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
 from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox.guest import source
 from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
-from verikit.verifiers import code_forms, code_languages, code_lcb, code_tests
+from verikit.verifiers import code_forms, code_languages, code_lcb, code_suites, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
+from verikit.verifiers.code_suites import Suite
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
 from verikit.verifiers.solution import solution
 
@@ -36,6 +38,7 @@ class Code(TextVerifier):
     `meta.tests` is a list of asserts, of `{"call": "f(2)", "expected": "4"}`, `{"fn", "args", "expected"}` or
     `{"input", "output"}` (standard input and output); rows of HumanEval (`test`, `entry_point`), MBPP (`test_list`) and
     LiveCodeBench (`public_test_cases`) are read as they are, and so are tests that are the gold answer as JSON (verl).
+    `tests` (or `test`) may be a pytest, unittest or doctest file, too, `public_tests` another one: parts are the tests.
     """
 
     reward: Literal["all", "fraction"] = "all"
@@ -102,6 +105,8 @@ class Code(TextVerifier):
         if language in LANGUAGES and (tests := code_forms.test_program(sample.meta)):
             return self._score_form(sample, language, tests, box)
         try:
+            if files := code_suites.suites(sample.meta) if language in ("", "python") and not self.preset else []:
+                return self._score_suites(sample, files, box)
             cases = self._cases(sample)
         except (ValueError, TypeError, RecursionError) as problem:
             return Score.error(f"the row's tests can't be read: {problem}")
@@ -141,6 +146,40 @@ class Code(TextVerifier):
             reason = f"in process, forgeable: {reason}"
         return Score(share if self.reward == "fraction" else float(not first), answer=program, reason=reason)
 
+    def _score_suites(self, sample: Sample, files: Sequence[Suite], box: LocalSandbox) -> Score:
+        """The score of a program whose tests are files of named tests."""
+        names = code_suites.wanted(files)
+        entry = sample.meta.get("entry_point")
+        program, foreign = solution(sample.completion, names | ({entry} if isinstance(entry, str) else set()))
+        if foreign:
+            return Score.abstained(f"no runner for {foreign}")
+        if not program.strip():
+            return Score(0.0, reason="no program in the completion")
+        program = _complete(program, sample)
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        budget = Budget(limits, row_seconds(self.wall_s, self.row_s))
+        tests: dict[str, Mapping[str, Score]] = {}
+        for suite in files:
+            result, met = self._run_suite(suite, program, box, budget)
+            seen = code_suites.judged(suite, result, met=met)
+            if isinstance(seen, Score):
+                return seen
+            if isinstance(seen, str):
+                return Score(0.0, answer=program, reason=seen)
+            tests[suite.group] = seen
+        score = code_suites.total(tests, program, fraction=self.reward == "fraction")
+        return replace(score, reason=f"in process, forgeable: {score.reason}") if self.in_process else score
+
+    def _run_suite(self, suite: Suite, program: str, box: LocalSandbox, budget: Budget) -> tuple[RunResult, bool]:
+        """Run a test file; also whether it came as far as the program."""
+        code = source("suite")
+        functions, modules = list(suite.functions), list(suite.modules)
+        if self.in_process:
+            call: FunctionCall = ("run", [suite.form, suite.text, functions, modules, program], {})
+            return budget.run(lambda limits: box.run(code, call=call, limits=limits)), True
+        call = ("run", [suite.form, suite.text, functions, modules, ""], {})
+        return self._run_apart(code, ("verikit_remote",), program, box, budget, suite.text, call)
+
     def _cases(self, sample: Sample) -> Sequence[Case]:
         if self.preset:
             return code_lcb.cases(sample.meta)
@@ -168,7 +207,15 @@ class Code(TextVerifier):
         program = code_languages.program(sample.completion, language, [name] if name else ())
         if not program.strip():
             return Score(0.0, reason=f"no program in {language} in the completion")
-        text, word = code_forms.whole(language, prompt, program, tests)
+        stops = sample.meta.get("stop_tokens")
+        stops = [stop for stop in stops if isinstance(stop, str)] if isinstance(stops, list) else []
+        setup = sample.meta.get("test_setup")
+        try:
+            text, word = code_forms.whole(
+                language, prompt, program, tests, stops, setup if isinstance(setup, str) else ""
+            )
+        except ValueError as problem:
+            return Score.error(f"the row's tests can't be read: {problem}")
 
         def judge(case: Piped, result: RunResult) -> str:
             lines = result.stdout.rstrip().rsplit("\n", 1)
@@ -247,12 +294,22 @@ class Code(TextVerifier):
         return budget.run(lambda limits: box.run(held, call=call, limits=code_lcb.room(limits, case)))
 
     def _drive(self, case: Driven, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
-        """Run the test code in a session of its own; each call it makes runs the program in a fresh child.
+        """Run the test code apart from the program; code that fails before it has met it is the row's fault."""
+        result, met = self._run_apart(case.code, case.functions, program, box, budget, case.code)
+        if result.status == "error" and not met:
+            return RunResult("infra_error", error=Failure("test code", str(result.error)))
+        return result
 
-        Test code that fails before it has met the program is the row's fault.
+    def _run_apart(
+        self, code: str, ask: Sequence[str], program: str, box: LocalSandbox, budget: Budget, tests: str,
+        call: FunctionCall | None = None,
+    ) -> tuple[RunResult, bool]:  # fmt: skip
+        """Run test code in a session of its own; each call it makes runs the program in a fresh child.
+
+        Also says whether it made any.
         """
         met, idle_s = False, 0.0
-        science = any(name in source for name in ("numpy", "sympy") for source in (case.code, program))
+        science = any(name in text for name in ("numpy", "sympy") for text in (tests, program))
         if science:
             program += "\n# numpy"  # by this name it is loaded: the program may be given values of it
 
@@ -260,21 +317,21 @@ class Code(TextVerifier):
             nonlocal met, idle_s
             met, begun = True, time.monotonic()
             try:
-                return budget.run(lambda limits: box.run(program, call=(function, args, kwargs), limits=limits))
+                asked = _located((function, args, kwargs), program) if call else (function, args, kwargs)
+                return budget.run(lambda limits: box.run(program, call=asked, limits=limits))
             except ValueError as problem:  # arguments made of what the program gave
                 return RunResult("error", error=Failure("ValueError", str(problem)))
             finally:
                 idle_s += time.monotonic() - begun
 
         def drive(limits: RunLimits) -> RunResult:
-            with box.session(limits, science=science) as session:
-                result = session.run(case.code, ask=case.functions, answer=answer)
+            with box.session(limits, science=science, testing=call is not None) as session:
+                result = session.run(code, call=call, ask=ask, answer=answer)
             return replace(result, seconds=result.seconds - idle_s)
 
         result = budget.run(drive)
-        if result.status == "error" and not met:
-            return RunResult("infra_error", error=Failure("test code", str(result.error)))
-        return budget.late() if budget.is_spent and result.status != "infra_error" else result
+        told = result.status == "infra_error" or (call is not None and result.status == "ok")
+        return budget.late() if budget.is_spent and not told else result, met
 
 
 def _called(cases: Sequence[Case], sample: Sample) -> set[str]:

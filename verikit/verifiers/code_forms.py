@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from verikit.verifiers import code_go
 
 _KEY = secrets.token_bytes(16)
 _WRITE = {
@@ -23,6 +25,11 @@ _LAST = {
     "typescript": 'console.log("{word}");',
     "bash": "printf '\\n%s\\n' {word}",
 }
+_HELD = "console.assert = (good, ...about) => { if (!good) throw new Error(`assertion ${about.join(' ')}`) };\n"
+_BEFORE = {"javascript": _HELD, "typescript": _HELD}
+"""What tests need that tell of a failure on standard error only."""
+_RUST_TEST = re.compile(r"#\[test\]\s*(?:pub[ \t]+)?fn[ \t]+(\w+)")
+_EMPTY_MAIN = re.compile(r"^fn[ \t]+main[ \t]*\([ \t]*\)[ \t]*\{\s*\}", re.MULTILINE)
 _GUARD = {
     "c": "\n#undef assert\n#undef NDEBUG\n#include <assert.h>\n#include <stdio.h>\n",
     "cpp": "\n#undef assert\n#undef NDEBUG\n#include <cassert>\n#include <cstdio>\n",
@@ -32,8 +39,18 @@ _END = {
     "java": re.compile(r"\}\s*\}\s*\Z"), "rust": re.compile(r"\}\s*\Z"),
 }  # fmt: skip
 _HEAD = re.compile(r"^[ \t]*(?:#include|import|using|use|package|const .*require)\b[^\n]*", re.MULTILINE)
+_ASSIGNED = re.compile(r"^[ \t]*(?:const|let|var)[ \t]+(\w+)[ \t]*=")
 _NAME = re.compile(r"([A-Za-z_]\w*)[ \t]*(?:<[^<>\n]*>)?[ \t]*\(")
-FORMS = frozenset({*_WRITE, *_LAST})
+_DEFINES = {
+    "javascript": r"\b(?:function[ \t*]+|const[ \t]+|let[ \t]+|var[ \t]+){name}\b",
+    "typescript": r"\b(?:function[ \t*]+|const[ \t]+|let[ \t]+|var[ \t]+){name}\b",
+    "rust": r"\bfn[ \t]+{name}\b", "go": r"^func[ \t]+{name}\b",
+    "bash": r"^[ \t]*(?:function[ \t]+)?{name}[ \t]*\([ \t]*\)",
+}  # fmt: skip
+_STATEMENTS = frozenset({"return", "else", "throw", "case", "new", "delete", "goto", "co_return", "if", "while", "for"})
+_LONGEST = 300
+"""Of what stands before a function's name on its line."""
+FORMS = frozenset({*_WRITE, *_LAST, "go"})
 """Languages whose test programs are run."""
 
 
@@ -50,11 +67,26 @@ def defined(prompt: str, language: str) -> str:
     if language == "bash":
         return next(iter(re.findall(r"^(\w+)[ \t]*\(\)", prompt, re.MULTILINE)[-1:]), "")
     lines = [line for line in prompt.rstrip().split("\n") if line.rstrip().endswith(("{", "=>"))]
-    found = _NAME.search(lines[-1]) if lines else None
+    found = (_ASSIGNED.search(lines[-1]) or _NAME.search(lines[-1])) if lines else None
     return found[1] if found else ""
 
 
-def whole(language: str, prompt: str, program: str, tests: str) -> tuple[str, str]:
+def defines(language: str, name: str, program: str) -> bool:
+    """Whether a program defines a function, rather than goes on within it and calls it."""
+    if language in _DEFINES:
+        return re.search(_DEFINES[language].format(name=name), program, re.MULTILINE) is not None
+    for found in re.finditer(rf"\b{name}[ \t]*(?:<[^<>\n]{{0,200}}>)?[ \t]*\(", program):
+        before = program[max(0, found.start() - _LONGEST) : found.start()].rpartition("\n")[2]
+        before = re.split(r"[;{}]", before)[-1].strip()
+        words = before.split()
+        if words and words[0] not in _STATEMENTS and not set(before) & set("=(\"'!+-") and before[-1] not in ",.:|":
+            return True
+    return False
+
+
+def whole(
+    language: str, prompt: str, program: str, tests: str, stops: Sequence[str] = (), setup: str = ""
+) -> tuple[str, str]:
     """The program with its tests, and the word that must be written last.
 
     Args:
@@ -62,16 +94,31 @@ def whole(language: str, prompt: str, program: str, tests: str) -> tuple[str, st
         prompt: what the program goes on with, unless it defines the prompt's function itself.
         program: the candidate's.
         tests: the row's.
+        stops: where a completion that goes on with the prompt ends (MultiPL-E's `stop_tokens`).
+        setup: what stands before all (HumanEval-X's `test_setup`).
+
+    Raises:
+        ValueError: the tests have none.
     """
     word = hashlib.blake2b("\0".join([program, tests]).encode("utf-8", "replace"), key=_KEY, digest_size=12).hexdigest()
     name = defined(prompt, language)
-    if name and re.search(rf"\b{name}[ \t]*(?:<[^<>\n]*>)?[ \t]*\(", program):
-        text, tests = _alone(language, prompt, program), _opened(tests)
+    alone = bool(name) and defines(language, name, program)
+    if not alone:
+        program = program[: min((at for stop in stops if stop and (at := program.find(stop)) >= 0), default=None)]
+    if language == "go":
+        closed = prompt + program + ("\n}" if program.count("}") < (prompt + program).count("{") else "")
+        parts = [code_go.head(prompt), program] if alone else [closed]
+        return code_go.whole([setup, *parts], _opened(tests), word), word
+    if language == "rust" and "#[test]" in tests:
+        prompt, program, tests = _EMPTY_MAIN.sub("", prompt), _EMPTY_MAIN.sub("", program), _called_tests(tests)
+    if alone:
+        closes = tests.lstrip().startswith("}")
+        text, tests = _alone(language, prompt, program, closes=closes), _opened(tests)
     else:
         text = prompt + program
     end = _END.get(language)
     if end is None:
-        return f"{text}\n{tests}\n{_LAST[language].format(word=word)}\n", word
+        return f"{text}\n{_BEFORE.get(language, '')}{tests}\n{_LAST[language].format(word=word)}\n", word
     closing = end.search(tests)
     at = closing.start() if closing else len(tests)
     tests = f"{tests[:at]}\n{_WRITE[language].format(word=word)}\n{tests[at:]}"
@@ -82,7 +129,17 @@ def whole(language: str, prompt: str, program: str, tests: str) -> tuple[str, st
     return f"{text}\n{guard}{tests}\n", word
 
 
-def _alone(language: str, prompt: str, program: str) -> str:
+def _called_tests(tests: str) -> str:
+    """Rust's test functions as ordinary ones, and a `main` that calls them."""
+    module = re.search(r"\bmod[ \t]+(\w+)[ \t]*\{", tests)
+    names = _RUST_TEST.findall(tests)
+    tests = _RUST_TEST.sub(r"pub fn \1", tests).replace("#[cfg(test)]", "")
+    prefix = f"{module[1]}::" if module else ""
+    calls = "".join(f"    {prefix}{name}();\n" for name in names)
+    return f"{tests}\nfn main() {{\n{calls}}}\n"
+
+
+def _alone(language: str, prompt: str, program: str, *, closes: bool) -> str:
     """A program that has the whole function: with the prompt's imports; a class stays open for the tests."""
     missing = [line for line in _HEAD.findall(prompt) if line.strip() not in program]
     if language == "java":
@@ -90,7 +147,7 @@ def _alone(language: str, prompt: str, program: str) -> str:
         opening = re.search(r"\bclass[ \t]+(\w+)[^{]*\{", prompt)
         if opening and not re.search(rf"\bclass[ \t]+{opening[1]}\b", program):
             program = f"{opening[0]}\n{program}"
-        else:
+        elif closes:
             program = program.removesuffix("}")
     return "\n".join([*missing, program])
 

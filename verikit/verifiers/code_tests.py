@@ -235,7 +235,7 @@ def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
             cases += lifted
         else:
             whole = f"{setup}\n{test}\n"
-            cases.append(Driven(whole, _free_functions(_module(whole)), " ".join(str(test).split())[:200]))
+            cases.append(Driven(whole, free_functions(_module(whole)), " ".join(str(test).split())[:200]))
     if not cases:
         raise ValueError("no tests in this row")
     return cases
@@ -327,7 +327,7 @@ def _literal(node: ast.expr) -> Any:
         raise ValueError("not a literal") from None
 
 
-def _free_functions(tree: ast.Module) -> tuple[str, ...]:
+def free_functions(tree: ast.Module) -> tuple[str, ...]:
     """The functions a test calls but does not define: those of the program.
 
     Where it calls none, those it only names (`map(f, …)`).

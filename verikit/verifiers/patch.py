@@ -1,0 +1,386 @@
+"""Does a patch make a repository's tests pass? A fresh copy of the tree for each candidate, without a network.
+
+The diff is applied outside, the row's tests and their configuration are put back, and the tests run in the sandbox as
+processes of a supervisor that the repository can't reach. Tests share their process with the code under test, so their
+verdicts are not proof (`docs/sandbox.md` says what is held and what is not); scores say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import sys
+import sysconfig
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from verikit.base import TextVerifier
+from verikit.errors import SandboxUnavailable, UsageError
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox.guest import source
+from verikit.sandbox.toolchains import ALIASES, LANGUAGES, Missing, toolchain
+from verikit.types import Sample, Score
+from verikit.verifiers import test_reports
+from verikit.verifiers.patch_tree import SOURCES, Tree, judged_tree, patched, protected, read_tree
+from verikit.verifiers.unified_diff import DiffError, applied, parse
+
+_SHOWN = ("/usr/bin", "/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
+_GOLDS = ("patch", "gold_patch", "solution_patch")
+_WANTED = ("FAIL_TO_PASS", "PASS_TO_PASS")
+_KEPT_ROWS = 256
+_checked: OrderedDict[bytes, str] = OrderedDict()
+_checking = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class PatchTask:
+    """What a row asks of a patch."""
+
+    original: Tree
+    tests: Tree
+    """The repository with the row's own tests."""
+    fail_to_pass: tuple[str, ...]
+    pass_to_pass: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    report: str = ""
+    reports: tuple[str, ...] = ()
+    form: str = "pytest"
+    plugins: tuple[str, ...] = ()
+    language: str = ""
+    gold: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All tests that are looked at."""
+        return (*self.fail_to_pass, *self.pass_to_pass)
+
+
+@dataclass(frozen=True, slots=True)
+class PatchOutcome:
+    """What a tree came to: tests by name with what is wrong with each, or why none counts."""
+
+    problems: Mapping[str, str] = field(default_factory=dict)
+    failed: str = ""
+    """What the tree itself did wrong."""
+    infra: str = ""
+    """What is not its fault."""
+
+
+@dataclass(frozen=True)
+class Patch(TextVerifier):
+    """1.0 if a patch makes the tests pass that it should, and breaks none that passed (SWE-bench's rule).
+
+    The completion is a unified diff, or whole files in blocks that name their paths. The row's meta holds `repository`
+    (a folder, a tar archive, or names with texts), `FAIL_TO_PASS`, `PASS_TO_PASS`, and the tests: `test_patch` (a
+    diff) or `tests` (names with texts). Python tests are run by name; for others `test_commands` are run and their
+    `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`, `exit`: each command is a test). `before`
+    are commands to be run first.
+    """
+
+    root: str = ""
+    """The folder of the repositories; a row can't lead out of it. "": the working directory, absolute paths allowed."""
+    reward: Literal["all", "fraction"] = "all"
+    """All tests or nothing, or the share of FAIL_TO_PASS that passes times that of PASS_TO_PASS."""
+    wall_s: float = 120.0
+    """For all commands and tests of a candidate together."""
+    memory_mb: int = 2048
+    """Memory of all its processes, in MiB."""
+    disk_mb: int = 256
+    """What they may write, in MiB."""
+    check_row: bool = True
+    """Where a candidate fails, see once whether the row's own patch (`patch`) passes, or without one whether
+    PASS_TO_PASS does on the tree as it is: a row that can't be met is unscored."""
+    name = "patch"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb, disk_mb=self.disk_mb)
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself, as many at a time as the machine has processors.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        box = default_sandbox(ISOLATION)
+        with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-patch") as threads:
+            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
+
+    @property
+    def slowest_s(self) -> float:
+        """A candidate's run, and the row's own."""
+        return self.wall_s * (2 if self.check_row else 1)
+
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
+    def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
+        try:
+            task = read_task(sample.meta, self.root)
+        except (ValueError, TypeError, UsageError, RecursionError) as problem:
+            return Score.error(f"the row can't be read: {problem}")
+        if not sample.completion.strip():
+            return Score(0.0, reason="no patch in the completion")
+        try:
+            tree, put_back = judged_tree(task.original, patched(task.original, sample.completion), task.tests)
+        except DiffError as problem:
+            return Score(0.0, answer=sample.completion, reason=f"does not apply: {problem}")
+        try:
+            outcome = self._run(task, tree, box)
+            score = self._judge(task, outcome, put_back)
+            if self.check_row and score.scored and score.value != 1.0 and (fault := self._row_fault(task, box)):
+                return Score.error(fault)
+        except SandboxUnavailable as problem:
+            return Score.error(f"{problem}; {problem.hint}")
+        return replace(score, answer=sample.completion)
+
+    def _judge(self, task: PatchTask, outcome: PatchOutcome, put_back: Sequence[str]) -> Score:
+        if outcome.infra:
+            return Score.error(outcome.infra)
+        parts, shares, first, passed = {}, [], outcome.failed, 0
+        for group, names in zip(_WANTED, (task.fail_to_pass, task.pass_to_pass), strict=True):
+            wrong = {name: outcome.failed or outcome.problems.get(name, "not reported") for name in names}
+            tests = {name: Score(float(not told), reason=told or "passed") for name, told in wrong.items()}
+            good = sum(float(score) for score in tests.values())
+            passed += int(good)
+            first = first or next((f"{name}: {told}" for name, told in wrong.items() if told), "")
+            if names:
+                shares.append(good / len(names))
+                parts[group] = Score(shares[-1], reason=f"passes {good:g} of {len(names)} tests", parts=tests)
+        value = 1.0
+        for share in shares:
+            value *= share
+        reason = f"in process, forgeable: passes {passed} of {len(task.names)} tests" + (f"; {first}" if first else "")
+        if put_back:
+            reason += f"; put back: {', '.join(put_back[:5])}{', …' if len(put_back) > 5 else ''}"
+        return Score(value if self.reward == "fraction" else float(value == 1.0), reason=reason[:900], parts=parts)
+
+    def _row_fault(self, task: PatchTask, box: LocalSandbox) -> str:
+        """Why nobody could pass the row's tests here; empty if somebody can, or nobody knows. Found once for a row."""
+        key = hashlib.blake2b(repr((self, task)).encode("utf-8", "replace"), digest_size=16).digest()
+        with _checking:
+            if key in _checked:
+                return _checked[key]
+            fault = self._find_fault(task, box)
+            _checked[key] = fault
+            while len(_checked) > _KEPT_ROWS:
+                _checked.popitem(last=False)
+            return fault
+
+    def _find_fault(self, task: PatchTask, box: LocalSandbox) -> str:
+        names = task.names if task.gold else task.pass_to_pass
+        if not names:
+            return ""
+        who = "the row's own patch" if task.gold else "the repository as it is"
+        try:
+            own = applied(task.original, parse(task.gold)) if task.gold else dict(task.original)
+            tree, _ = judged_tree(task.original, own, task.tests)
+        except DiffError as problem:
+            return f"{who} does not apply: {problem}"
+        outcome = self._run(task, tree, box)
+        if outcome.infra or outcome.failed:
+            return outcome.infra or f"{who} does not pass: {outcome.failed}"
+        wrong = {name: told for name in names if (told := outcome.problems.get(name, "not reported"))}
+        return f"{who} does not pass: " + "; ".join(f"{n}: {t}" for n, t in list(wrong.items())[:3]) if wrong else ""
+
+    def _run(self, task: PatchTask, tree: Tree, box: LocalSandbox) -> PatchOutcome:
+        """Run the commands and tests of a row on one tree."""
+        tools, env = _tools(task.language)
+        if isinstance(tools, str):
+            return PatchOutcome(infra=tools)
+        key = secrets.token_hex(16).encode()
+        job = _job(task, tree, env, self.wall_s)
+        files = {f"tree/{name}": file.content for name, file in tree.items()}
+        files |= {f"{name}.py": source(name).encode() for name in ("bench", "witness")}
+        limits = RunLimits(
+            wall_s=self.wall_s + 5, memory_mb=self.memory_mb, disk_mb=self.disk_mb, output_kb=32 << 10,
+            files=2 * len(tree) + 20_000, threads=256, cpu_s=2 * self.wall_s + 10,
+        )  # fmt: skip
+        command = [_python(), "-s", "-P", "{kept}/bench.py"]
+        payload = key + b"\n" + json.dumps(job).encode()
+        result = box.programs.execute(command, files, payload, limits, tools=tools, env={})
+        return _outcome(task, result, key)
+
+
+def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
+    """What a row asks.
+
+    Raises:
+        ValueError: it lacks something, or holds what can't be read.
+    """
+    if "repository" not in meta:
+        raise ValueError(f"no repository in this row (meta has {', '.join(sorted(meta)) or 'nothing'})")
+    original = read_tree(meta["repository"], root)
+    tests = dict(original)
+    if isinstance(meta.get("test_patch"), str) and meta["test_patch"].strip():
+        tests = applied(tests, parse(meta["test_patch"]))
+    if isinstance(meta.get("tests"), Mapping):
+        tests |= read_tree(meta["tests"])
+    wanted = [_names(meta.get(key), key) for key in _WANTED]
+    if not any(wanted):
+        raise ValueError("neither FAIL_TO_PASS nor PASS_TO_PASS names a test")
+    commands, report = _texts(meta, "test_commands"), str(meta.get("report") or "")
+    if bool(commands) != bool(report) or (report and report not in test_reports.FORMS):
+        raise ValueError(f"test_commands and report ({', '.join(test_reports.FORMS)}) go together")
+    by_path = any("::" in name for names in wanted for name in names)
+    form = str(meta.get("test_form") or ("pytest" if by_path else "unittest"))
+    if form not in ("pytest", "unittest"):
+        raise ValueError(f"test_form is pytest or unittest, not {form!r}")
+    language = ALIASES.get(str(meta.get("language") or "").lower(), "")
+    gold = next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
+    return PatchTask(
+        original, tests, *wanted, _texts(meta, "before"), commands, report, _texts(meta, "report_files"), form,
+        _texts(meta, "plugins"), language, gold,
+    )  # fmt: skip
+
+
+def _names(value: Any, key: str) -> tuple[str, ...]:
+    """A list of tests, or the JSON of one."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ValueError(f"{key} is neither a list nor JSON") from None
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise ValueError(f"{key} is a list of names")
+    return tuple(value)
+
+
+def _texts(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = meta.get(key) or ()
+    value = (value,) if isinstance(value, str) else value
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
+        raise ValueError(f"{key} is a text or a list of texts")
+    return tuple(value)
+
+
+def _python() -> str:
+    return os.path.realpath(sys.executable)
+
+
+def _tools(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
+    """Paths that commands need, or why they can't be had; and the variables of the language's tools."""
+    shown = [*_SHOWN, sys.base_prefix if sys.base_prefix != "/usr" else "/usr/bin", os.path.dirname(_python())]
+    path = [os.path.dirname(_python()), "/usr/bin", "/bin"]
+    env: dict[str, str] = {}
+    if language in LANGUAGES:
+        chain = toolchain(language)
+        if isinstance(chain, Missing):
+            return f"no tool chain for {language} on this machine: {chain.install}", {}
+        shown += [*chain.tools, *chain.run_tools]
+        env = dict(chain.env)
+        path += [os.path.dirname(part[0]) for part in (chain.build, chain.run) if part and part[0].startswith("/")]
+    env["PATH"] = ":".join(dict.fromkeys(path))
+    return tuple(dict.fromkeys(part for part in shown if os.path.exists(part))), env
+
+
+def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> dict[str, Any]:
+    """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
+    changed = frozenset(name for name, file in task.tests.items() if task.original.get(name) != file)
+    own = {name: file.content.hex() for name, file in tree.items() if protected(name, changed)}
+    packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    packages += [sysconfig.get_path("purelib")]
+    settings = "".join(
+        tree[name].content.decode("utf-8", "replace")
+        for name in ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg") if name in tree
+    )  # fmt: skip
+    tests = {
+        "form": task.form, "names": [_dotted(name) if task.form == "unittest" else name for name in task.names],
+        "sources": list(SOURCES), "packages": list(dict.fromkeys(packages)), "plugins": list(task.plugins),
+        "importlib": "importlib" in settings,
+    }  # fmt: skip
+    variables = {
+        "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "{work}", "TMPDIR": "{work}", "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0", **env,
+    }  # fmt: skip
+    if task.commands or task.before:
+        variables["PYTHONPATH"] = ":".join(dict.fromkeys(packages))
+    return {
+        "before": list(task.before), "commands": list(task.commands), "reports": list(task.reports), "own": own,
+        "env": variables, "wall": wall_s, "tests": None if task.commands else tests,
+    }  # fmt: skip
+
+
+def _dotted(name: str) -> str:
+    """`test_x (package.module.Class)` as unittest loads it."""
+    method, _, owner = name.partition(" (")
+    owner = owner.removesuffix(")")
+    if not owner:
+        return name
+    return owner if owner.endswith(f".{method}") else f"{owner}.{method}"
+
+
+def _outcome(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
+    """What a run came to; only what the supervisor sealed is believed."""
+    if result.status == "infra_error":
+        return PatchOutcome(infra=f"not the patch's fault: {result.error}")
+    said = _opened(result.stdout, key)
+    if said is None:
+        ended = f"{result.status} ({result.error})" if result.error else result.status
+        return PatchOutcome(failed=f"the run ended before its tests did: {ended}")
+    ran = [(command, step["exit"], step["output"]) for command, step in zip(task.before, said["steps"], strict=False)]
+    for command, code, output in ran:
+        if code:
+            return PatchOutcome(failed=f"{command!r} fails with {code}: {' '.join(output.split())[-300:]}")
+    if said["spoiled"]:
+        return PatchOutcome(failed=f"the tests were changed while they ran: {', '.join(said['spoiled'][:3])}")
+    if said["results"] is not None:
+        return _witnessed(task, said["results"])
+    steps = said["steps"][len(task.before) :]
+    outputs = [(c, step["exit"], step["output"]) for c, step in zip(task.commands, steps, strict=True)]
+    seen = test_reports.passed(task.report, outputs, said["reports"])
+    return PatchOutcome({name: "" if seen[name] else "failed" for name in task.names if name in seen})
+
+
+def _opened(text: str, key: bytes) -> dict[str, Any] | None:
+    """The record that the supervisor sealed; None if there is none."""
+    for line in reversed(text.split("\n")):
+        mark, _, record = line.partition(" ")
+        if record and hmac.compare_digest(hmac.new(key, record.encode(), hashlib.sha256).hexdigest(), mark):
+            read: dict[str, Any] = json.loads(record)
+            return read
+    return None
+
+
+def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
+    """What the process of Python tests said of each; worth nothing if tests that have to fail passed there."""
+    outcomes: dict[str, list[tuple[str, str, str]]] = {}
+    end: list[str] | None = None
+    last = ""
+    for line in results["said"]:
+        kind, *words = json.loads(line)
+        if kind == "missing":
+            return PatchOutcome(infra=words[0])
+        if kind == "test":
+            name, when, outcome, message = words
+            outcomes.setdefault(name, []).append((when, outcome, message))
+        elif kind == "collect":
+            last = " ".join(words[1].split())[-300:]
+        elif kind == "end":
+            end = words
+    if end is None:
+        late = "the time is up" if results["exit"] == 124 else f"exit code {results['exit']}"
+        return PatchOutcome(failed=f"the tests' process ended before its tests did ({late})")
+    alarm, count = end[0], int(end[1])
+    alarms = [runs for name, runs in outcomes.items() if alarm in name]
+    if len(alarms) != count or any(all(o == "passed" for _, o, _ in runs) for runs in alarms):
+        told = f"; {last}" if last else ""
+        return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{told}")
+    problems = {}
+    for name in task.names:
+        runs = outcomes.get(_dotted(name) if task.form == "unittest" else name, [])
+        wrong = next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")
+        called = any(when == "call" for when, _, _ in runs)
+        problems[name] = wrong or ("" if called else f"not run{'; ' + last if last else ''}")
+    return PatchOutcome(problems)
