@@ -167,6 +167,7 @@ class Server:
             "reason": problem.decode("utf-8", "replace") if why == "infra" else "",
             "exit": os.waitstatus_to_exitcode(status),
             "seconds": time.monotonic() - start,
+            "cpu": usage.ru_utime + usage.ru_stime,
             "cpu_over": usage.ru_utime + usage.ru_stime >= order["cpu"],
             "disk_full": full,
         }

@@ -70,6 +70,10 @@ class RunResult:
     stderr: str = ""
     error: Failure | None = None
     seconds: float = 0.0
+    cpu_s: float = 0.0
+    """Seconds of a processor that its processes took, where that is known."""
+    exit_code: int = 0
+    """Of the process, where that is known; negative for a signal. An exception that left the program is no exit."""
 
 
 @dataclass(frozen=True, slots=True)
