@@ -12,6 +12,7 @@ Each is started once per process. One that can't be had raises by name; no other
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
@@ -105,9 +106,27 @@ def _http(name: str) -> Any:
     return HttpSandbox(name, check=True)
 
 
+def _docker(name: str) -> Any:
+    from verikit.sandbox.docker import DockerSandbox
+
+    # The files that a program can read are the image's: none of this machine's is in it.
+    return DockerSandbox(name.partition(":")[2], require=ISOLATION - {"file_reads"})
+
+
+def _docker_http(name: str) -> Any:
+    from verikit.sandbox.docker import DockerServer
+
+    image = name.partition(":")[2]
+    box = DockerServer(image) if image else DockerServer()
+    atexit.register(box.close)
+    return box
+
+
 _START: dict[str, Callable[[str], Any]] = {
     "local": lambda name: LocalSandbox(require=ISOLATION),
     "bwrap": _bwrap,
     "process": _process,
     "http": _http,
+    "docker": _docker,
+    "docker+http": _docker_http,
 }
