@@ -174,7 +174,7 @@ class LocalSandbox:
         return replace(result, value=result.value[0]) if job.call and result.status == "ok" else result
 
     def _run(self, job: Job, calls: Sequence[FunctionCall], *, seed: int = 0) -> RunResult:
-        payload = records.payload(job.code, calls, job.files)
+        payload = records.payload(job.code, calls, job.files, fetch=job.fetch)
         stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
         return self.run_payload(payload, stdin, job.limits or self.limits, tier(job.code), len(calls), seed=seed)
 
@@ -235,6 +235,8 @@ def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, ca
         raise Broken("the run has no end")
     begun = time.monotonic()
     result = records.result(flight.ended, flight.overflow, flight.data, limits, calls, asking=asking)
+    if b'"files"' in flight.data["record"]:
+        result = replace(result, files=records.fetched(bytes(flight.data["record"])))
     return replace(result, seconds=result.seconds + time.monotonic() - begun)  # what it gave takes time to read
 
 

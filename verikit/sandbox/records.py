@@ -25,6 +25,7 @@ def payload(
     files: Mapping[str, str | bytes] | None = None,
     ask: Sequence[str] = (),
     answers: Sequence[tuple[str, str]] | None = None,
+    fetch: Sequence[str] = (),
 ) -> bytes:
     """One line for the child: the program and the calls, and nothing it must not know.
 
@@ -39,6 +40,8 @@ def payload(
         job["calls"].append([name, values.encode(list(args)), values.encode(dict(kwargs))])
     if answers is not None:
         job["answers"] = list(answers)
+    if fetch:
+        job["fetch"] = [_inside(name) for name in fetch]
     if files:
         job["files"] = {_inside(name): _bytes(content).hex() for name, content in files.items()}
     return json.dumps(job).encode() + b"\n"
@@ -81,6 +84,17 @@ def result(
         error = Failure("no result", f"the process ended itself with exit code {ended['exit']}")
     seconds, cpu_s = float(ended["seconds"]), float(ended.get("cpu", 0.0))
     return RunResult(status, value, stdout, stderr, error, seconds, cpu_s, int(ended["exit"]))
+
+
+def fetched(record: bytes) -> dict[str, bytes]:
+    """The files that a record brings along; none if it is not well-formed."""
+    try:
+        node = values.parse(record.partition(b"\n")[0])
+        found = node.get("files") if isinstance(node, dict) else None
+        pairs = found.items() if isinstance(found, dict) else ()
+        return {str(name): bytes.fromhex(content) for name, content in pairs}
+    except (ValueError, TypeError):
+        return {}
 
 
 def asked(record: bytes) -> Question | None:
