@@ -97,7 +97,7 @@ def _process(name: str) -> Any:
     from verikit.sandbox.process import ProcessSandbox
 
     _LOG.warning("sandbox process: programs run as this user, with limits and without isolation")
-    return ProcessSandbox()
+    return ProcessSandbox(examine=True)
 
 
 def _http(name: str) -> Any:

@@ -61,8 +61,10 @@ def facts(outside: str, owner: int) -> dict[str, str]:
             return "execve"
 
     def fork() -> str:
-        if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
             os._exit(0)
+        os.waitpid(child, 0)
         return "fork"
 
     outcome = {
