@@ -155,3 +155,23 @@ def test_doctor_names_each_row_of_a_file_that_cant_be_used_by_line_and_field(tmp
     assert fourth.startswith("line 4: not JSON")
     assert last == "1 rows are good, 3 are not (read as verikit)"
     assert "()" not in done.stdout
+
+
+def test_doctor_tells_which_sandbox_code_uses_and_what_each_proves(monkeypatch):
+    found = doctor.examine()["sandboxes"]
+    assert found["chosen"] == "local"
+    assert {"process", "http://HOST", "docker:IMAGE"} <= set(found)
+    monkeypatch.setenv("VERIKIT_SANDBOX", "process")
+    monkeypatch.setenv("PATH", "/nowhere")
+    text = CliRunner().invoke(cli, ["doctor"]).output
+    assert "uses the sandbox process" in text
+    assert "sandbox process on" in text
+    assert "file_reads    NO  succeeded" in text
+    assert "cpu           yes" in text
+    assert "bwrap is not on PATH (apt-get install bubblewrap)" in text
+    monkeypatch.setenv("VERIKIT_SANDBOX", "http://any:secret-word@127.0.0.1:9")
+    text = CliRunner().invoke(cli, ["doctor"]).output
+    assert "not to be had" in text
+    assert "secret-word" not in text
+    monkeypatch.setenv("VERIKIT_SANDBOX", "nonsense")
+    assert "names no sandbox" in CliRunner().invoke(cli, ["doctor"]).output

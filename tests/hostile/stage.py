@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -31,16 +33,43 @@ def worker() -> None:
     job = json.load(sys.stdin)
     if job["deny_namespaces"]:
         cage.deny_namespaces()
-    print(json.dumps(run_all(job["program"]) if "language" in job["program"] else run(job["program"])), flush=True)
+    if "language" in job["program"]:
+        found = run_all(job["program"])
+    else:
+        found = run(job["program"], over_http=job.get("over_http", False))
+    print(json.dumps(found), flush=True)
 
 
-def run(program: dict[str, Any]) -> dict[str, Any]:
-    from verikit.sandbox import LocalSandbox, RunLimits, same
+@contextmanager
+def opened(*, over_http: bool) -> Iterator[Any]:
+    """A sandbox of this process, or one behind a server of this machine."""
+    from verikit.sandbox import LocalSandbox
+    from verikit.sandbox.http import HttpSandbox
+
+    if not over_http:
+        with LocalSandbox() as box:
+            yield box
+        return
+    command = [sys.executable, "-m", "verikit", "serve", "--sandbox", "--port", "0", "--workers", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            told = server.stderr.readline()
+            assert " on http" in told, told + server.stderr.read()
+            with HttpSandbox(told.rpartition(" on ")[2].strip(), retries=0) as box:
+                assert box.run("print(1)").stdout == "1\n"
+                yield box
+        finally:
+            server.terminate()
+
+
+def run(program: dict[str, Any], *, over_http: bool = False) -> dict[str, Any]:
+    from verikit.sandbox import RunLimits, same
 
     science = any(name in program["code"] for name in ("sympy", "numpy"))
     limits = RunLimits(wall_s=4 if science else 2)
     call = tuple(program["call"]) if "call" in program else None
-    with LocalSandbox() as box:
+    with opened(over_http=over_http) as box:
         start = time.monotonic()
         result = box.run(program["code"], stdin=program.get("stdin", ""), call=call, limits=limits)
         seen: dict[str, Any] = {"status": result.status, "text": result.stdout + result.stderr + str(result.error)}

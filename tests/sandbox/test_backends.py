@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from verikit.errors import SandboxUnavailable, UsageError
-from verikit.sandbox import ISOLATION, Job, RunLimits
+from verikit.errors import SandboxUnavailable
+from verikit.sandbox import ISOLATION, Job, RunLimits, RunResult
 from verikit.sandbox.bwrap import BwrapSandbox
 from verikit.sandbox.http import HttpSandbox
 from verikit.sandbox.process import ProcessSandbox
@@ -30,6 +33,38 @@ def runs_programs(box: Any) -> None:
     assert box.run("raise KeyError(1)").error.type == "KeyError"
     assert box.run("print(open('d/a').read())", files={"d/a": b"in"}).stdout == "in\n"
     assert [r.stdout for r in box.map([Job("print(1)"), Job("print(2)")])] == ["1\n", "2\n"]
+
+
+def calls_functions(box: Any) -> None:
+    """Calls, several calls, and test code that asks."""
+    assert box.run("def f(x): return {x: (2.5, None)}", call=("f", [1], {})).value == {1: (2.5, None)}
+    assert box.run_calls("n = []\ndef f():\n    n.append(0)\n    return len(n)", [("f", [], {})] * 3).value == [1, 2, 3]
+    assert box.run("def f(): raise KeyError(1)", call=("f", [], {})).error.type == "KeyError"
+    forged = 'import os\ndef f():\n    os.write(3, b\'{"status":"call","value":null}\\n\')\n    os._exit(0)'
+    assert box.run(forged, call=("f", [], {})).status == "no_result"
+    asked: list[Any] = []
+
+    def answer(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
+        asked.append((name, *args))
+        return box.run("def double(x): return x * 2", call=(name, args, kwargs))
+
+    test = "import random\nassert all(double(x) == 2 * x for x in (1, 'a', [random.random()]))\nprint('done')"
+    with box.session() as steps:
+        done = steps.run(test, ask=["double"], answer=answer)
+    assert (done.status, done.stdout) == ("ok", "done\n")
+    assert [entry[0] for entry in asked] == ["double"] * 3
+    with box.session() as steps:
+        failed = steps.run("try:\n    double(1)\nexcept: pass\nassert double(1) == 3", ask=["double"], answer=answer)
+    assert (failed.status, failed.error.type) == ("error", "AssertionError")
+    with box.session() as steps:
+        lost = steps.run("import os\ndouble(os.urandom(4).hex())\ndouble(1)", ask=["double"], answer=answer)
+    assert lost.status == "infra_error"
+    assert box.programs.problem("cpp")
+
+
+def test_the_process_backend_calls_functions() -> None:
+    with ProcessSandbox() as box:
+        calls_functions(box)
 
 
 def test_the_process_backend_runs_programs_and_promises_nothing() -> None:
@@ -63,6 +98,7 @@ def test_bwrap_holds_everything() -> None:
         pytest.skip(str(problem))
     with box:
         runs_programs(box)
+        calls_functions(box)
         leaked = "print(open('/proc/1/environ').read())"
         assert box.run(leaked).status == "error"
 
@@ -81,6 +117,12 @@ class Fusion(BaseHTTPRequestHandler):
     """A small SandboxFusion: runs trusted test programs; `trouble` is what it does before it works."""
 
     trouble: ClassVar[list[str]] = []
+    gives_files: ClassVar[bool] = True
+
+    def do_GET(self) -> None:
+        self.send_response(404)
+        self.send_header("content-length", "0")
+        self.end_headers()
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -102,22 +144,29 @@ class Fusion(BaseHTTPRequestHandler):
     def run_code(self, body: dict[str, Any]) -> dict[str, Any]:
         assert self.path == "/run_code"
         assert body["language"] == "python"
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", body["code"]],
-                input=body["stdin"],
-                capture_output=True,
-                text=True,
-                timeout=body["run_timeout"],
-            )
-        except subprocess.TimeoutExpired:
-            return {
-                "status": "Failed",
-                "message": "",
-                "run_result": {"status": "TimeLimitExceeded", "stdout": "", "stderr": ""},
-            }
+        with tempfile.TemporaryDirectory() as work:
+            folder = Path(work)
+            for name, content in body["files"].items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(base64.b64decode(content))
+            (folder / "program.py").write_text(body["code"])
+            reply: dict[str, Any] = {"status": "Failed", "message": "", "files": {}}
+            try:
+                done = subprocess.run(
+                    [sys.executable, "program.py"],
+                    input=body["stdin"],
+                    capture_output=True,
+                    text=True,
+                    timeout=body["run_timeout"],
+                    cwd=work,
+                )
+            except subprocess.TimeoutExpired:
+                return reply | {"run_result": {"status": "TimeLimitExceeded", "stdout": "", "stderr": ""}}
+            for name in body["fetch_files"] if self.gives_files else ():
+                if (folder / name).is_file():
+                    reply["files"][name] = base64.b64encode((folder / name).read_bytes()).decode()
         run = {"status": "Finished", "return_code": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
-        return {"status": "Success" if done.returncode == 0 else "Failed", "message": "", "run_result": run}
+        return reply | {"status": "Success" if done.returncode == 0 else "Failed", "run_result": run}
 
     def log_message(self, *_: object) -> None: ...
 
@@ -137,8 +186,22 @@ def test_http_speaks_run_code(server: str) -> None:
         assert (failed.status, str(failed.error)) == ("error", "ValueError: no")
         assert box.run("while True: pass", limits=RunLimits(wall_s=0.3)).status == "timeout"
         assert [r.stdout for r in box.map([Job(f"print({n})") for n in range(5)])] == [f"{n}\n" for n in range(5)]
-        with pytest.raises(UsageError):
-            box.run("", call=("f", [], {}))
+        assert box.run("print(open('d/a').read())", files={"d/a": b"in"}).stdout == "in\n"
+
+
+def test_http_calls_functions_where_only_whole_programs_run(server: str) -> None:
+    with HttpSandbox(server) as box:
+        calls_functions(box)
+        assert box.run("import os; os.remove('verikit.record'); f = print", call=("f", [], {})).status == "no_result"
+
+
+def test_a_server_that_gives_no_files_back_is_never_the_programs_fault(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fusion, "gives_files", False)
+    with HttpSandbox(server) as box:
+        assert box.run("print(1)").stdout == "1\n"
+        assert box.run("def f(): return 1", call=("f", [], {})).status == "infra_error"
 
 
 @pytest.mark.parametrize("trouble", ["busy", "sandbox", "odd", "cut"])

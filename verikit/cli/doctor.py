@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
@@ -13,10 +14,12 @@ from typing import Any
 import click
 
 from verikit.cli.options import data_options, json_option
-from verikit.errors import SandboxError, SchemaError, with_hint
+from verikit.errors import SandboxError, SchemaError, UsageError, with_hint
 from verikit.readers import read
 from verikit.sandbox import LocalSandbox, Report
+from verikit.sandbox.backends import VARIABLE, backend_name, start
 from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
+from verikit.secrets import strike
 from verikit.terminal import printable
 
 
@@ -43,6 +46,10 @@ def doctor(data: str | None, mapping: dict[str, str], format_: str | None, as_js
             line += f"; missing {', '.join(extra['missing'])}: {extra['fix']}"
         click.echo(f"  {'core' if name == '' else name:<12} {line}")
     click.echo(Report(**found["sandbox"]).text() if isinstance(found["sandbox"], dict) else found["sandbox"])
+    others = found["sandboxes"]
+    click.echo(f"`code` uses the sandbox {others.pop('chosen')} (option sandbox=, or {VARIABLE})")
+    for name, told in others.items():
+        click.echo(Report(**told).text() if isinstance(told, dict) else f"  {name:<14}{told}")
     click.echo("languages of `code` beside Python")
     for language, told in found["languages"].items():
         click.echo(f"  {language:<14}{told}")
@@ -56,6 +63,39 @@ def _sandbox() -> dict[str, Any] | str:
             return box.report.as_dict()
     except SandboxError as error:
         return with_hint(f"no sandbox: {error}", error.hint)
+
+
+def _sandboxes() -> dict[str, Any]:
+    """The chosen sandbox, and each but `local`: what was proved by trying it, or why it can't be had."""
+    try:
+        chosen = backend_name()
+    except UsageError as error:
+        chosen = with_hint(str(error), error.hint)
+    found: dict[str, Any] = {"chosen": strike(chosen)}
+    tried = ["bwrap"] if shutil.which("bwrap") else []
+    if chosen.startswith(("process", "http", "docker")) and " " not in chosen:
+        tried.append(chosen)
+    for name in tried:
+        try:
+            with start(name) as box:
+                report = box.report.as_dict()
+            found[strike(name)] = report
+        except SandboxError as error:
+            found[strike(name)] = with_hint(f"not to be had: {error}", error.hint)
+    for name, command, hint in _COMMANDS:
+        if name not in found and not shutil.which(command):
+            found[name] = f"missing: {command} is not on PATH ({hint})"
+    found.setdefault("process", "limits only: it isolates nothing, by its nature")
+    if not any(name.startswith("docker") for name in found):
+        found["docker:IMAGE"] = f"{shutil.which('docker')}; tried when {VARIABLE} names an image"
+    found.setdefault("http://HOST", f"a server of your own (`verikit serve --sandbox`); tried when {VARIABLE} names it")
+    return found
+
+
+_COMMANDS = (
+    ("bwrap", "bwrap", "apt-get install bubblewrap"),
+    ("docker:IMAGE", "docker", "https://docs.docker.com/engine/install"),
+)
 
 
 def _languages() -> dict[str, str]:
@@ -92,6 +132,7 @@ def examine() -> dict[str, Any]:
         "cpus": len(os.sched_getaffinity(0)),
         "extras": extras,
         "sandbox": _sandbox(),
+        "sandboxes": _sandboxes(),
         "languages": _languages(),
     }
 

@@ -15,7 +15,10 @@ TOKEN = "VERIKIT_TOKEN"
 
 
 @click.command()
-@click.argument("spec")
+@click.argument("spec", required=False)
+@click.option(
+    "--sandbox", is_flag=True, help="Run programs instead: POST /run_code and /submit, as SandboxFusion does."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free one.")
 @click.option(
@@ -23,7 +26,7 @@ TOKEN = "VERIKIT_TOKEN"
     type=click.Choice(["openrlhf", "slime", "nemo-gym"]),
     help="Answer these clients too: at /get_reward, /reward, /verify.",
 )
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Scoring processes.")
+@click.option("--workers", type=click.IntRange(1), help="Scoring processes (1); programs at a time (one a processor).")
 @click.option("--max-batch", type=click.IntRange(1), default=256, show_default=True, help="Samples to a batch.")
 @click.option(
     "--max-waiting", type=click.IntRange(1), default=4096, show_default=True, help="Samples in the queue; more get 429."
@@ -38,13 +41,18 @@ TOKEN = "VERIKIT_TOKEN"
 )
 @click.option("--unscored", type=float, default=0.0, show_default=True, help="Stands for no score, where one must.")
 @click.option("--token-file", metavar="FILE", help=f"File with the token clients must send; or in {TOKEN}.")
+@click.option("--tokens", metavar="FILE", help='For --sandbox, many: {"NAME": {"token": "…", "at_once": 4}, …}.')
+@click.option(
+    "--quota", default="", metavar="QUOTA", help="For --sandbox, of each token: at_once=4,per_minute=600,cpu_s=60."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log a line for each request: path, status and time, never text.")
 def serve(
-    spec: str,
+    spec: str | None,
+    sandbox: bool,
     host: str,
     port: int,
     protocol: str | None,
-    workers: int,
+    workers: int | None,
     max_batch: int,
     max_waiting: int,
     max_connections: int,
@@ -53,14 +61,23 @@ def serve(
     drain: float,
     unscored: float,
     token_file: str | None,
+    tokens: str | None,
+    quota: str,
     verbose: bool,
 ) -> None:
-    """Serve the scores of SPEC over HTTP: POST /score, and GET /health, /ready, /metrics.
+    """Serve the scores of SPEC over HTTP: POST /score, and GET /health, /ready, /metrics. Or run programs for others.
 
     \b
     verikit serve answer --workers 2
+    verikit serve --sandbox --quota at_once=4,per_minute=600,cpu_s=60
     VERIKIT_TOKEN=… verikit serve "0.9*answer + 0.1*boxed" --host 0.0.0.0 --protocol openrlhf
     """  # noqa: D301 - click reads \b as "don't wrap"
+    if sandbox == (spec is not None):
+        raise UsageError("serve takes either a SPEC, whose scores it serves, or --sandbox, to run programs")
+    if (tokens or quota or (tokens and token_file)) and not sandbox:
+        raise UsageError("--tokens and --quota belong to --sandbox")
+    if sandbox and protocol:
+        raise UsageError("--protocol belongs to a SPEC", hint="--sandbox speaks SandboxFusion's /run_code and /submit")
     try:
         from verikit.serve.run import ServerSettings
         from verikit.serve.run import serve as run
@@ -69,12 +86,34 @@ def serve(
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     if verbose:
         logging.getLogger("verikit.serve").setLevel(logging.DEBUG)
+    if spec is None:
+        from verikit.serve.programs import ProgramSettings, serve_programs
+        from verikit.serve.quotas import Client, read_clients, read_quota
+
+        usual = read_quota(quota)
+        if tokens and token_file:
+            raise UsageError("--tokens and --token-file both name tokens")
+        token = None if tokens else _token(token_file)
+        given = read_clients(tokens, usual) if tokens else [Client("all", usual, token.encode() if token else None)]
+        programs = ProgramSettings(
+            given,
+            workers or len(os.sched_getaffinity(0)),
+            host=host,
+            port=port,
+            max_waiting=max_waiting,
+            max_connections=max_connections,
+            max_body_mb=max_body_mb,
+            deadline_s=deadline,
+            drain_s=drain,
+        )
+        serve_programs(programs, lambda address: click.echo(f"running programs on {address}", err=True))
+        return
     settings = ServerSettings(
         spec,
         host=host,
         port=port,
         protocol=protocol,
-        workers=workers,
+        workers=workers or 1,
         max_batch=max_batch,
         max_waiting=max_waiting,
         max_connections=max_connections,

@@ -1,34 +1,52 @@
-"""A client of SandboxFusion's `/run_code`: programs run on another machine, by standard input and output only.
+"""Programs run on another machine: by a `verikit serve --sandbox`, or by any SandboxFusion server.
 
-A server that fails, refuses or does not answer is `infra_error` after some retries, never a verdict. What the server
-isolates is its own affair: nothing is proved here.
+Which of the two a server is, it says itself. Ours takes the child's payload as it is and gives its record back, so that
+verdicts are those of the local sandbox. A server that fails, refuses or does not answer is `infra_error` after some
+tries, never a verdict. What it holds is tried from here, by the probes that every backend goes through.
 """
 
 from __future__ import annotations
 
 import base64
+import os
+import threading
 import time
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
-from verikit.errors import UsageError
+from verikit.errors import SandboxUnavailable
+from verikit.sandbox import bundle, fusion, probes, records, wire
+from verikit.sandbox.fusion import UnusableReply
+from verikit.sandbox.programs import BUILD, Program
 from verikit.sandbox.report import PROPERTIES, Property, Report
-from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult, Status
+from verikit.sandbox.toolchains import HELLO
+from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult
+from verikit.sandbox.whole import NoPrograms, WholeRuns
+from verikit.secrets import strike
 
+TOKEN = "VERIKIT_SANDBOX_TOKEN"
+"""Where the environment keeps the server's token; it may stand in the address, too."""
 _PAUSES = (0.2, 1.0, 3.0)
-_RETRYABLE = {429, 500, 502, 503, 504}
+_RETRYABLE = {408, 429, 500, 502, 503, 504}
+_TRIAL = records.payload("def f(): return 2", [("f", [], {})])
+_MOST_WAIT_S = 30.0
+"""Of what a server asks for by Retry-After."""
 
 
-class HttpSandbox:
-    """Runs programs on a SandboxFusion-compatible server.
+class HttpSandbox(WholeRuns):
+    """Runs programs on a server.
 
     Args:
-        url: of the server, without `/run_code`.
-        require: properties that must be proved; none is.
+        url: of the server, with or without `/run_code`; a token as the password in it.
+        require: properties that must be proved.
         limits: of each run; the server may have narrower ones.
         workers: requests at a time.
         retries: after a refused or broken request.
+        check: ask the server now, and try what it holds.
+
+    Raises:
+        SandboxUnavailable: it does not answer, or a required property is not proved.
     """
 
     def __init__(
@@ -39,20 +57,50 @@ class HttpSandbox:
         limits: RunLimits | None = None,
         workers: int = 8,
         retries: int = 3,
+        check: bool = False,
     ) -> None:
         import httpx
 
         self.limits: RunLimits = limits or RunLimits()
         self.workers: int = workers
-        self._url = url.rstrip("/")
+        self._url = url.rstrip("/").removesuffix("/run_code")
         self._pauses = _PAUSES[:retries]
-        self.report.require(frozenset(require))
-        self._client = httpx.Client(limits=httpx.Limits(max_connections=workers))
+        token = os.environ.get(TOKEN, "").strip()
+        self._client = httpx.Client(
+            limits=httpx.Limits(max_connections=workers), headers={"Authorization": f"Bearer {token}"} if token else {}
+        )
+        self._lock = threading.Lock()
+        self._ours: bool | None = None
+        self._bundles = False
+        """Whether a bundle has given its record back: from then on one that does not is the program's doing."""
+        self._programs = HttpPrograms(self)
+        self._report = Report("http", strike(self._url), {"server": "not asked"}, dict.fromkeys(PROPERTIES, "absent"))
+        wanted = frozenset(require)
+        if check or wanted:
+            self._check()
+        self._report.require(wanted)
+
+    def _check(self) -> None:
+        first = self.run("print('ok')")
+        if first.status != "ok" or first.stdout != "ok\n":
+            self.close()
+            raise SandboxUnavailable(
+                f"no program runs there: {first.error or first.stdout[:100]}",
+                hint=f"is the server there (`verikit serve --sandbox`), and its token in {TOKEN} or in the address?",
+            )
+        properties, notes = probes.examine(self, spin_s=1.0)
+        kind = "verikit" if self._ours else "SandboxFusion"
+        self._report = Report("http", strike(self._url), {"server": kind}, properties, notes)
 
     @property
     def report(self) -> Report:
-        """Nothing is proved from here."""
-        return Report("http", self._url, {"server": "not examined"}, dict.fromkeys(PROPERTIES, "absent"))
+        """What was proved by trying it from here; nothing unless that was asked for."""
+        return self._report
+
+    @property
+    def programs(self) -> HttpPrograms:
+        """Programs of other languages, where the server runs them."""
+        return self._programs
 
     def run(
         self,
@@ -62,86 +110,141 @@ class HttpSandbox:
         limits: RunLimits | None = None,
         files: Mapping[str, str | bytes] | None = None,
     ) -> RunResult:
-        """Run one program.
+        """Run one program; with `call`, call a function of it and return the value.
 
         Raises:
-            UsageError: a call was asked; the protocol has text only.
+            ValueError: an argument of the call has no typed form, or a file's name leads out.
         """
-        if call is not None:
-            raise UsageError("the http sandbox runs whole programs only", hint="use the local sandbox for calls")
+        if call is not None or self._speaks_ours():
+            return super().run(code, stdin, call, limits, files)
         limits = limits or self.limits
-        given = stdin if isinstance(stdin, str) else stdin.decode("utf-8", "replace")
-        body = {
-            "code": code, "stdin": given, "language": "python", "compile_timeout": limits.wall_s,
-            "run_timeout": limits.wall_s, "memory_limit_MB": limits.memory_mb,
-            "files": {name: _base64(content) for name, content in (files or {}).items()},
-        }  # fmt: skip
-        start = time.monotonic()
-        problem = ""
+        records.payload(code, (), files)
+        given = stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin
+        return self.ask("/run_code", fusion.request(code, given, limits, files=files), limits.wall_s, fusion.result)
+
+    def _execute(self, payload: bytes, stdin: bytes, limits: RunLimits, calls: int, *, asking: bool) -> RunResult:
+        if self._speaks_ours():
+            body = {
+                "payload": payload.decode(), "stdin": base64.b64encode(stdin).decode(), "limits": asdict(limits),
+                "calls": calls, "asking": asking,
+            }  # fmt: skip
+            return self.ask("/run", body, limits.wall_s, lambda facts, _: wire.read(facts, calls, asking=asking))
+        if not self._bundles:
+            self._bundles = self._bundled(_TRIAL, b"", RunLimits(wall_s=20.0), 1, asking=False).value == [2]
+            if not self._bundles:
+                told = Failure("infra", "the server gives no files back, or its Python is older than 3.11")
+                return RunResult("infra_error", error=told)
+        return self._bundled(payload, stdin, limits, calls, asking=asking)
+
+    def _bundled(self, payload: bytes, stdin: bytes, limits: RunLimits, calls: int, *, asking: bool) -> RunResult:
+        body = fusion.request(bundle.program(payload), stdin, limits, fetch=(bundle.RECORD,))
+        return self.ask(
+            "/run_code", body, limits.wall_s,
+            lambda facts, seconds: fusion.bundled(facts, seconds, limits, calls, asking=asking),
+        )  # fmt: skip
+
+    def _speaks_ours(self) -> bool:
+        """Whether the server is a verikit; one that does not answer is asked again at the next run."""
+        import httpx
+
+        with self._lock:
+            if self._ours is None:
+                try:
+                    reply = self._client.get(f"{self._url}/sandbox", timeout=10)
+                    told = reply.json() if reply.is_success else {}
+                except (httpx.HTTPError, ValueError):
+                    return False
+                if reply.status_code not in _RETRYABLE:
+                    self._ours = isinstance(told, dict) and told.get("server") == "verikit"
+            return bool(self._ours)
+
+    def ask(self, path: str, body: Mapping[str, Any], wall_s: float, read: wire.Reader) -> RunResult:
+        """Put a request, again where that may help; `infra_error` if no reply can be used."""
+        start, problem = time.monotonic(), ""
         for pause in (*self._pauses, None):
+            asked = time.monotonic()
             try:
-                return _result(self._post(body, limits), time.monotonic() - start)
-            except _Unusable as error:
+                return read(self._post(path, body, wall_s), time.monotonic() - asked)
+            except UnusableReply as error:
                 problem = str(error)
-            if pause is not None:
-                time.sleep(pause)
+                if pause is not None:
+                    time.sleep(max(pause, min(error.wait_s, _MOST_WAIT_S)))
         return RunResult("infra_error", error=Failure("infra", problem), seconds=time.monotonic() - start)
 
-    def _post(self, body: dict[str, Any], limits: RunLimits) -> dict[str, Any]:
+    def _post(self, path: str, body: Mapping[str, Any], wall_s: float) -> dict[str, Any]:
         import httpx
 
         try:
-            reply = self._client.post(f"{self._url}/run_code", json=body, timeout=2 * limits.wall_s + 10)
+            reply = self._client.post(f"{self._url}{path}", json=body, timeout=2 * wall_s + 90)
+            wait = reply.headers.get("retry-after", "")
             if reply.status_code in _RETRYABLE:
-                raise _Unusable(f"HTTP {reply.status_code}")
+                seconds = float(wait) if wait.isdecimal() else 0.0
+                raise UnusableReply(f"HTTP {reply.status_code}: {reply.text[:200]}", seconds)
             facts = reply.json() if reply.is_success else None
         except (httpx.HTTPError, ValueError) as error:
-            raise _Unusable(f"{type(error).__name__}: {error}") from None
+            raise UnusableReply(f"{type(error).__name__}: {error}") from None
         if not isinstance(facts, dict):
-            raise _Unusable(f"HTTP {reply.status_code}: {reply.text[:200]}")
+            raise UnusableReply(f"HTTP {reply.status_code}: {reply.text[:200]}")
         return facts
-
-    def map(self, jobs: Iterable[Job]) -> list[RunResult]:
-        """Run many programs, `workers` at a time; results keep the order."""
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
-            return list(threads.map(lambda j: self.run(j.code, j.stdin, j.call, j.limits, j.files), jobs))
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+class HttpPrograms(NoPrograms):
+    """Programs of other languages, compiled and run by the server, which keeps what it has compiled.
 
-
-class _Unusable(Exception):
-    """A reply that says nothing about the program."""
-
-
-def _base64(content: str | bytes) -> str:
-    return base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
-
-
-def _result(facts: dict[str, Any], seconds: float) -> RunResult:
-    """The server's word as a result.
-
-    Raises:
-        _Unusable: it says that the server failed, or nothing that can be read.
+    Args:
+        box: the sandbox that asks.
     """
-    run = facts.get("run_result")
-    if facts.get("status") not in ("Success", "Failed") or not isinstance(run, dict):
-        raise _Unusable(f"{facts.get('status')}: {str(facts.get('message'))[:200]}")
-    stdout, stderr = str(run.get("stdout") or ""), str(run.get("stderr") or "")
-    if run.get("status") == "TimeLimitExceeded":
-        return RunResult("timeout", None, stdout, stderr, Failure("timeout", "wall clock"), seconds)
-    if run.get("status") != "Finished" or not isinstance(run.get("return_code"), int):
-        raise _Unusable(f"run status {run.get('status')!r}")
-    if facts["status"] == "Success" and run["return_code"] == 0:
-        return RunResult("ok", None, stdout, stderr, None, seconds)
-    lines = stderr.strip().rsplit("\n", 1)
-    kind, _, message = lines[-1].partition(": ")
-    status: Status = "memory" if kind == "MemoryError" else "error"
-    return RunResult(status, None, stdout, stderr, Failure(kind[:200] or "exit", message[:2000]), seconds)
+
+    def __init__(self, box: HttpSandbox) -> None:
+        super().__init__("http")
+        self._box = box
+        self._works: dict[str, str] = {}
+        self._trial = threading.Lock()
+
+    def problem(self, language: str) -> str:
+        """Why the server can't run programs of this language; empty if it can. Tried once, with a program of ours."""
+        if language not in fusion.LANGUAGES:
+            return super().problem(language)
+        with self._trial:
+            if language not in self._works:
+                ours = Program(language, {"source": HELLO[language].encode()})
+                done = self.run(ours, ["ready\n"], RunLimits(wall_s=20.0))[0]
+                right = done.status == "ok" and done.stdout.strip() == "ready"
+                self._works[language] = "" if right else f"the server does not run {language}: {done.error}"
+            return self._works[language]
+
+    def build(self, language: str, text: str, limits: RunLimits | None = None) -> Program | RunResult:
+        """The program of a source text; it is the server that compiles it, when it is run."""
+        seconds = (limits or BUILD).cpu_s or (limits or BUILD).wall_s
+        return Program(language, {"source": text.encode("utf-8", "replace")}, str(seconds))
+
+    def run(
+        self, program: Program, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 1e6
+    ) -> list[RunResult]:
+        """Run a program once for each standard input; a case that ends badly is the last."""
+        source, results, left = program.files["source"].decode(), list[RunResult](), budget_s
+
+        def read(facts: Mapping[str, Any], seconds: float) -> RunResult:
+            return fusion.compiled(facts) or _timed(facts, fusion.result(facts, seconds))
+
+        for stdin in stdins:
+            given = stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin
+            each = replace(limits, wall_s=min(limits.wall_s, left))
+            body = fusion.request(source, given, each, language=program.language)
+            if program.main.replace(".", "").isdecimal():
+                body["compile_timeout"] = float(program.main)
+            results.append(self._box.ask("/run_code", body, each.wall_s + 60, read))
+            left -= results[-1].seconds
+            if results[-1].status != "ok" or left <= 0:
+                break
+        return results
+
+
+def _timed(facts: Mapping[str, Any], result: RunResult) -> RunResult:
+    """The result with the seconds that the server says it took, without those of the way."""
+    took = facts["run_result"].get("execution_time")
+    return replace(result, seconds=float(took)) if isinstance(took, int | float) else result

@@ -31,12 +31,20 @@ class Cage:
     readable: list[int]
     """Descriptors of what may be read, for Landlock."""
     devices: list[int]
+    """Of what may be read and written, whoever runs."""
     statm: int
     """An open /proc/self/statm: limits on memory count from the server's own size."""
     tasks: int
     """Tasks the user has already, where the limit on threads counts them too."""
     programs: bool = False
     """Whether what is readable may be run too, each in a process of its own (compilers, other languages)."""
+
+    def __post_init__(self) -> None:
+        self.rules: list[bytes] = []
+        """Of Landlock, all but that of a run's own directory."""
+        if self.landlock_abi:
+            self.rules += landlock.readable_rules(self.readable, execute=self.programs)
+            self.rules += landlock.writable_rules(self.landlock_abi, self.devices, execute=self.programs)
 
 
 @dataclass
@@ -56,8 +64,8 @@ def prepare(cage: Cage, order: Mapping[str, float], work: str) -> Prepared:
     rules = None
     if cage.landlock_abi:
         directory = os.open(work, os.O_PATH | os.O_CLOEXEC)
-        writable = [directory, *cage.devices]
-        rules = landlock.ruleset(cage.landlock_abi, cage.readable, writable, execute=cage.programs)
+        own = landlock.writable_rules(cage.landlock_abi, [directory], execute=cage.programs)
+        rules = landlock.ruleset(cage.landlock_abi, [*cage.rules, *own])
         os.close(directory)
     return Prepared(resource_limits(order, size, cage.tasks), cage.drop_to, cage.capabilities, rules, cage.programs)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from verikit.sandbox import linux
 
-_CREATE, _ADD, _RESTRICT = 444, 445, 446
+_CREATE, _RESTRICT = 444, 446
 _EXECUTE, _WRITE, _READ, _READ_DIR, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _MAKE_CHAR, _MAKE_SOCK, _MAKE_BLOCK = 1 << 6, 1 << 9, 1 << 11
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
@@ -40,24 +40,34 @@ def open_paths(paths: Iterable[str]) -> list[int]:
     return found
 
 
-def ruleset(version: int, readable: Iterable[int], writable: Iterable[int], *, execute: bool = False) -> int:
-    """A descriptor of rules that allow the files below the given descriptors and nothing else.
+def readable_rules(descriptors: Iterable[int], *, execute: bool = False) -> list[bytes]:
+    """Rules that allow reading below the given descriptors, and with `execute` running what is there."""
+    return [_rule(descriptor, _READ | _READ_DIR | (_EXECUTE if execute else 0)) for descriptor in descriptors]
 
-    Devices are never made, not even below `writable`; programs are run from either with `execute` only.
-    """
-    everything = (1 << _FS_BITS_BY_ABI.get(version, 16)) - 1
+
+def writable_rules(version: int, descriptors: Iterable[int], *, execute: bool = False) -> list[bytes]:
+    """Rules that allow all below the given descriptors but devices and sockets, and running unless with `execute`."""
+    refused = (0 if execute else _EXECUTE) | _MAKE_CHAR | _MAKE_SOCK | _MAKE_BLOCK | _IOCTL
+    return [_rule(descriptor, _everything(version) & ~refused) for descriptor in descriptors]
+
+
+def _everything(version: int) -> int:
+    return (1 << _FS_BITS_BY_ABI.get(version, 16)) - 1
+
+
+def _rule(descriptor: int, access: int) -> bytes:
+    directory = os.fstat(descriptor).st_mode & 0o170000 == 0o040000
+    return struct.pack("=Qi", access if directory else access & _OF_FILES, descriptor)
+
+
+def ruleset(version: int, allowed: Iterable[bytes]) -> int:
+    """A descriptor of rules that allow what they say and nothing else."""
+    everything = _everything(version)
     attributes = struct.pack("QQQ", everything, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     rules = linux.syscall(_CREATE, ctypes.c_char_p(attributes), size, 0)
-    run = _EXECUTE if execute else 0
-    for descriptors, access in (
-        (readable, _READ | _READ_DIR | run),
-        (writable, everything & ~((_EXECUTE & ~run) | _MAKE_CHAR | _MAKE_SOCK | _MAKE_BLOCK | _IOCTL)),
-    ):
-        for descriptor in descriptors:
-            directory = os.fstat(descriptor).st_mode & 0o170000 == 0o040000
-            rule = struct.pack("=Qi", access if directory else access & _OF_FILES, descriptor)
-            linux.syscall(_ADD, rules, 1, ctypes.c_char_p(rule), 0)
+    for rule in allowed:
+        linux.landlock_add_rule(rules, rule)
     return rules
 
 

@@ -176,12 +176,28 @@ class LocalSandbox:
         return replace(result, value=result.value[0]) if job.call and result.status == "ok" else result
 
     def _run(self, job: Job, calls: Sequence[FunctionCall], *, seed: int = 0) -> RunResult:
-        payload = records.payload(job.code, calls, job.files)
+        payload = records.payload(job.code, calls, job.files, fetch=job.fetch)
         stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
-        preload, limits = tier(job.code), job.limits or self.limits
+        return self.run_payload(payload, stdin, job.limits or self.limits, tier(job.code), len(calls), seed=seed)
+
+    def run_payload(
+        self, payload: bytes, stdin: bytes, limits: RunLimits, preload: str, calls: int = 0, *, seed: int = 0,
+        asking: bool = False,
+    ) -> RunResult:  # fmt: skip
+        """Run what `records.payload` made.
+
+        Args:
+            payload: for the child alone; nothing of it is looked at here.
+            stdin: of the program.
+            limits: of the run.
+            preload: as `tier` says.
+            calls: how many values are expected.
+            seed: of hashes.
+            asking: whether the value may be a `Question`.
+        """
         start = time.monotonic()
         try:
-            return self._pool.use(lambda server: _fly(server, payload, stdin, limits, len(calls)), preload, seed)
+            return self._pool.use(lambda server: _fly(server, payload, stdin, limits, calls, asking), preload, seed)
         except Broken as problem:
             return RunResult("infra_error", error=Failure("infra", str(problem)), seconds=time.monotonic() - start)
 
@@ -205,7 +221,7 @@ def tier(code: str) -> str:
     return source("database" if any(name in code for name in DATABASES) else "bare")
 
 
-def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, calls: int) -> RunResult:
+def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, calls: int, asking: bool) -> RunResult:
     """One run on one server."""
     commands, given = sealed(payload), sealed(stdin)
     try:
@@ -220,7 +236,9 @@ def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, ca
     if flight.ended is None:
         raise Broken("the run has no end")
     begun = time.monotonic()
-    result = records.result(flight.ended, flight.overflow, flight.data, limits, calls)
+    result = records.result(flight.ended, flight.overflow, flight.data, limits, calls, asking=asking)
+    if b'"files"' in flight.data["record"]:
+        result = replace(result, files=records.fetched(bytes(flight.data["record"])))
     return replace(result, seconds=result.seconds + time.monotonic() - begun)  # what it gave takes time to read
 
 

@@ -12,70 +12,43 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from verikit.sandbox import records
 from verikit.sandbox.client import caps, clean_environment
-from verikit.sandbox.report import Report
-from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult
+from verikit.sandbox.types import Failure, RunLimits, RunResult
+from verikit.sandbox.whole import WholeRuns
 
 _TICK_MS = 20
 
 
-class OneShot:
+class OneShot(WholeRuns):
     """Base of the backends that start a process per program."""
-
-    limits: RunLimits
-    workers: int
 
     def _command(self, order: dict[str, Any], record: int, commands: int, work: str) -> tuple[list[str], Sequence[int]]:
         """The command line, and descriptors it needs beside those of the run."""
         raise NotImplementedError
 
-    @property
-    def report(self) -> Report:
-        """What this backend holds."""
-        raise NotImplementedError
-
-    def run(
-        self,
-        code: str,
-        stdin: str | bytes = "",
-        call: FunctionCall | None = None,
-        limits: RunLimits | None = None,
-        files: Mapping[str, str | bytes] | None = None,
-    ) -> RunResult:
-        """Run one program; with `call`, call a function of it and return the value.
-
-        Raises:
-            ValueError: an argument of the call has no typed form, or a file's name leads out.
-        """
-        limits = limits or self.limits
+    def _execute(self, payload: bytes, stdin: bytes, limits: RunLimits, calls: int, *, asking: bool) -> RunResult:
         with (
-            tempfile.TemporaryFile() as payload,
+            tempfile.TemporaryFile() as program,
             tempfile.TemporaryFile() as given,
             tempfile.TemporaryDirectory(prefix="verikit-", ignore_cleanup_errors=True) as work,
         ):
-            payload.write(records.payload(code, [call] if call else [], files))
-            given.write(stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin)
-            for file in (payload, given):
+            program.write(payload)
+            given.write(stdin)
+            for file in (program, given):
                 file.seek(0)
             try:
-                result = self._fly(payload, given, limits, work, 1 if call else 0)
+                return self._fly(program, given, limits, work, calls, asking=asking)
             except OSError as error:
                 return RunResult("infra_error", error=Failure("infra", str(error)))
-        return replace(result, value=result.value[0]) if call and result.status == "ok" else result
 
-    def map(self, jobs: Iterable[Job]) -> list[RunResult]:
-        """Run many programs, `workers` at a time; results keep the order."""
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
-            return list(threads.map(lambda j: self.run(j.code, j.stdin, j.call, j.limits, j.files), jobs))
-
-    def _fly(self, payload: IO[bytes], given: IO[bytes], limits: RunLimits, work: str, calls: int) -> RunResult:
+    def _fly(
+        self, payload: IO[bytes], given: IO[bytes], limits: RunLimits, work: str, calls: int, *, asking: bool
+    ) -> RunResult:
         pipes = {name: os.pipe() for name in ("stdout", "stderr", "record")}
         order = {
             "cpu": limits.cpu_s if limits.cpu_s is not None else limits.wall_s + 1, "memory": limits.memory_mb << 20,
@@ -109,16 +82,7 @@ class OneShot:
             "why": why, "exit": process.returncode, "seconds": time.monotonic() - start, "disk_full": False,
             "cpu_over": False,
         }  # fmt: skip
-        return records.result(ended, overflow, data, limits, calls)
-
-    def close(self) -> None:
-        """Nothing stays behind."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+        return records.result(ended, overflow, data, limits, calls, asking=asking)
 
 
 def _collect(

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from verikit.sandbox import probes
 from verikit.sandbox.client import command
 from verikit.sandbox.oneshot import OneShot, command_line
-from verikit.sandbox.report import PROPERTIES, Property, Report
+from verikit.sandbox.report import PROPERTIES, Proof, Property, Report
 from verikit.sandbox.types import RunLimits
 
 _LIMITED: set[Property] = {"cpu", "output", "memory", "state_reset"}
@@ -23,26 +24,37 @@ _LIMITED: set[Property] = {"cpu", "output", "memory", "state_reset"}
 class ProcessSandbox(OneShot):
     """Runs programs as the user, with limits on time, memory and output. Only for programs you trust.
 
+    Args:
+        require: properties that must be proved.
+        limits: of each run.
+        workers: programs at a time.
+        examine: try what it holds; without that nothing is proved.
+
     Raises:
-        SandboxUnavailable: a property is required; none is proved here.
+        SandboxUnavailable: a required property is not proved.
     """
 
     def __init__(
-        self, *, require: Iterable[Property] = (), limits: RunLimits | None = None, workers: int | None = None
+        self,
+        *,
+        require: Iterable[Property] = (),
+        limits: RunLimits | None = None,
+        workers: int | None = None,
+        examine: bool = False,
     ) -> None:
         self.limits: RunLimits = limits or RunLimits()
         self.workers: int = workers or os.cpu_count() or 1
-        self.report.require(frozenset(require))
+        found: dict[Property, Proof] = {name: "best_effort" if name in _LIMITED else "absent" for name in PROPERTIES}
+        notes: dict[Property, str] = {}
+        if examine:
+            found, notes = probes.examine(self, spin_s=1.0)
+        self._report = Report("process", platform.platform(terse=True), {"limits": "active"}, found, notes)
+        self._report.require(frozenset(require))
 
     @property
     def report(self) -> Report:
-        """Nothing is proved."""
-        return Report(
-            "process",
-            platform.platform(terse=True),
-            {"limits": "active"},
-            {name: "best_effort" if name in _LIMITED else "absent" for name in PROPERTIES},
-        )
+        """What the probes found, if they were asked; otherwise nothing is proved."""
+        return self._report
 
     def _command(self, order: dict[str, Any], record: int, commands: int, work: str) -> tuple[list[str], Sequence[int]]:
         skip = [resource.RLIMIT_NPROC]  # counts all of the user's processes, not this program's

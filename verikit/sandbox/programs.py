@@ -309,7 +309,7 @@ def _result(said: Mapping[str, Any], out: bytes, err: bytes, limits: RunLimits) 
     cap = limits.output_kb << 10
     stdout, stderr = (data[:cap].decode("utf-8", "replace") for data in (out, err))
     status, error = _ended(said, max(len(out), len(err)) > cap, stderr, limits)
-    return RunResult(status, None, stdout, stderr, error, float(said["seconds"]))
+    return RunResult(status, None, stdout, stderr, error, float(said["seconds"]), float(said["cpu"]), int(said["exit"]))
 
 
 def _ended(said: Mapping[str, Any], flood: bool, stderr: str, limits: RunLimits) -> tuple[Status, Failure | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from verikit.sandbox import values
@@ -23,8 +24,13 @@ def payload(
     calls: Sequence[FunctionCall] = (),
     files: Mapping[str, str | bytes] | None = None,
     ask: Sequence[str] = (),
+    answers: Sequence[tuple[str, str]] | None = None,
+    fetch: Sequence[str] = (),
 ) -> bytes:
     """One line for the child: the program and the calls, and nothing it must not know.
+
+    With `answers` the names in `ask` are functions that live elsewhere and whose calls, in this order, have these
+    answers; the child ends with the first question that is not among them.
 
     Raises:
         ValueError: an argument has no typed form, or a file's name leads out of the directory.
@@ -32,6 +38,10 @@ def payload(
     job: dict[str, Any] = {"code": code, "calls": [], "ask": list(ask)}
     for name, args, kwargs in calls:
         job["calls"].append([name, values.encode(list(args)), values.encode(dict(kwargs))])
+    if answers is not None:
+        job["answers"] = list(answers)
+    if fetch:
+        job["fetch"] = [_inside(name) for name in fetch]
     if files:
         job["files"] = {_inside(name): _bytes(content).hex() for name, content in files.items()}
     return json.dumps(job).encode() + b"\n"
@@ -47,19 +57,58 @@ def _inside(name: str) -> str:
     return name
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A call of a function that lives elsewhere, asked by a program that ended with it."""
+
+    text: str
+    """As it was asked."""
+    call: FunctionCall
+
+
 def result(
-    ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], limits: RunLimits, calls: int = 0
-) -> RunResult:
-    """Judge a run that has ended; with `calls`, its value is a list of as many."""
+    ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], limits: RunLimits, calls: int = 0,
+    *, asking: bool = False,
+) -> RunResult:  # fmt: skip
+    """Judge a run that has ended; with `calls`, its value is a list of as many, or with `asking` a `Question`."""
     stdout, stderr = (bytes(data[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
     status, value, error = _outside(ended, overflow, limits.wall_s)
     if status is None:
         status, value, error = read(bytes(data["record"]), limits.value_kb << 10)
-    if status == "ok" and calls and not (isinstance(value, list) and len(value) == calls):
+        if asking and status == "no_result" and (question := asked(bytes(data["record"]))):
+            status, value, error = "ok", question, None
+    whole = isinstance(value, Question) or (isinstance(value, list) and len(value) == calls)
+    if status == "ok" and calls and not whole:
         status, value, error = "no_result", None, Failure("no result", f"the record does not hold {calls} value(s)")
     if status == "no_result" and ended["exit"]:
         error = Failure("no result", f"the process ended itself with exit code {ended['exit']}")
-    return RunResult(status, value, stdout, stderr, error, float(ended["seconds"]))
+    seconds, cpu_s = float(ended["seconds"]), float(ended.get("cpu", 0.0))
+    return RunResult(status, value, stdout, stderr, error, seconds, cpu_s, int(ended["exit"]))
+
+
+def fetched(record: bytes) -> dict[str, bytes]:
+    """The files that a record brings along; none if it is not well-formed."""
+    try:
+        node = values.parse(record.partition(b"\n")[0])
+        found = node.get("files") if isinstance(node, dict) else None
+        pairs = found.items() if isinstance(found, dict) else ()
+        return {str(name): bytes.fromhex(content) for name, content in pairs}
+    except (ValueError, TypeError):
+        return {}
+
+
+def asked(record: bytes) -> Question | None:
+    """The question that a record of one line holds; None if it holds none, or one that is not well-formed."""
+    line, _, more = record.partition(b"\n")
+    try:
+        node = values.parse(line)
+        if more or not isinstance(node, dict) or node.get("status") != "call":
+            return None
+        name, args, kwargs = values.decode(node.get("value"))
+    except (ValueError, TypeError):
+        return None
+    good = isinstance(name, str) and isinstance(args, list) and isinstance(kwargs, dict)
+    return Question(line.decode(), (name, args, kwargs)) if good and all(isinstance(k, str) for k in kwargs) else None
 
 
 def _outside(ended: Mapping[str, Any], overflow: str, wall_s: float) -> tuple[Status | None, Any, Failure | None]:

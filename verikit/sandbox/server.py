@@ -139,7 +139,7 @@ class Server:
         self._fresh_work(order)
         prepared = isolate.prepare(self._cage, order, self._writable)
         try:
-            child = linux.fork_process_one() if self._programs else os.fork()
+            child = linux.fork_process_one() if self._programs else linux.fork_bare()
             if child == 0:
                 self._child(prepared, order["session"], descriptors, ready_write)
         finally:
@@ -167,6 +167,7 @@ class Server:
             "reason": problem.decode("utf-8", "replace") if why == "infra" else "",
             "exit": os.waitstatus_to_exitcode(status),
             "seconds": time.monotonic() - start,
+            "cpu": usage.ru_utime + usage.ru_stime,
             "cpu_over": usage.ru_utime + usage.ru_stime >= order["cpu"],
             "disk_full": full,
         }
@@ -209,6 +210,8 @@ class Server:
                 os.dup2(descriptor, target)
             told = os.dup2(ready, _PASSED)
             os.closerange(_PASSED + 1, 1 << 16)
+            if "random" in sys.modules:
+                sys.modules["random"].seed()
             if "numpy.random" in sys.modules:
                 sys.modules["numpy.random"].seed()
             os.write(_PASSED, b"ready")

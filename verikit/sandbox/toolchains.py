@@ -57,23 +57,38 @@ class Missing:
     """The line that adds it."""
 
 
-def _c(language: str, compiler: str, standard: str, hello: str) -> Toolchain | None:
+HELLO: dict[str, str] = {
+    "c": "#include <stdio.h>\nint main(void){int c;while((c=getchar())!=EOF)putchar(c);}",
+    "cpp": "#include <iostream>\nint main(){std::string s;std::cin>>s;std::cout<<s<<std::endl;}",
+    "rust": 'use std::io::*;fn main(){let mut s=String::new();stdin().read_line(&mut s).unwrap();print!("{}",s);}',
+    "go": 'package main\nimport "fmt"\nfunc main(){var s string;fmt.Scan(&s);fmt.Println(s)}',
+    "java": "public class Main{public static void main(String[] a){"
+    "System.out.println(new java.util.Scanner(System.in).nextLine());}}",
+    "javascript": "console.log(require('fs').readFileSync(0, 'utf8').trim())",
+    "typescript": "const s: string = require('fs').readFileSync(0, 'utf8').trim(); console.log(s)",
+    "bash": 'read -r s; echo "$s" | cat',
+    "lean": "def main : IO Unit := do\n  let s ← (← IO.getStdin).getLine\n  IO.print s",
+}
+"""In each language a program that reads a line and prints it."""
+
+
+def _c(language: str, compiler: str, standard: str) -> Toolchain | None:
     found = shutil.which(compiler)
     if found is None:
         return None
     suffix = "c" if language == "c" else "cpp"
     flags = ("-O2", f"-std={standard}", "-pipe", "-static", "-fno-diagnostics-color", "-fmax-errors=5", "-w")
     build = (found, *flags, f"{_KEPT}/main.{suffix}", "-o", f"{_KEPT}/out/main", "-lm", "-pthread")
-    return Toolchain(language, f"main.{suffix}", (f"{_KEPT}/main",), build, tools=_COMPILERS, hello=hello)
+    return Toolchain(language, f"main.{suffix}", (f"{_KEPT}/main",), build, tools=_COMPILERS,
+                     hello=HELLO[language])  # fmt: skip
 
 
 def _find_c() -> Toolchain | None:
-    return _c("c", "gcc", "gnu17", "#include <stdio.h>\nint main(void){int c;while((c=getchar())!=EOF)putchar(c);}")
+    return _c("c", "gcc", "gnu17")
 
 
 def _find_cpp() -> Toolchain | None:
-    hello = "#include <iostream>\nint main(){std::string s;std::cin>>s;std::cout<<s<<std::endl;}"
-    return _c("cpp", "g++", "gnu++20", hello)
+    return _c("cpp", "g++", "gnu++20")
 
 
 def _find_rust() -> Toolchain | None:
@@ -89,7 +104,7 @@ def _find_rust() -> Toolchain | None:
         "rust", "main.rs", (f"{_KEPT}/main",),
         (f"{root}/bin/rustc", *flags, f"{_KEPT}/main.rs", "-o", f"{_KEPT}/out/main"), tools=(*_COMPILERS, root),
         env={"LD_LIBRARY_PATH": f"{root}/lib"}, data_mb=1024,
-        hello='use std::io::*;fn main(){let mut s=String::new();stdin().read_line(&mut s).unwrap();print!("{}",s);}',
+        hello=HELLO["rust"],
     )  # fmt: skip
 
 
@@ -108,7 +123,7 @@ def _find_go() -> Toolchain | None:
         "go", "main.go", (f"{_KEPT}/main",),
         (f"{real}/bin/go", "build", "-o", f"{_KEPT}/out/main", f"{_KEPT}/main.go"),
         tools=parts, env=env, data_mb=1024, run_data_mb=128,
-        hello='package main\nimport "fmt"\nfunc main(){var s string;fmt.Scan(&s);fmt.Println(s)}',
+        hello=HELLO["go"],
     )  # fmt: skip
 
 
@@ -133,8 +148,7 @@ def _find_java() -> Toolchain | None:
     return Toolchain(
         "java", "Main.java", run, build, tools=tools, run_tools=tools, data_mb=640, run_data_mb=640,
         env=libraries[0], run_env=libraries[1],
-        hello="public class Main{public static void main(String[] a){"
-        "System.out.println(new java.util.Scanner(System.in).nextLine());}}",
+        hello=HELLO["java"],
     )  # fmt: skip
 
 
@@ -150,8 +164,7 @@ def _find_javascript() -> Toolchain | None:
     if node is None:
         return None
     run = (node[0], "--max-old-space-size={memory}", "--stack-size=4000", f"{_KEPT}/main.js")
-    hello = "console.log(require('fs').readFileSync(0, 'utf8').trim())"
-    return Toolchain("javascript", "main.js", run, run_tools=(node[0],), run_data_mb=384, hello=hello)
+    return Toolchain("javascript", "main.js", run, run_tools=(node[0],), run_data_mb=384, hello=HELLO["javascript"])
 
 
 def _find_typescript() -> Toolchain | None:
@@ -162,8 +175,7 @@ def _find_typescript() -> Toolchain | None:
         return _find_transpiler(node[0])
     strip = () if node[1] >= (22, 18) else ("--experimental-strip-types",)
     run = (node[0], "--max-old-space-size={memory}", "--no-warnings", *strip, f"{_KEPT}/main.ts")
-    hello = "const s: string = require('fs').readFileSync(0, 'utf8').trim(); console.log(s)"
-    return Toolchain("typescript", "main.ts", run, run_tools=(node[0],), run_data_mb=384, hello=hello)
+    return Toolchain("typescript", "main.ts", run, run_tools=(node[0],), run_data_mb=384, hello=HELLO["typescript"])
 
 
 _TRANSPILE = (
@@ -197,9 +209,7 @@ def _find_bash() -> Toolchain | None:
     if found is None:
         return None
     shown = ("/usr/bin", "/bin", "/etc/alternatives", "/usr/share/awk", "/usr/lib/locale")
-    return Toolchain(
-        "bash", "main.sh", (found, f"{_KEPT}/main.sh"), run_tools=shown, hello='read -r s; echo "$s" | cat'
-    )
+    return Toolchain("bash", "main.sh", (found, f"{_KEPT}/main.sh"), run_tools=shown, hello=HELLO["bash"])
 
 
 def _find_lean() -> Toolchain | None:
@@ -208,8 +218,7 @@ def _find_lean() -> Toolchain | None:
     if not root:
         return None
     run = (f"{root}/bin/lean", "--run", f"{_KEPT}/main.lean")
-    hello = "def main : IO Unit := do\n  let s ← (← IO.getStdin).getLine\n  IO.print s"
-    return Toolchain("lean", "main.lean", run, run_tools=(root,), run_data_mb=2048, hello=hello)
+    return Toolchain("lean", "main.lean", run, run_tools=(root,), run_data_mb=2048, hello=HELLO["lean"])
 
 
 _FIND: dict[str, tuple[Callable[[], Toolchain | None], str]] = {

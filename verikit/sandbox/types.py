@@ -70,6 +70,12 @@ class RunResult:
     stderr: str = ""
     error: Failure | None = None
     seconds: float = 0.0
+    cpu_s: float = 0.0
+    """Seconds of a processor that its processes took, where that is known."""
+    exit_code: int = 0
+    """Of the process, where that is known; negative for a signal. An exception that left the program is no exit."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What `Job.fetch` asked for and was there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ class Job:
     """None: the sandbox's own."""
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     """Relative names and contents, put into the program's directory."""
+    fetch: Sequence[str] = ()
+    """Relative names of files that the program may leave; `LocalSandbox` brings small ones back."""
 
 
 class Sandbox(Protocol):

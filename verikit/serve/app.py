@@ -8,7 +8,7 @@ import binascii
 import hmac
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -68,20 +68,29 @@ class Guard:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._knows(dict(scope["headers"])):
             await self.app(scope, receive, send)
             return
-        refusal = JSONResponse({"error": "no valid token", "hint": "Authorization: Bearer TOKEN"}, 401)
-        refusal.headers["WWW-Authenticate"] = "Bearer"
-        await refusal(scope, receive, send)
+        await no_token()(scope, receive, send)
 
     def _knows(self, headers: dict[bytes, bytes]) -> bool:
-        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if kind.lower() == b"basic":
-            try:
-                given = base64.b64decode(given, validate=True).partition(b":")[2]
-            except binascii.Error:
-                return False
-        elif kind.lower() != b"bearer":
-            return False
-        return hmac.compare_digest(given, self.token)
+        given = given_token(headers)
+        return given is not None and hmac.compare_digest(given, self.token)
+
+
+def given_token(headers: Mapping[bytes, bytes]) -> bytes | None:
+    """The token that a request has: as bearer, or as basic password; None without one."""
+    kind, _, given = headers.get(b"authorization", b"").partition(b" ")
+    if kind.lower() == b"basic":
+        try:
+            return base64.b64decode(given, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return None
+    return given if kind.lower() == b"bearer" else None
+
+
+def no_token() -> Response:
+    """The reply to a request without a valid token."""
+    refusal = JSONResponse({"error": "no valid token", "hint": "Authorization: Bearer TOKEN"}, 401)
+    refusal.headers["WWW-Authenticate"] = "Bearer"
+    return refusal
 
 
 def make_app(
@@ -121,7 +130,7 @@ def _endpoint(
     async def endpoint(request: Request) -> Response:
         begun = monotonic()
         try:
-            body = await _read(request, limits)
+            body = await read_object(request, limits)
             ticket = _submit(queue, protocol, body)
             await _complete(ticket, request)
             rows = [row for row in ticket.rows if row is not None]
@@ -144,7 +153,7 @@ def _status(row: bytes) -> str:
     return "ok" if b'"status":"ok"' in row[:64] else str(json.loads(row)["status"])
 
 
-async def _read(request: Request, limits: RequestLimits) -> dict[str, Any]:
+async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]:
     """The request's JSON object.
 
     Raises:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from verikit.errors import UsageError, VerikitError
 from verikit.serve.app import RequestLimits, make_app
@@ -46,13 +47,22 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
         UsageError: the spec can't be loaded, or the address is reachable from elsewhere and there is no token.
         VerikitError: the address can't be had, or a scoring process can't start.
     """
-    if settings.token is None and not _is_loopback(settings.host):
-        raise UsageError(
-            f"{settings.host} can be reached from other machines, and there is no token",
-            hint="put one into the environment as VERIKIT_TOKEN, or into a file for --token-file",
-        )
+    check_host(settings.host, has_token=settings.token is not None)
     with listen(settings.host, settings.port) as listener:
         asyncio.run(_serve(settings, listener, started))
+
+
+def check_host(host: str, *, has_token: bool) -> None:
+    """Refuse an address that other machines reach unless a token is asked for.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not has_token and not _is_loopback(host):
+        raise UsageError(
+            f"{host} can be reached from other machines, and there is no token",
+            hint="put one into the environment as VERIKIT_TOKEN, or into a file for --token-file",
+        )
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -89,6 +99,14 @@ async def _serve(settings: ServerSettings, listener: socket.socket, started: Cal
         unscored=settings.unscored,
         limits=RequestLimits(int(settings.max_body_mb * 2**20)),
     )
+    await host(app, listener, started, settings.max_connections, settings.drain_s)
+    await queue.stop()
+
+
+async def host(
+    app: ASGIApp, listener: socket.socket, started: Callable[[str], None], connections: int, drain_s: float
+) -> None:
+    """Serve an application until a signal says to stop, then finish what is under way."""
     config = uvicorn.Config(
         app,
         http=Patience,
@@ -97,9 +115,9 @@ async def _serve(settings: ServerSettings, listener: socket.socket, started: Cal
         proxy_headers=False,
         access_log=False,
         log_level="error",
-        limit_concurrency=settings.max_connections,
+        limit_concurrency=connections,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=max(1, round(settings.drain_s)),
+        timeout_graceful_shutdown=max(1, round(drain_s)),
         server_header=False,
     )
     server = _Server(config)
@@ -108,7 +126,6 @@ async def _serve(settings: ServerSettings, listener: socket.socket, started: Cal
     host, port = listener.getsockname()[:2]
     started(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
     await server.serve(sockets=[listener])
-    await queue.stop()
 
 
 class _Server(uvicorn.Server):

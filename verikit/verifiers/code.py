@@ -14,7 +14,8 @@ from typing import Any, Literal, get_args
 
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
-from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult
+from verikit.sandbox.backends import backend_name, chosen_sandbox
 from verikit.sandbox.guest import source
 from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
@@ -65,11 +66,16 @@ class Code(TextVerifier):
     label of the reply's fence, else Python. `verikit doctor` lists which can be run here."""
     compile_s: float = 30.0
     """Of a processor, for the compiler, once for each program."""
+    sandbox: str | None = None
+    """`local`, `bwrap`, `process`, `http://HOST`, `docker:IMAGE` or `docker+http`; None: what VERIKIT_SANDBOX says,
+    else `local`. `verikit doctor` tries each that is there."""
     name = "code"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         row_seconds(self.wall_s, self.row_s)
+        if self.sandbox is not None:
+            backend_name(self.sandbox)
         if self.children == "row" and self.reward == "fraction":
             raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
         if self.preset not in (None, *get_args(Preset)):
@@ -85,7 +91,7 @@ class Code(TextVerifier):
         Raises:
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
         """
-        box = default_sandbox(ISOLATION)
+        box = chosen_sandbox(self.sandbox)
         if len(samples) < 2:
             return [self._score_sample(sample, box) for sample in samples]
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
@@ -98,7 +104,7 @@ class Code(TextVerifier):
 
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
-        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+        return {"sandbox": chosen_sandbox(self.sandbox).report.as_dict()}
 
     def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         language = code_languages.row_language(sample.meta) if self.language == "auto" else self.language

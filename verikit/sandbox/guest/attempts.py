@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
+_FOLDERS = ("/var/tmp", "/dev/shm", "/home", "/usr/lib", "")
 _MOUNT = 165
 _FORBIDDEN = (101, _MOUNT, 272, 250, 319, 321, 323, 425)
 """ptrace, mount, unshare, keyctl, memfd_create, bpf, userfaultfd, io_uring_setup."""
@@ -47,19 +48,34 @@ def facts(outside: str, owner: int) -> dict[str, str]:
             raise OSError(ctypes.get_errno(), "refused")
         return f"system call {number}"
 
+    def create(folder: str) -> str:
+        path = f"{folder}/verikit-probe-{os.getpid()}"
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        os.remove(path)
+        return path
+
+    def execute() -> str:
+        try:
+            os.execv("/verikit/absent", ["absent"])
+        except FileNotFoundError:  # looked for: not refused
+            return "execve"
+
     def fork() -> str:
-        if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
             os._exit(0)
+        os.waitpid(child, 0)
         return "fork"
 
     outcome = {
         "file_reads": _tried(lambda: read(outside)) or _tried(lambda: read(f"/proc/{owner}/environ"))
         or _tried(lambda: read("/etc/passwd")),
-        "file_writes": _tried(lambda: write(outside)) or _tried(lambda: os.remove(outside)),
+        "file_writes": _tried(lambda: write(outside)) or _tried(lambda: os.remove(outside))
+        or next(filter(None, (_tried(partial(create, folder)) for folder in _FOLDERS)), ""),
         "network": _tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         or _tried(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)),
         "signals": _tried(lambda: os.kill(owner, 0)) or _tried(lambda: os.kill(os.getppid(), 0)),
-        "processes": _tried(fork) or _tried(lambda: os.execv("/bin/true", ["true"])),
+        "processes": _tried(fork) or _tried(execute),
         "memory": _tried(grab),
         "system_calls": next(filter(None, (_tried(partial(call, number, 0)) for number in _FORBIDDEN)), ""),
     }  # fmt: skip

@@ -1,0 +1,132 @@
+"""Which sandbox a person chose: by an option, else by VERIKIT_SANDBOX, else `local`.
+
+    local           fork servers on this machine; the default
+    bwrap           bubblewrap on this machine, a process start per program
+    process         limits but no isolation: for programs you trust
+    http://HOST     a server that runs programs: `verikit serve --sandbox`, SandboxFusion; https:// too
+    docker:IMAGE    a container per program; the image needs Python 3.11
+    docker+http     a container with a SandboxFusion server in it; docker+http:IMAGE names another image
+
+Each is started once per process. One that can't be had raises by name; no other takes its place.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, cast
+
+from verikit.errors import SandboxError, SandboxUnavailable, UsageError
+from verikit.sandbox.local import LocalSandbox, default_sandbox
+from verikit.sandbox.report import ISOLATION
+from verikit.secrets import strike
+
+VARIABLE = "VERIKIT_SANDBOX"
+NAMES = ("local", "bwrap", "process", "http://HOST", "docker:IMAGE", "docker+http")
+_LOG = logging.getLogger("verikit.sandbox")
+_started: dict[str, Any] = {}
+_lock = threading.RLock()
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=lambda: _forget())
+
+
+def _forget() -> None:
+    """In a forked copy of the caller: connections and containers stay the other's."""
+    _started.clear()
+    _lock.release()
+
+
+def backend_name(given: str | None = None) -> str:
+    """The sandbox's name: what is given, else what the environment says, else `local`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    name, source = (given, "sandbox") if given else (os.environ.get(VARIABLE, "").strip() or "local", VARIABLE)
+    kind, _, rest = name.partition(":")
+    whole = kind in ("local", "bwrap", "process", "docker+http") and (not rest or kind == "docker+http")
+    if whole or (kind in ("http", "https") and rest.startswith("//") and len(rest) > 2) or (kind == "docker" and rest):
+        return name
+    raise UsageError(f"{source} names no sandbox: {strike(name)!r}", hint=f"one of {', '.join(NAMES)}")
+
+
+def chosen_sandbox(given: str | None = None) -> LocalSandbox:
+    """The sandbox of that name, which this process shares; started when first asked for.
+
+    `local` and `bwrap` must have proved that they isolate. Others than `local` offer what the verifier `code` uses of
+    it: `run`, `run_calls`, `map`, `session`, `programs`, `workers`, `report`.
+
+    Raises:
+        UsageError: the name is none.
+        SandboxUnavailable: it can't be had here; says what is missing, and what to do.
+    """
+    name = backend_name(given)
+    if name == "local":
+        return default_sandbox(ISOLATION)
+    with _lock:
+        if name not in _started:
+            try:
+                _started[name] = start(name)
+            except SandboxUnavailable as problem:
+                raise SandboxUnavailable(f"the sandbox {strike(name)!r}: {problem}", hint=problem.hint) from None
+            except SandboxError as problem:
+                hint = problem.hint or "choose another one, or mend it"
+                raise SandboxUnavailable(f"the sandbox {strike(name)!r}: {problem}", hint=hint) from None
+        return cast("LocalSandbox", _started[name])
+
+
+def start(name: str) -> Any:
+    """Start a sandbox of its own; its caller closes it.
+
+    Raises:
+        SandboxError: it can't be had here.
+    """
+    kind = name.partition(":")[0]
+    return _START["http" if kind == "https" else kind](name)
+
+
+def _bwrap(name: str) -> Any:
+    from verikit.sandbox.bwrap import BwrapSandbox
+
+    return BwrapSandbox(require=ISOLATION)
+
+
+def _process(name: str) -> Any:
+    from verikit.sandbox.process import ProcessSandbox
+
+    _LOG.warning("sandbox process: programs run as this user, with limits and without isolation")
+    return ProcessSandbox(examine=True)
+
+
+def _http(name: str) -> Any:
+    from verikit.sandbox.http import HttpSandbox
+
+    return HttpSandbox(name, check=True)
+
+
+def _docker(name: str) -> Any:
+    from verikit.sandbox.docker import DockerSandbox
+
+    # The files that a program can read are the image's: none of this machine's is in it.
+    return DockerSandbox(name.partition(":")[2], require=ISOLATION - {"file_reads"})
+
+
+def _docker_http(name: str) -> Any:
+    from verikit.sandbox.docker import DockerServer
+
+    image = name.partition(":")[2]
+    box = DockerServer(image) if image else DockerServer()
+    atexit.register(box.close)
+    return box
+
+
+_START: dict[str, Callable[[str], Any]] = {
+    "local": lambda name: LocalSandbox(require=ISOLATION),
+    "bwrap": _bwrap,
+    "process": _process,
+    "http": _http,
+    "docker": _docker,
+    "docker+http": _docker_http,
+}

@@ -1,0 +1,66 @@
+"""Our runner as one self-contained program, for machines where verikit is not.
+
+The modules travel as text and are put together in memory. Python 3.11 or newer is needed there, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+MODULES = ("foreign", "values", "plain", "remote", "runner")
+"""Of this package, each after those that it imports."""
+RECORD = "verikit.record"
+"""The file that a bundled program leaves its record in, in its working directory."""
+OLD = "verikit needs Python 3.11 or newer to run programs here, not "
+"""What a bundle says on standard error where it can't run."""
+
+_LOADER = """\
+import sys, types
+if sys.version_info < (3, 11):
+    sys.exit({old!r} + sys.version.split()[0])
+def verikit_load(modules):
+    for name in ("verikit", "verikit.sandbox"):
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__path__ = []
+    for name, text in modules:
+        module = types.ModuleType("verikit.sandbox." + name)
+        sys.modules[module.__name__] = module
+        setattr(sys.modules["verikit.sandbox"], name, module)
+        exec(compile(text, "<verikit>", "exec"), module.__dict__)
+"""
+
+_PROGRAM = """\
+verikit_load({modules!r})
+import os
+commands = os.memfd_create("verikit")
+os.write(commands, {payload!r})
+os.lseek(commands, 0, 0)
+record = os.open({record!r}, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+high = [os.dup(os.dup(os.dup(os.dup(d)))) for d in (record, commands)]
+os.dup2(high[0], 3)
+os.dup2(high[1], 4)
+os.closerange(5, 64)
+from verikit.sandbox import runner
+runner.main(session=False)
+"""
+
+
+def loader() -> str:
+    """The source that defines `verikit_load`, or ends where Python is too old."""
+    return _LOADER.format(old=OLD)
+
+
+@cache
+def modules(names: tuple[str, ...] = MODULES) -> tuple[tuple[str, str], ...]:
+    """The modules, as (name, text)."""
+    folder = Path(__file__).parent
+    return tuple((name, (folder / f"{name}.py").read_text("utf-8")) for name in names)
+
+
+def program(payload: bytes) -> str:
+    """The source of a program that runs a payload of `records.payload`, and leaves its record in `RECORD`."""
+    whole = _PROGRAM.format(modules=modules(), payload=payload, record=RECORD)
+    json.dumps(whole)  # it travels as JSON
+    return loader() + whole

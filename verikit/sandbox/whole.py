@@ -1,0 +1,111 @@
+"""What a sandbox offers that can only run a whole program: calls, sessions by running again, and no other languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Self
+
+from verikit.errors import SandboxUnavailable
+from verikit.sandbox import records
+from verikit.sandbox.programs import Program
+from verikit.sandbox.replay import ReplaySession
+from verikit.sandbox.report import Report
+from verikit.sandbox.types import FunctionCall, Job, RunLimits, RunResult
+
+
+class WholeRuns:
+    """Base of the backends beside `local`; a backend defines `_execute`, `report` and, if it has them, `programs`."""
+
+    limits: RunLimits
+    workers: int
+
+    def _execute(self, payload: bytes, stdin: bytes, limits: RunLimits, calls: int, *, asking: bool) -> RunResult:
+        """Run a payload of `records.payload`; with calls, the value is the list of what they returned."""
+        raise NotImplementedError
+
+    @property
+    def report(self) -> Report:
+        """What this backend holds."""
+        raise NotImplementedError
+
+    @property
+    def programs(self) -> NoPrograms:
+        """Programs of other languages than Python."""
+        return NoPrograms(self.report.backend)
+
+    def run(
+        self,
+        code: str,
+        stdin: str | bytes = "",
+        call: FunctionCall | None = None,
+        limits: RunLimits | None = None,
+        files: Mapping[str, str | bytes] | None = None,
+    ) -> RunResult:
+        """Run one program; with `call`, call a function of it and return the value.
+
+        Raises:
+            ValueError: an argument of the call has no typed form, or a file's name leads out.
+        """
+        payload = records.payload(code, [call] if call else [], files)
+        given = stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin
+        result = self._execute(payload, given, limits or self.limits, 1 if call else 0, asking=False)
+        return replace(result, value=result.value[0]) if call and result.status == "ok" else result
+
+    def run_calls(self, code: str, calls: Sequence[FunctionCall], limits: RunLimits | None = None) -> RunResult:
+        """Run one program and call it several times in the one process; the value is the list of results."""
+        return self._execute(records.payload(code, calls), b"", limits or self.limits, len(calls), asking=False)
+
+    def map(self, jobs: Iterable[Job]) -> list[RunResult]:
+        """Run many programs, `workers` at a time; results keep the order."""
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
+            return list(threads.map(lambda j: self.run(j.code, j.stdin, j.call, j.limits, j.files), jobs))
+
+    def session(self, limits: RunLimits | None = None, *, science: bool = True, testing: bool = False) -> ReplaySession:
+        """Test code that asks; `science` and `testing` load nothing beforehand here."""
+        return ReplaySession(
+            lambda payload, lim, calls: self._execute(payload, b"", lim, calls, asking=True), limits or self.limits
+        )
+
+    def close(self) -> None:
+        """Nothing stays behind."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class NoPrograms:
+    """Stands for programs of other languages where they can't be run: says so by name.
+
+    Args:
+        backend: the sandbox's name.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self._backend = backend
+
+    def problem(self, language: str) -> str:
+        """Why programs of this language can't be run here."""
+        return f"the {self._backend} sandbox does not run {language}: use the sandbox `local`, or an http one"
+
+    def build(self, language: str, text: str, limits: RunLimits | None = None) -> Program | RunResult:
+        """Refuse.
+
+        Raises:
+            SandboxUnavailable: always.
+        """
+        raise SandboxUnavailable(self.problem(language))
+
+    def run(
+        self, program: Program, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 0.0
+    ) -> list[RunResult]:
+        """Refuse.
+
+        Raises:
+            SandboxUnavailable: always.
+        """
+        raise SandboxUnavailable(self.problem(program.language))

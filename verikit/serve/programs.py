@@ -1,0 +1,226 @@
+"""A server that runs programs for other machines: `verikit serve --sandbox`.
+
+`/run_code` and `/submit` are SandboxFusion's; `/run` is for our own client, which sends a child's payload as it is.
+Programs run in the local sandbox, whose properties are proved before the first request; the server's own process runs
+none of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from time import monotonic
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from verikit.errors import SchemaError, UsageError
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, records, wire
+from verikit.sandbox.local import tier
+from verikit.sandbox.toolchains import LANGUAGES, Toolchain, toolchain
+from verikit.sandbox.types import Failure
+from verikit.serve import fusion
+from verikit.serve.app import RefusedRequest, RequestLimits, no_token, read_object
+from verikit.serve.metrics import Metrics
+from verikit.serve.quotas import Client, Clients
+from verikit.serve.run import check_host, host, listen
+from verikit.serve.turns import Turns
+
+_log = logging.getLogger("verikit.serve")
+_MARGIN_S = 2.0
+"""Of a deadline, for all but the program itself."""
+Work = Callable[[float], tuple[dict[str, Any], float]]
+"""Does the work within so many seconds; the reply, and the seconds of a processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSettings:
+    """What `verikit serve --sandbox` can be told."""
+
+    clients: Sequence[Client]
+    workers: int
+    host: str = "127.0.0.1"
+    port: int = 8000
+    max_waiting: int = 1024
+    max_connections: int = 1024
+    max_body_mb: float = 8.0
+    deadline_s: float = 60.0
+    drain_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A request that was read: what is done, how long it may take, and how many programs it is."""
+
+    work: Work
+    longest_s: float
+    programs: int = 1
+
+
+def serve_programs(settings: ProgramSettings, started: Callable[[str], None]) -> None:
+    """Serve until a signal says to stop, then finish what is under way; `started` is told the address.
+
+    Raises:
+        UsageError: the address is reachable from elsewhere and there is no token.
+        SandboxUnavailable: this machine can't isolate programs.
+        VerikitError: the address can't be had.
+    """
+    check_host(settings.host, has_token=all(client.token is not None for client in settings.clients))
+    with (
+        LocalSandbox(require=ISOLATION, workers=settings.workers) as box,
+        listen(settings.host, settings.port) as listener,
+    ):
+        turns = Turns(settings.workers, settings.max_waiting)
+        app = make_app(box, turns, settings)
+        asyncio.run(host(app, listener, started, settings.max_connections, settings.drain_s))
+        turns.close()
+
+
+def make_app(box: LocalSandbox, turns: Turns, settings: ProgramSettings) -> ASGIApp:
+    """Make the ASGI application over a sandbox that was started."""
+    metrics, clients = Metrics(), Clients(settings.clients)
+    metrics.gauge("verikit_waiting_programs", "Requests that have no turn yet.", lambda: turns.waiting)
+    metrics.gauge("verikit_running_programs", "Programs that run.", lambda: turns.running)
+
+    async def health(request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def ping(request: Request) -> Response:
+        return JSONResponse("pong")
+
+    async def metrics_page(request: Request) -> Response:
+        if clients.find(dict(request.headers.raw)) is None:
+            return no_token()
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    async def about(request: Request) -> Response:
+        if clients.find(dict(request.headers.raw)) is None:
+            return no_token()
+        languages = ["python", *(name for name in LANGUAGES if isinstance(toolchain(name), Toolchain))]
+        told = {"server": "verikit", "version": version("verikit"), "languages": languages, "workers": settings.workers}
+        return JSONResponse(told | {"deadline_s": settings.deadline_s, "report": box.report.as_dict()})
+
+    def endpoint(read: Callable[[LocalSandbox, Mapping[str, Any]], Order]) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            begun = monotonic()
+            client = clients.find(dict(request.headers.raw))
+            response = no_token() if client is None else await _answer(request, client, read, box, turns, settings)
+            metrics.requests.labels(response.status_code).inc()
+            metrics.seconds.observe(monotonic() - begun)
+            _log.debug("%s %d in %.3f s", request.url.path, response.status_code, monotonic() - begun)
+            return response
+
+        return answer
+
+    app = Starlette(
+        routes=[
+            Route("/run", endpoint(_read_run), methods=["POST"]),
+            Route("/run_code", endpoint(_read_run_code), methods=["POST"]),
+            Route("/submit", endpoint(_read_submission), methods=["POST"]),
+            Route("/sandbox", about),
+            Route("/v1/ping", ping),
+            Route("/health", health),
+            Route("/ready", health),
+            Route("/metrics", metrics_page),
+        ]
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _answer(
+    request: Request, client: Client, read: Callable[[LocalSandbox, Mapping[str, Any]], Order], box: LocalSandbox,
+    turns: Turns, settings: ProgramSettings,
+) -> Response:  # fmt: skip
+    deadline = monotonic() + settings.deadline_s
+    try:
+        body = await read_object(request, RequestLimits(int(settings.max_body_mb * 2**20)))
+        order = _order(box, body, read, settings.deadline_s)
+        client.admit(order.programs)
+        size = int(request.headers.get("content-length", "0") or 0)
+
+        def work() -> tuple[dict[str, Any], float]:
+            reply, cpu_s = order.work(max(0.0, deadline - _MARGIN_S - monotonic()))
+            client.spend(cpu_s)
+            return reply, cpu_s
+
+        until = deadline - _MARGIN_S - order.longest_s
+        reply, _ = await turns.use(client, size, until, request.is_disconnected, work)
+        return JSONResponse(reply, 503 if reply.keys() == {"error"} else 200)
+    except RefusedRequest as refused:
+        return refused.response()
+    except (ClientDisconnect, ConnectionError):
+        return Response(status_code=499)  # nobody reads it
+
+
+def _order(
+    box: LocalSandbox, body: Mapping[str, Any], read: Callable[[LocalSandbox, Mapping[str, Any]], Order],
+    deadline_s: float,
+) -> Order:  # fmt: skip
+    """The request, read.
+
+    Raises:
+        RefusedRequest: it can't be, or asks for more time than a request has.
+    """
+    try:
+        order = read(box, body)
+    except UsageError as error:
+        raise RefusedRequest(422, str(error), hint=error.hint) from None
+    except (ValueError, RecursionError) as error:
+        raise RefusedRequest(422, str(error)) from None
+    if order.longest_s > deadline_s - _MARGIN_S:
+        raise RefusedRequest(
+            422, f"a program has at most {deadline_s - _MARGIN_S:g} s here, not {order.longest_s:g}",
+            hint="a shorter run_timeout and compile_timeout, or a longer --deadline",
+        )  # fmt: skip
+    return order
+
+
+def _read_run_code(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
+    asked = fusion.read_run(body)
+    records.payload("", (), asked.files, fetch=asked.fetch)
+    return Order(lambda seconds: fusion.run_code(box, asked), asked.longest_s)
+
+
+def _read_submission(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
+    asked = fusion.read_submission(body)
+    return Order(lambda seconds: fusion.judge(box, asked, seconds), asked.run.longest_s, len(asked.tests))
+
+
+def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
+    """A request of our own client."""
+    payload, calls = body.get("payload"), body.get("calls")
+    if not isinstance(payload, str) or not isinstance(calls, int) or not isinstance(body.get("limits"), Mapping):
+        raise SchemaError("must be a text, an integer and an object", field="payload, calls, limits")
+    job = json.loads(payload)
+    if not isinstance(job, dict) or not isinstance(job.get("code"), str):
+        raise SchemaError("holds no program", field="payload")
+    known = {f.name for f in fields(RunLimits)}
+    limits = fusion.narrowed(RunLimits(**{name: n for name, n in body["limits"].items() if name in known}))
+    try:
+        stdin = base64.b64decode(body.get("stdin") or "", validate=True)
+    except (binascii.Error, TypeError):
+        raise SchemaError("must be base64", field="stdin") from None
+    asking = body.get("asking") is True
+    line = json.dumps(job).encode() + b"\n"
+
+    def work(seconds: float) -> tuple[dict[str, Any], float]:
+        result = box.run_payload(line, stdin, limits, tier(job["code"]), calls, asking=asking)
+        try:
+            return wire.write(result), result.cpu_s
+        except ValueError as problem:
+            lost = RunResult("no_result", error=Failure("no result", str(problem)), seconds=result.seconds)
+            return wire.write(lost), result.cpu_s
+
+    return Order(work, limits.wall_s)

@@ -1,0 +1,147 @@
+"""Who may have programs run, and how many: tokens and what each of them may use."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from verikit.errors import UsageError
+from verikit.serve.app import RefusedRequest, given_token
+
+MINUTE_S = 60.0
+_PAIR = re.compile(r"(\w+)=([0-9]+(?:\.[0-9]+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one token may use; 0: as much as there is."""
+
+    at_once: int = 0
+    """Programs that run at a time; more wait."""
+    per_minute: int = 0
+    """Programs begun within any minute; more are refused with 429."""
+    cpu_s: float = 0.0
+    """Seconds of a processor used within any minute; when they are used up, more is refused with 429."""
+
+
+def read_quota(text: str) -> Quota:
+    """Read `at_once=4,per_minute=600,cpu_s=60`; what is left out is not limited.
+
+    Raises:
+        UsageError: it says something else.
+    """
+    found: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        pair = _PAIR.fullmatch(part.strip())
+        if pair is None:
+            raise UsageError(f"a quota is name=number, not {part!r}", hint="at_once=4,per_minute=600,cpu_s=60")
+        found[pair[1]] = float(pair[2])
+    return _quota(found, "the quota")
+
+
+def _quota(given: Mapping[str, Any], where: str) -> Quota:
+    known = {f.name: int if f.name != "cpu_s" else float for f in fields(Quota)}
+    if unknown := sorted(given.keys() - known.keys()):
+        raise UsageError(f"{where} has no {unknown[0]!r}", hint=f"it has {', '.join(known)}")
+    if not all(isinstance(n, int | float) and 0 <= n < 1e9 for n in given.values()):
+        raise UsageError(f"{where} is made of numbers that are not negative")
+    return Quota(**{name: known[name](number) for name, number in given.items()})
+
+
+@dataclass(slots=True)
+class Client:
+    """One token's use of the server."""
+
+    name: str
+    quota: Quota
+    token: bytes | None = None
+    """None: nobody needs one."""
+    running: int = 0
+    _begun: deque[float] = field(default_factory=deque)
+    _used: deque[tuple[float, float]] = field(default_factory=deque)
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether one more program may run now."""
+        return not self.quota.at_once or self.running < self.quota.at_once
+
+    def admit(self, programs: int = 1) -> None:
+        """Count programs that are asked for.
+
+        Raises:
+            RefusedRequest: there were too many in the last minute; says when to come back.
+        """
+        now = monotonic()
+        for seen in (self._begun, self._used):
+            while seen and now - (seen[0][0] if isinstance(seen[0], tuple) else seen[0]) >= MINUTE_S:
+                seen.popleft()
+        most, cpu_s = self.quota.per_minute, self.quota.cpu_s
+        if most and programs > most:
+            raise RefusedRequest(422, f"{programs} programs in one request, and {most} a minute")
+        if most and len(self._begun) + programs > most:
+            since = self._begun[len(self._begun) + programs - most - 1]
+            raise self._full(f"{most} programs a minute", since, now)
+        if cpu_s and sum(used for _, used in self._used) >= cpu_s:
+            raise self._full(f"{cpu_s:g} s of a processor a minute", self._used[0][0], now)
+        self._begun.extend([now] * programs)
+
+    def _full(self, what: str, since: float, now: float) -> RefusedRequest:
+        seconds = max(1, math.ceil(since + MINUTE_S - now))
+        return RefusedRequest(429, f"the quota of {what} is used up", hint=f"try again in {seconds} s", retry_s=seconds)
+
+    def spend(self, cpu_s: float) -> None:
+        """Count what a program used."""
+        self._used.append((monotonic(), cpu_s))
+
+
+class Clients:
+    """All that may ask.
+
+    Args:
+        clients: each with a token of its own; or one without.
+    """
+
+    def __init__(self, clients: Sequence[Client]) -> None:
+        self._clients = tuple(clients)
+
+    def find(self, headers: Mapping[bytes, bytes]) -> Client | None:
+        """Whose token a request has; takes as long whether it is right or wrong."""
+        given = given_token(headers) or b""
+        found = None
+        for client in self._clients:
+            if client.token is None or hmac.compare_digest(given, client.token):
+                found = client
+        return found
+
+
+def read_clients(file: str, usual: Quota) -> list[Client]:
+    """Read the file of tokens: `{"NAME": {"token": "…", "at_once": 4, …}}`; what it leaves out is as `usual` says.
+
+    Raises:
+        UsageError: it can't be read, or two have the same token.
+    """
+    try:
+        table = json.loads(Path(file).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"can't read the tokens from {file}: {error}") from None
+    if not isinstance(table, dict) or not table:
+        raise UsageError(f"{file} holds no tokens", hint='{"NAME": {"token": "…", "at_once": 4}}')
+    found = []
+    for name, given in table.items():
+        token = given.get("token") if isinstance(given, dict) else None
+        if not isinstance(token, str) or not token.strip():
+            raise UsageError(f"{file}: {name!r} has no token")
+        own = {key: value for key, value in given.items() if key != "token"}
+        asked = {f.name: getattr(usual, f.name) for f in fields(Quota)} | own
+        found.append(Client(name, _quota(asked, f"{file}: {name!r}"), token.strip().encode()))
+    if len({client.token for client in found}) < len(found):
+        raise UsageError(f"{file}: two names have the same token")
+    return found
