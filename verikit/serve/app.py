@@ -8,7 +8,7 @@ import binascii
 import hmac
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -85,9 +85,15 @@ class Guard:
 
 
 def make_app(
-    queue: Queue, *, protocol: str | None = None, token: str | None = None, unscored: float = 0.0, limits: RequestLimits
+    queue: Queue,
+    *,
+    protocol: str | None = None,
+    token: str | None = None,
+    unscored: float = 0.0,
+    limits: RequestLimits,
+    more: Sequence[Route] = (),
 ) -> ASGIApp:
-    """Make the ASGI application over a queue that was started."""
+    """Make the ASGI application over a queue that was started; `more` are paths beside those of the reward server."""
     metrics = queue.metrics
     metrics.gauge("verikit_waiting_samples", "Samples in the queue.", lambda: queue.waiting)
     metrics.gauge("verikit_workers_ready", "Scoring processes that are ready.", lambda: len(queue.workers))
@@ -107,6 +113,7 @@ def make_app(
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics_page),
+        *more,
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
@@ -121,7 +128,7 @@ def _endpoint(
     async def endpoint(request: Request) -> Response:
         begun = monotonic()
         try:
-            body = await _read(request, limits)
+            body = await read_body(request, limits)
             ticket = _submit(queue, protocol, body)
             await _complete(ticket, request)
             rows = [row for row in ticket.rows if row is not None]
@@ -144,7 +151,7 @@ def _status(row: bytes) -> str:
     return "ok" if b'"status":"ok"' in row[:64] else str(json.loads(row)["status"])
 
 
-async def _read(request: Request, limits: RequestLimits) -> dict[str, Any]:
+async def read_body(request: Request, limits: RequestLimits) -> dict[str, Any]:
     """The request's JSON object.
 
     Raises:

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar, Literal
 
 from verikit.answers.equality import Equality
+from verikit.answers.extract import stated
 from verikit.answers.fingerprint import fingerprint
 from verikit.answers.gold import read_gold
 from verikit.answers.tail import Tail
@@ -91,7 +92,7 @@ class Answer(Equality, TextVerifier):
         start = time.perf_counter()
         golds = _golds(sample)
         if not golds:
-            return Score.error("no gold answer")
+            return Score.error("no gold answer", answer=stated(sample.completion))
         try:
             verdict = self.verdict(sample)
         except HelperError as error:
