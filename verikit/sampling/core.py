@@ -98,7 +98,8 @@ def sample(
         EngineError: nothing comes back any more, and no request is to blame; or every request failed alike from the
             start.
     """
-    lanes, run = Lanes(engine), _Run(engine, settings, rule, iter(prompts), kept)
+    lanes = Lanes(engine)
+    run = _Run(engine, settings, rule, iter(prompts), kept, lanes.size if lanes.batched else OPEN)
     with closing(lanes):
         while True:
             while lanes.free and (wave := run.wave(lanes.size)) is not None:
@@ -172,9 +173,10 @@ class _Run:
         rule: StopRule | None,
         prompts: Iterator[tuple[int, Group]],
         kept: Kept,
+        most: int,
     ) -> None:
         self._engine, self._settings, self._rule = engine, settings, rule
-        self._prompts, self._kept = prompts, kept
+        self._prompts, self._kept, self._most = prompts, kept, most
         self._open: deque[_Prompt] = deque()
         self._answered = False
         self._failing = 0
@@ -198,7 +200,7 @@ class _Run:
     def _candidates(self) -> Iterator[_Prompt]:
         """The prompts that are open, then new ones as far as there may be more."""
         yield from list(self._open)
-        while len(self._open) < OPEN and (pair := next(self._prompts, None)) is not None:
+        while len(self._open) < self._most and (pair := next(self._prompts, None)) is not None:
             line, group = pair
             prompt = _Prompt(line, group, dict(self._kept(line, group)), end=self._settings.n)
             self._open.append(prompt)

@@ -15,8 +15,9 @@ from typing import Any
 
 from verikit.engines.types import Engine, Generation, Request
 
-SERVED, HELD = (4, 64), (1, 256)
-"""Waves at once and requests to a wave: of an engine that is a server, and of one that holds its model here."""
+SERVED, HELD, BATCHED = (4, 64), (1, 256), (1, 50_000)
+"""Waves at once and requests to a wave: of an engine that is a server, of one that holds its model here, and of one
+that submits batches."""
 
 
 @dataclass(eq=False)
@@ -39,7 +40,8 @@ class Lanes:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._held = engine.tokenizer is not None
-        self.width, self.size = HELD if self._held else SERVED
+        self.batched = bool(getattr(engine, "batched", False))
+        self.width, self.size = BATCHED if self.batched else HELD if self._held else SERVED
         self.busy = 0
         """Waves under way."""
         self._events: SimpleQueue[Event] = SimpleQueue()
