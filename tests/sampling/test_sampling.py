@@ -1,5 +1,6 @@
 """Sampling from a server on loopback that answers by the request's seed, so that what a run must hold is known."""
 
+import gzip
 import io
 import itertools
 import json
@@ -14,10 +15,12 @@ import pytest
 from tests.engines.server import Server, chat_reply
 from verikit.cli import main
 from verikit.engines import load_engine
-from verikit.errors import AuthError, UsageError
+from verikit.engines.errors import NoChatTemplate
+from verikit.errors import AuthError, ConfigError, UsageError
 from verikit.readers import read
 from verikit.readers.problems import iter_problems
 from verikit.sampling import SamplingSettings, sample
+from verikit.sampling.prices import read_prices
 from verikit.sampling.run import SampleFile, SamplingRun
 from verikit.types import Group
 
@@ -189,6 +192,112 @@ def test_an_engine_that_is_gone_ends_the_run_and_leaves_no_failed_rows(tmp_path)
             list(SamplingRun(made, SamplingSettings(n=4)).rows(problems(30), out))
         assert (tmp_path / "out").read_bytes() == b""
         assert len(server.bodies) <= 4 * 64
+
+
+def test_thoughts_finish_reasons_and_log_probabilities_stay_with_each_sample():
+    top = [{"token": "2", "logprob": -0.5}, {"token": "3", "logprob": -1.5}]
+    content = [{"token": "2", "logprob": -0.5, "top_logprobs": top}]
+
+    def thinking(body, k):
+        choice = {"index": 0, "finish_reason": "length", "logprobs": {"content": content}}
+        return {"choices": [choice | {"message": {"content": "2", "reasoning_content": "1 and 1"}}]}
+
+    with Server(thinking) as server, engine(server) as made:
+        settings = SamplingSettings(n=1, logprobs=2, stop=("\n",), top_p=0.5, temperature=0.7, max_tokens=9, seed=None)
+        (row,) = sample(made, problems(1), settings)
+    assert row.candidates == [
+        {
+            "text": "2",
+            "reasoning_content": "1 and 1",
+            "finish_reason": "length",
+            "tokens": ["2"],
+            "logprobs": [-0.5],
+            "top_logprobs": [[["2", -0.5], ["3", -1.5]]],
+            "index": 0,
+        }
+    ]
+    body = server.bodies[0]
+    assert "seed" not in body
+    assert {name: body[name] for name in ("stop", "top_p", "temperature", "max_tokens")} == {
+        "stop": ["\n"],
+        "top_p": 0.5,
+        "temperature": 0.7,
+        "max_tokens": 9,
+    }
+
+
+def test_a_model_in_this_process_is_asked_by_its_template_and_samples_the_same_again(tmp_path):
+    pytest.importorskip("torch")
+    from tests.engines.tiny import save
+
+    with (
+        load_engine(f"hf:{save(tmp_path / 'chat')}") as chat,
+        load_engine(f"hf:{save(tmp_path / 'text', template=False)}") as plain,
+    ):
+        settings = SamplingSettings(n=4, max_tokens=8, logprobs=0)
+        whole = list(sample(chat, problems(3), settings))
+        assert texts(sample(chat, problems(3)[1:], SamplingSettings(n=2, max_tokens=8))) == [
+            found[:2] for found in texts(whole)[1:]
+        ]
+        assert texts(sample(chat, problems(3), settings, rule=Stops())) == [
+            found[: i % 4 + 1] for i, found in enumerate(texts(whole), 1)
+        ]
+        asked = [row.candidates[0]["usage"]["prompt_tokens"] for row in whole]
+        (bare,) = sample(plain, problems(1), settings)
+        (system,) = sample(chat, problems(1), SamplingSettings(n=1, max_tokens=1, system="the quick brown fox"))
+        assert bare.candidates[0]["usage"]["prompt_tokens"] < asked[0] < system.candidates[0]["usage"]["prompt_tokens"]
+        assert all(len(c["logprobs"]) == c["usage"]["completion_tokens"] for row in whole for c in row.candidates)
+        with pytest.raises(NoChatTemplate):
+            list(sample(plain, problems(2), SamplingSettings(n=2, chat=True)))
+
+
+def test_settings_that_no_request_can_have_are_refused():
+    for wrong in ({"n": 0}, {"temperature": -1}, {"top_p": 0}, {"stop": ("",)}, {"system": "x", "chat": False}):
+        with pytest.raises(UsageError):
+            SamplingSettings(**wrong)
+
+
+def test_prompts_are_read_from_any_file_and_candidates_of_an_earlier_run_are_left_out(tmp_path):
+    rows = [
+        {"prompt": [{"role": "user", "content": "1+1="}], "gold": 2, "completions": ["3"], "failed": []},
+        {"problem": "2+2=", "id": 7, "answer": ["4", "four"], "level": 3},
+    ]
+    for name, data in {
+        "a.jsonl": b"\n".join(json.dumps(row).encode() for row in rows),
+        "a.json": json.dumps(rows).encode(),
+        "a.jsonl.gz": gzip.compress(b"\n".join(json.dumps(row).encode() for row in rows)),
+    }.items():
+        (tmp_path / name).write_bytes(data)
+        (first, second) = [group for _, group in iter_problems(tmp_path / name, {})]
+        assert (first.id, first.answer, dict(first.meta)) == ("1", "2", {})
+        assert (second.id, second.prompt, second.answer, dict(second.meta)) == (
+            "7",
+            "2+2=",
+            ["4", "four"],
+            {"level": 3},
+        )
+    with pytest.raises(UsageError):
+        list(iter_problems(tmp_path / "absent", {}))
+    with pytest.raises(ConfigError):
+        list(iter_problems(tmp_path / "a.jsonl", {"nothing": "x"}))
+
+
+def test_prices_are_found_by_the_models_name_and_a_batch_costs_its_share(tmp_path):
+    path = tmp_path / "prices.toml"
+    path.write_text('["m-1"]\nprompt = 2\ncompletion = 8\nbatch = 0.25\n')
+    for name in ("openai:http://h/v1#m-1", "anthropic:m-1", "m-1"):
+        prices = read_prices(path, name)
+        assert prices.cost(1e6, 1e6) == 10
+        assert prices.cost(1e6, 1e6, batch=True) == 2.5
+    for text in (
+        "[m]\nprompt = 1\n",
+        "[m]\nprompt = -1\ncompletion = 1\n",
+        "[m]\nprompt = true\ncompletion = 1\n",
+        "[",
+    ):
+        path.write_text(text)
+        with pytest.raises(ConfigError):
+            read_prices(path, "m")
 
 
 @pytest.fixture

@@ -155,10 +155,3 @@ def last_line(text: str) -> FoundAnswer:
     """Where nothing is marked: the whole of a short text, else its last line or the list that its last lines are."""
     line, form = closing.last_line(text)
     return FoundAnswer(line, form, len(text.rstrip()) - len(line))
-
-
-def stated(text: str) -> str | None:
-    """The answer a text gives, where there is no gold that says what it should be; None for a text without any."""
-    part = final_part(text)
-    found = marked(part)
-    return ((found[-1] if found else last_line(part)).text).strip() or None

@@ -77,6 +77,8 @@ def sample(model: str, file: str, **options: Any) -> int:
         watch = stack.enter_context(Watch(quiet=options["quiet"]))
         with redirect_stdout(sys.stderr):  # what an engine prints is no row
             engine = stack.enter_context(load_engine(model, cache=cache, **engine_options))
+        if rule is not None and _is_batch(engine):
+            raise UsageError("with --until each sample would be a batch of its own", hint="leave --until out")
         run = SamplingRun(engine, settings, rule)
         plan = {"n": settings.n, "engine": strike(model), **_told(settings, options["until"], engine_options)}
         kept = stack.enter_context(SampleFile(Path(out), plan, restart=not options["resume"])) if out else None
