@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from verikit.cli.options import fail_over_option, map_option, quiet_option, read_options, resume_option, unscored_code
-from verikit.engines import Cache, Engine, load_engine
+from verikit.engines import Cache, load_engine
 from verikit.engines.cache import default_path
 from verikit.errors import SchemaError, UsageError, with_hint
 from verikit.readers.problems import iter_problems
@@ -77,19 +77,19 @@ def sample(model: str, file: str, **options: Any) -> int:
         watch = stack.enter_context(Watch(quiet=options["quiet"]))
         with redirect_stdout(sys.stderr):  # what an engine prints is no row
             engine = stack.enter_context(load_engine(model, cache=cache, **engine_options))
-        if rule is not None and _is_batch(engine):
+        if rule is not None and engine.batched:
             raise UsageError("with --until each sample would be a batch of its own", hint="leave --until out")
         run = SamplingRun(engine, settings, rule)
         plan = {"n": settings.n, "engine": strike(model), **_told(settings, options["until"], engine_options)}
         kept = stack.enter_context(SampleFile(Path(out), plan, restart=not options["resume"])) if out else None
-        watch.start(lambda seconds: describe(run, seconds, prices, _is_batch(engine)))
+        watch.start(lambda seconds: describe(run, seconds, prices, engine.batched))
         try:
             _write(run, islice(iter_problems(file, options["mapping"]), options["limit"]), kept)
         except KeyboardInterrupt:
             kept_there = f"the same command goes on from what is in {out}" if out else "-o FILE keeps what was sampled"
             click.echo(f"Interrupted: {kept_there}", err=True)
             return 1
-    return _tell(run, prices, out, options, batch=_is_batch(engine))
+    return _tell(run, prices, out, options, batch=engine.batched)
 
 
 def load_rule(spec: str) -> Any:
@@ -124,10 +124,6 @@ def _told(settings: SamplingSettings, until: str | None, engine_options: dict[st
     shown = {name: value for name, value in engine_options.items() if name != "api_key"}
     found: dict[str, Any] = json.loads(json.dumps({**told, "until": until, "engine_options": shown}))
     return found
-
-
-def _is_batch(engine: Engine) -> bool:
-    return bool(getattr(engine, "batched", False))
 
 
 def _write(run: SamplingRun, prompts: Iterator[tuple[int, Group | SchemaError]], kept: SampleFile | None) -> None:

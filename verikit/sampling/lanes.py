@@ -40,7 +40,7 @@ class Lanes:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._held = engine.tokenizer is not None
-        self.batched = bool(getattr(engine, "batched", False))
+        self.batched: bool = engine.batched
         self.width, self.size = BATCHED if self.batched else HELD if self._held else SERVED
         self.busy = 0
         """Waves under way."""

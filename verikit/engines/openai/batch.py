@@ -63,8 +63,7 @@ class OpenAIBatch(StreamingEngine):
     """A model behind a batch interface of OpenAI's form."""
 
     form = "openai-batch:https://host/v1#model"
-    batched = True
-    """Whether requests go out in few large batches, at a batch's price."""
+    batched: bool = True
 
     def __init__(
         self,
@@ -214,7 +213,7 @@ class OpenAIBatch(StreamingEngine):
         """Make a batch of a file, unless there is one: an earlier call may have died before it heard of it."""
         if batch.id:
             return
-        listed = () if batch.fresh else self._client.batches.list()
+        listed: Any = () if batch.fresh else self._client.batches.list()
         made = next((found for found in listed if found.input_file_id == batch.file), None)
         if made is None:
             endpoint: Any = f"/v1/{path}"
@@ -225,6 +224,7 @@ class OpenAIBatch(StreamingEngine):
 
     def _results(self, jobs: Sequence[_Job], requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         left, troubles = list(jobs), 0
+        state: Any = None
         while left:
             for job in list(left):
                 try:

@@ -161,7 +161,7 @@ class VendorEngine(StreamingEngine):
         """What an error's status, message and code come to."""
         text = strike_key(" ".join(str(said).split())[:300], self._key.get_secret_value())
         error = error_of(status, text, str(code or ""))
-        hints = {AuthError: f"set {self.keys[0]}", ContextOverflow: error.hint}
+        hints: dict[type[EngineError], str] = {AuthError: f"set {self.keys[0]}", ContextOverflow: error.hint}
         error = type(error)(str(error), hint=hints.get(type(error), ""))  # the others are about servers of one's own
         return FailedTry(error, retry_after(headers or {}))
 
