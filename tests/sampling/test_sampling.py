@@ -90,6 +90,10 @@ def test_a_rule_is_asked_in_order_about_each_finished_sample_and_what_it_decides
     assert [len(row.candidates) for row in rows] == lengths
     assert asked == sum(lengths)
     assert texts(rows) == [found[:k] for found, k in zip(texts(whole), lengths, strict=True)]
+    with Server(late) as server, engine(server) as made:
+        ahead = list(sample(made, problems(30), SamplingSettings(n=4), rule=Stops(), ahead=2))
+        assert asked < len(server.bodies) < 120
+    assert texts(ahead) == texts(rows)
     for i in range(1, 31):
         shown = [count for id, count, n in rule.asked if id == f"q{i}" and n == 4]
         assert shown == list(range(1, min(lengths[i - 1], 3) + 1))

@@ -48,6 +48,7 @@ SHOWN = 3
 @click.option("--no-seed", is_flag=True, help="Send no seeds, for servers that refuse them.")
 @click.option("--logprobs", type=click.IntRange(0), metavar="K", help="Keep log-probabilities, and the K likeliest.")
 @click.option("--until", metavar="SPEC", help="Stop a prompt's sampling early: majority(0.95), first(answer), …")
+@click.option("--ahead", type=click.IntRange(1), default=1, show_default=True, help="Samples at once, with --until.")
 @click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first rows.")
 @map_option
@@ -79,7 +80,7 @@ def sample(model: str, file: str, **options: Any) -> int:
             engine = stack.enter_context(load_engine(model, cache=cache, **engine_options))
         if rule is not None and engine.batched:
             raise UsageError("with --until each sample would be a batch of its own", hint="leave --until out")
-        run = SamplingRun(engine, settings, rule)
+        run = SamplingRun(engine, settings, rule, ahead=options["ahead"])
         plan = {"n": settings.n, "engine": strike(model), **_told(settings, options["until"], engine_options)}
         kept = stack.enter_context(SampleFile(Path(out), plan, restart=not options["resume"])) if out else None
         watch.start(lambda seconds: describe(run, seconds, prices, engine.batched))

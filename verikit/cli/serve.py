@@ -51,6 +51,7 @@ TOKEN = "VERIKIT_TOKEN"
 @click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine.")
 @click.option("--select", default="best", show_default=True, metavar="SPEC", help="Chooses among the samples.")
 @click.option("--until", metavar="SPEC", help="Stop a request's sampling early: majority(0.95), …")
+@click.option("--ahead", type=click.IntRange(1), default=1, show_default=True, help="Samples at once, with --until.")
 @click.option("--temperature", type=click.FloatRange(0), help="Of the samples, whatever the request says.")
 @click.option(
     "--max-tokens", type=click.IntRange(1), default=1024, show_default=True, help="Where a request says none."
@@ -134,6 +135,7 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
         load_rule(options["until"]) if options["until"] else None,
         options["temperature"],
         options["max_tokens"],
+        options["ahead"],
     )
 
 

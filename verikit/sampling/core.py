@@ -80,6 +80,7 @@ def sample(
     settings: SamplingSettings,
     *,
     rule: StopRule | None = None,
+    ahead: int = 1,
     kept: Kept = _none_kept,
     keep: Keep = _not_kept,
 ) -> Iterator[SampledRow]:
@@ -91,6 +92,8 @@ def sample(
             them.
         settings: What is asked.
         rule: Ends a prompt's sampling early; without one all `n` samples are asked for at once.
+        ahead: How many of a prompt's samples to ask for at once while a rule decides. What came beyond its stop is left
+            out, so the rows are the same for any number: a larger one takes less time and more tokens.
         kept: What need not be asked again.
         keep: Is told what comes.
 
@@ -99,7 +102,7 @@ def sample(
             start.
     """
     lanes = Lanes(engine)
-    run = _Run(engine, settings, rule, iter(prompts), kept, lanes.size if lanes.batched else OPEN)
+    run = _Run(engine, settings, rule, iter(prompts), kept, lanes.size if lanes.batched else OPEN, ahead)
     with closing(lanes):
         while True:
             while lanes.free and (wave := run.wave(lanes.size)) is not None:
@@ -137,7 +140,7 @@ class _Prompt:
     end: int = 0
     """Numbers from here on are not wanted."""
 
-    def wants(self, rule: StopRule | None, n: int) -> list[int]:
+    def wants(self, rule: StopRule | None, n: int, ahead: int) -> list[int]:
         """Numbers to ask for now; asks the rule about what has come since."""
         if rule is None:
             return [index for index in range(n) if index not in self.known and index not in self.asked]
@@ -147,7 +150,8 @@ class _Prompt:
                 self.samples.append(sample_of(self.group, candidate))
                 if self.reached < n and rule.stop(tuple(self.samples), n):
                     self.end = self.reached
-        return [self.reached] if self.reached < self.end and self.reached not in self.asked else []
+        near = range(self.reached, min(self.end, self.reached + ahead))
+        return [index for index in near if index not in self.known and index not in self.asked]
 
     @property
     def done(self) -> bool:
@@ -174,9 +178,10 @@ class _Run:
         prompts: Iterator[tuple[int, Group]],
         kept: Kept,
         most: int,
+        ahead: int,
     ) -> None:
         self._engine, self._settings, self._rule = engine, settings, rule
-        self._prompts, self._kept, self._most = prompts, kept, most
+        self._prompts, self._kept, self._most, self._ahead = prompts, kept, most, ahead
         self._open: deque[_Prompt] = deque()
         self._answered = False
         self._failing = 0
@@ -186,7 +191,7 @@ class _Run:
         """The next requests, at most `size` and one prompt's more; None where there is nothing to ask now."""
         tags: list[_Tag] = []
         for prompt in self._candidates():
-            for index in prompt.wants(self._rule, self._settings.n):
+            for index in prompt.wants(self._rule, self._settings.n, self._ahead):
                 prompt.asked.add(index)
                 tags.append((prompt, index, None))
             if len(tags) >= size:
@@ -234,6 +239,6 @@ class _Run:
         """The rows that are ready, in order."""
         while self._open:
             prompt = self._open[0]
-            if prompt.wants(self._rule, self._settings.n) or not prompt.done:
+            if prompt.wants(self._rule, self._settings.n, self._ahead) or not prompt.done:
                 return
             yield self._open.popleft().row()

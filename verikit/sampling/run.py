@@ -163,10 +163,13 @@ class SampleFile:
 class SamplingRun:
     """What is sampled, counted as it comes; `rows` is the run."""
 
-    def __init__(self, engine: Engine, settings: SamplingSettings, rule: StopRule | None = None) -> None:
+    def __init__(
+        self, engine: Engine, settings: SamplingSettings, rule: StopRule | None = None, *, ahead: int = 1
+    ) -> None:
         self.engine: Engine = engine
         self.settings: SamplingSettings = settings
         self.rule: StopRule | None = rule
+        self.ahead: int = ahead
         self.done = 0
         """Rows complete, those of an earlier run included."""
         self.samples = 0
@@ -188,7 +191,7 @@ class SamplingRun:
         """
         numbered = self._good(prompts)
         if out is None:
-            rows = sample(self.engine, numbered, self.settings, rule=self.rule, keep=self._count)
+            rows = sample(self.engine, numbered, self.settings, rule=self.rule, ahead=self.ahead, keep=self._count)
         else:
             self.done, self.samples = out.skip(numbered)
 
@@ -197,7 +200,9 @@ class SamplingRun:
                 if "error" not in candidate:
                     out.note(line, group, candidate)
 
-            rows = sample(self.engine, numbered, self.settings, rule=self.rule, kept=out.kept, keep=keep)
+            rows = sample(
+                self.engine, numbered, self.settings, rule=self.rule, ahead=self.ahead, kept=out.kept, keep=keep
+            )
         for row in rows:
             if out is not None:
                 out.add(row)

@@ -57,6 +57,8 @@ class BestSettings:
     """Of the samples, whatever the request says; None: what it says."""
     max_tokens: int = 1024
     """Of a sample, where the request names no number."""
+    ahead: int = 1
+    """Samples of a request to draw at once while a rule decides."""
 
 
 class _Unwanted(Exception):
@@ -137,11 +139,12 @@ class BestOf:
         deadline = monotonic() + self._queue.deadline_s
         asked, settings = self._read(await read_body(request, self._limits))
         group = Group(asked.prompt, id=_name(asked))
-        drawn = await self._drawn(_Drawing(group, settings), asked, request, deadline)
+        drawing = _Drawing(group, settings)
+        drawn = await self._drawn(drawing, asked, request, deadline)
         samples = [sample_of(group, candidate) for candidate in drawn]
         scores = await self._scored(samples, request, deadline)
         order, reason = await self._ranked(group, samples, scores)
-        usage = _usage(drawn, scores)
+        usage = _usage(drawing.good(), scores)  # what a rule stopped before was paid for as well
         chosen = [drawn[index] for index in order[: asked.n]]
         headers = {
             "x-verikit-reason": chat.header_text(reason),
@@ -194,7 +197,8 @@ class BestOf:
     def _draw(self, drawing: _Drawing, rule: StopRule | None) -> list[JsonObject]:
         """Sample, in a thread."""
         prompts = [(1, drawing.group)]
-        for row in sample(self._settings.engine, prompts, drawing.settings, rule=rule, keep=drawing.keep):
+        own = self._settings
+        for row in sample(own.engine, prompts, drawing.settings, rule=rule, ahead=own.ahead, keep=drawing.keep):
             return list(row.candidates)
         return []
 
