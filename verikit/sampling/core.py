@@ -111,7 +111,7 @@ def sample(
             if not lanes.busy:
                 return
             wave, index, result = lanes.next()
-            if isinstance(result, BaseException):
+            if isinstance(result, Exception):
                 raise result
             if index is None:
                 run.check(wave)

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from verikit.engines.types import Engine, Generation, Request
+from verikit.errors import VerikitError
 
 SERVED, HELD, BATCHED = (4, 64), (1, 256), (1, 50_000)
 """Waves at once and requests to a wave: of an engine that is a server, of one that holds its model here, and of one
@@ -30,7 +31,7 @@ class Wave:
     """The results that are errors, held back until the wave has ended."""
 
 
-Event = tuple[Wave, int | None, Generation | BaseException | None]
+Event = tuple[Wave, int | None, Generation | Exception | None]
 """A wave, and the index and result of one of its requests; no index: it has ended, by an exception if there is one."""
 
 
@@ -78,15 +79,15 @@ class Lanes:
         yield wave, None, None
 
     def _send(self, wave: Wave) -> None:
-        problem: BaseException | None = RuntimeError("the engine's thread ended early")
+        # A programming error is printed by this thread; what is said of a batch's setup is raised to the caller.
+        problem: Exception | None = RuntimeError("the engine ended in a programming error")
         try:
             for index, generation in self._engine.stream(wave.requests):
                 if not self._wanted:
                     return
                 self._events.put((wave, index, generation))
             problem = None
-        except BaseException as error:
+        except VerikitError as error:
             problem = error
-            raise
         finally:
             self._events.put((wave, None, problem))
