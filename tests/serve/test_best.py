@@ -104,6 +104,23 @@ def test_what_the_endpoint_does_not_do_is_refused_in_the_form_that_the_client_re
                 openai.chat.completions.create(**ask(**wrong))
         with pytest.raises(library.BadRequestError, match="prompt"):
             openai.chat.completions.create(model="m", messages=[])
+        image = {"type": "image_url", "image_url": {"url": "data:,"}}
+        for body in (
+            ask(n=1e999),
+            ask(max_tokens=float("nan")),
+            ask(max_tokens=-1),
+            ask(seed="x"),
+            ask(stop=5),
+            ask([image]),
+            ask(response_format={"type": "json_object"}),
+            {"messages": "hello"},
+            {"messages": [{"content": "x"}]},
+            {"messages": [7]},
+            [],
+        ):
+            headers = {"authorization": "Bearer swordfish"}
+            found = server.http.post("/v1/chat/completions", content=json.dumps(body), headers=headers)
+            assert (found.status_code, found.json()["error"]["type"]) == (400, "invalid_request_error"), body
         with client(server, api_key="wrong") as stranger, pytest.raises(library.AuthenticationError):
             stranger.chat.completions.create(**ask())
         assert upstream.bodies == []

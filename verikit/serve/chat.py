@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
@@ -60,6 +61,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
     for key in (*REFUSED, *NEUTRAL):
         if body.get(key) not in (None, [], {}, NEUTRAL.get(key)):
             raise UsageError(f"{key}: best-of-n sampling does not do this", hint=f"leave {key} out")
+    _refuse_parts(body.get("messages"))
     stop = body.get("stop") or ()
     options = body.get("stream_options") or {}
     try:
@@ -82,11 +84,26 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
         raise UsageError("stop is a text or a list of texts") from None
 
 
+def _refuse_parts(messages: Any) -> None:
+    """Refuse what is no text in a message, which reading it as text would leave out.
+
+    Raises:
+        UsageError: names it.
+    """
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        parts = message.get("content") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+            if kind not in ("text", "refusal", None):
+                raise UsageError(f"messages[{number}]: best-of-n sampling takes texts, not {kind!r}")
+
+
 def _number(body: Mapping[str, Any], key: str, kind: type[int] | type[float], default: Any) -> Any:
     value = body.get(key)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or (kind is int and value != int(value)):
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    if not number or (kind is int and value != int(value)):
         raise UsageError(f"{key} is a {'whole ' if kind is int else ''}number, not {value!r}")
     return kind(value)
 

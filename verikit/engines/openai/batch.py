@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -324,9 +324,6 @@ class OpenAIBatch(StreamingEngine):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_remake, (self._made_by, self._key))
-
-    def __enter__(self) -> Self:
-        return self
 
 
 def _remake(make: partial[OpenAIBatch], key: SecretStr) -> OpenAIBatch:

@@ -11,7 +11,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -189,9 +189,6 @@ class VendorEngine(StreamingEngine):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_remake, (self._made_by, self._key))
-
-    def __enter__(self) -> Self:
-        return self
 
 
 class _VendorCall(Call):
