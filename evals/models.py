@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lm_eval.api.model import CachingLM
 from lm_eval.api.registry import get_model
 
+from verikit.cli.options import read_options as read_options
 from verikit.engines import Cache
 from verikit.engines.cache import default_path
 from verikit.engines.load import engine_forms, is_engine, load_engine
@@ -100,31 +100,6 @@ def is_recording(path: str) -> bool:
     for _, row in rows(path):
         return "request" in row and "generation" in row
     raise SchemaError("the file has no rows", file=path)
-
-
-def read_options(texts: tuple[str, ...]) -> dict[str, Any]:
-    """Read `KEY=VALUE` options; values are JSON where they can be, else text.
-
-    Raises:
-        UsageError: one is none.
-    """
-    found: dict[str, Any] = {}
-    for pair in (pair for text in texts for pair in _pairs(text)):
-        key, sign, value = pair.partition("=")
-        if not sign or not key:
-            raise UsageError(f"{pair!r} is not KEY=VALUE")
-        found[key] = value
-        with suppress(ValueError):
-            found[key] = json.loads(value)
-    return found
-
-
-def _pairs(text: str) -> list[str]:
-    """An option's pairs: commas separate them, save within a value that is JSON."""
-    with suppress(ValueError):
-        json.loads(text.partition("=")[2])
-        return [text]
-    return [pair for pair in text.split(",") if pair]
 
 
 def default_folder(spec: str, tasks: Sequence[str]) -> str:

@@ -22,3 +22,12 @@ def moody(sample):
         case "shout":
             print(sample.completion)
     return float(sample.completion == sample.answer)
+
+
+@verifier
+def adds(sample):
+    """1.0 for the sum that the last message asks for, in a box; fails for a completion that says so."""
+    if "unscorable" in sample.completion:
+        return Score.error("the judge is away")
+    a, b = sample.prompt[-1]["content"].removesuffix("=").split("+")
+    return Score(float(f"boxed{{{int(a) + int(b)}}}" in sample.completion), reason="added up – ✓")

@@ -18,6 +18,7 @@ import click
 from verikit.errors import DISK_FULL, UsageError, VerikitError
 
 COMMANDS = {
+    "sample": ("verikit.cli.sample:sample", "Sample candidates for prompts from any model, to be scored."),
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
     "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
     "calibrate": (

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import click
+
+from verikit.errors import UsageError
 
 UNSCORED = 3
 """Exit code when more candidates are unscored than allowed."""
@@ -91,3 +95,28 @@ def unscored_code(lost: int, total: int, fail_over: float, what: str = "score") 
         return 0
     click.echo(f"{lost} of {total} have no {what}: more than --fail-over allows ({100 * fail_over:.4g}%)", err=True)
     return UNSCORED
+
+
+def read_options(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Read `KEY=VALUE` options; values are JSON where they can be, else text.
+
+    Raises:
+        UsageError: one is none.
+    """
+    found: dict[str, Any] = {}
+    for pair in (pair for text in texts for pair in _pairs(text)):
+        key, sign, value = pair.partition("=")
+        if not sign or not key:
+            raise UsageError(f"{pair!r} is not KEY=VALUE")
+        found[key] = value
+        with suppress(ValueError):
+            found[key] = json.loads(value)
+    return found
+
+
+def _pairs(text: str) -> list[str]:
+    """An option's pairs: commas separate them, save within a value that is JSON."""
+    with suppress(ValueError):
+        json.loads(text.partition("=")[2])
+        return [text]
+    return [pair for pair in text.split(",") if pair]

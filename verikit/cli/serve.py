@@ -5,11 +5,19 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from verikit.cli.options import read_options
+from verikit.cli.sample import load_rule
+from verikit.engines import load_engine
 from verikit.errors import MissingExtra, UsageError
 from verikit.secrets import strike
+from verikit.spec import load, load_selector
+
+if TYPE_CHECKING:
+    from verikit.serve.best import BestSettings
 
 TOKEN = "VERIKIT_TOKEN"
 
@@ -45,6 +53,16 @@ TOKEN = "VERIKIT_TOKEN"
 @click.option(
     "--quota", default="", metavar="QUOTA", help="For --sandbox, of each token: at_once=4,per_minute=600,cpu_s=60."
 )
+@click.option("--best-of", type=click.IntRange(1), metavar="N", help="Serve the best of N samples as chat completions.")
+@click.option("--model", metavar="SPEC", help="The engine that samples for --best-of: openai:URL#NAME, hf:PATH, ….")
+@click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine.")
+@click.option("--select", default="best", show_default=True, metavar="SPEC", help="Chooses among the samples.")
+@click.option("--until", metavar="SPEC", help="Stop a request's sampling early: majority(0.95), …")
+@click.option("--ahead", type=click.IntRange(1), default=1, show_default=True, help="Samples at once, with --until.")
+@click.option("--temperature", type=click.FloatRange(0), help="Of the samples, whatever the request says.")
+@click.option(
+    "--max-tokens", type=click.IntRange(1), default=1024, show_default=True, help="Where a request says none."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log a line for each request: path, status and time, never text.")
 def serve(
     spec: str | None,
@@ -64,20 +82,29 @@ def serve(
     tokens: str | None,
     quota: str,
     verbose: bool,
+    best_of: int | None,
+    model: str | None,
+    **sampling: Any,
 ) -> None:
     """Serve the scores of SPEC over HTTP: POST /score, and GET /health, /ready, /metrics. Or run programs for others.
+
+    With --best-of N and --model, also OpenAI's POST /v1/chat/completions: N samples are drawn, scored by SPEC and
+    chosen among by --select; the client gets the first, and the reason in a header.
 
     \b
     verikit serve answer --workers 2
     verikit serve --sandbox --quota at_once=4,per_minute=600,cpu_s=60
+    verikit serve "rm('hf:DIR')" --best-of 8 --model openai:http://localhost:8000/v1#m --port 8001
     VERIKIT_TOKEN=… verikit serve "0.9*answer + 0.1*boxed" --host 0.0.0.0 --protocol openrlhf
     """  # noqa: D301 - click reads \b as "don't wrap"
     if sandbox == (spec is not None):
         raise UsageError("serve takes either a SPEC, whose scores it serves, or --sandbox, to run programs")
-    if (tokens or quota or (tokens and token_file)) and not sandbox:
+    if (tokens or quota) and not sandbox:
         raise UsageError("--tokens and --quota belong to --sandbox")
-    if sandbox and protocol:
-        raise UsageError("--protocol belongs to a SPEC", hint="--sandbox speaks SandboxFusion's /run_code and /submit")
+    if sandbox and (protocol or best_of or model):
+        raise UsageError(
+            "--protocol and --best-of belong to a SPEC", hint="--sandbox speaks SandboxFusion's /run_code and /submit"
+        )
     try:
         from verikit.serve.run import ServerSettings
         from verikit.serve.run import serve as run
@@ -108,6 +135,8 @@ def serve(
         )
         serve_programs(programs, lambda address: click.echo(f"running programs on {address}", err=True))
         return
+    if best_of is None and model is not None:
+        raise UsageError("--model is what --best-of samples from", hint="--best-of N")
     settings = ServerSettings(
         spec,
         host=host,
@@ -122,8 +151,33 @@ def serve(
         drain_s=drain,
         unscored=unscored,
         token=_token(token_file),
+        best=_best(spec, best_of, model, deadline, sampling) if best_of else None,
     )
     run(settings, lambda address: click.echo(f"serving {strike(spec)} on {address}", err=True))
+
+
+def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[str, Any]) -> BestSettings:
+    """What stands behind the chat endpoint.
+
+    Raises:
+        UsageError: there is no model, or a spec can't be loaded.
+    """
+    from verikit.serve.best import BestSettings
+
+    if model is None:
+        raise UsageError("--best-of needs a model to sample from", hint="--model openai:http://host:8000/v1#NAME")
+    engine_options = read_options(options["model_args"])
+    if model.partition(":")[0] in ("openai", "anthropic", "gemini"):
+        engine_options.setdefault("deadline_s", deadline)  # nobody waits longer for a sample
+    return BestSettings(
+        load_engine(model, **engine_options),
+        load_selector(options["select"], load(spec)),
+        n,
+        load_rule(options["until"]) if options["until"] else None,
+        options["temperature"],
+        options["max_tokens"],
+        options["ahead"],
+    )
 
 
 def _token(file: str | None) -> str | None:

@@ -201,6 +201,8 @@ class Engine(ABC):
     """The spec's form, for people: `hf:models/tiny`. Never holds a credential."""
     form: str = ""
     """How a spec names such an engine, for messages: `hf:PATH`."""
+    batched: bool = False
+    """Whether requests go out in few large batches that take hours, at a batch's price."""
     tokenizer: Any = None
     """The model's, where the engine holds it in this process: its callers can then work on token ids."""
 
@@ -240,6 +242,7 @@ class Wrapper(Engine):
 
     def __init__(self, engine: Engine) -> None:
         self.name: str = engine.name
+        self.batched: bool = engine.batched
         self._engine = engine
 
     @property

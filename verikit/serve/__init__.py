@@ -4,6 +4,7 @@
     app.py        paths, the token, limits on bodies, statuses
     queue.py      micro-batches: samples wait in one bounded queue, and what waits when a worker is free is one batch
     worker.py     the scoring processes, from the server's side; process.py, from theirs
+    best.py       best of n as an OpenAI chat endpoint; chat.py, its requests and replies
     patience.py   what a client that sends too slowly is told
     run.py        all of it under uvicorn
 

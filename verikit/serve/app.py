@@ -8,7 +8,7 @@ import binascii
 import hmac
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -94,9 +94,15 @@ def no_token() -> Response:
 
 
 def make_app(
-    queue: Queue, *, protocol: str | None = None, token: str | None = None, unscored: float = 0.0, limits: RequestLimits
+    queue: Queue,
+    *,
+    protocol: str | None = None,
+    token: str | None = None,
+    unscored: float = 0.0,
+    limits: RequestLimits,
+    more: Sequence[Route] = (),
 ) -> ASGIApp:
-    """Make the ASGI application over a queue that was started."""
+    """Make the ASGI application over a queue that was started; `more` are paths beside those of the reward server."""
     metrics = queue.metrics
     metrics.gauge("verikit_waiting_samples", "Samples in the queue.", lambda: queue.waiting)
     metrics.gauge("verikit_workers_ready", "Scoring processes that are ready.", lambda: len(queue.workers))
@@ -116,6 +122,7 @@ def make_app(
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics_page),
+        *more,
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False

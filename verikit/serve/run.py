@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from verikit.errors import UsageError, VerikitError
 from verikit.serve.app import RequestLimits, make_app
+from verikit.serve.best import BestOf, BestSettings
 from verikit.serve.metrics import Metrics
 from verikit.serve.patience import Patience
 from verikit.serve.queue import Queue
@@ -38,6 +39,8 @@ class ServerSettings:
     """How long requests under way may take after the signal to stop."""
     unscored: float = 0.0
     token: str | None = None
+    best: BestSettings | None = None
+    """Serve the best of several samples as chat completions, too."""
 
 
 def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
@@ -92,14 +95,19 @@ async def _serve(settings: ServerSettings, listener: socket.socket, started: Cal
         metrics=Metrics(),
     )
     await queue.start()
+    limits = RequestLimits(int(settings.max_body_mb * 2**20))
+    best = BestOf(settings.best, queue, limits) if settings.best else None
     app = make_app(
         queue,
         protocol=settings.protocol,
         token=settings.token,
         unscored=settings.unscored,
-        limits=RequestLimits(int(settings.max_body_mb * 2**20)),
+        limits=limits,
+        more=best.routes if best else (),
     )
     await host(app, listener, started, settings.max_connections, settings.drain_s)
+    if best:
+        best.close()
     await queue.stop()
 
 

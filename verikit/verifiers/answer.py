@@ -20,6 +20,10 @@ from verikit.answers.verdict import AnswerVerdict, verify
 from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
+from verikit.verifiers.stated import stated
+
+MAX_BARE = 300
+"""Characters of a reply that is an answer without marking one, where there is no gold."""
 
 
 @lru_cache(maxsize=8)
@@ -91,7 +95,7 @@ class Answer(Equality, TextVerifier):
         start = time.perf_counter()
         golds = _golds(sample)
         if not golds:
-            return Score.error("no gold answer")
+            return Score.error("no gold answer", answer=_said(sample.completion))
         try:
             verdict = self.verdict(sample)
         except HelperError as error:
@@ -135,6 +139,12 @@ class Answer(Equality, TextVerifier):
         if verdict.outcome == "bad gold":
             return a.strip() == b.strip()
         return None if verdict.outcome == "undecided" else verdict.equal
+
+
+def _said(reply: str) -> str | None:
+    """What a reply gives as its answer, where no gold says what to look for; None for a long one that marks none."""
+    found = stated(reply)
+    return None if found.form == "whole" and (not found.text or len(found.text) > MAX_BARE) else found.text
 
 
 @dataclass(frozen=True)

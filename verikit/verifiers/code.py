@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
-from verikit.sandbox import ISOLATION, Failure, FunctionCall, LocalSandbox, RunLimits, RunResult
+from verikit.sandbox import Failure, FunctionCall, LocalSandbox, RunLimits, RunResult
 from verikit.sandbox.backends import backend_name, chosen_sandbox
 from verikit.sandbox.guest import source
 from verikit.sandbox.toolchains import LANGUAGES

@@ -49,16 +49,18 @@ class Call:
         self._tries += 1
         limit_key = engine.limit_key
         try:
-            vllm = engine.is_vllm()
-            body = {**body_of(self.request, engine.model, vllm=vllm, limit_key=limit_key), **engine.body}
             left = self._started + engine.deadline_s - time.monotonic()
-            reply = engine.ask(path_of(self.request), body, min(engine.timeout_s, left))
-            self._finish(generation_of(reply, self.request))
+            self._finish(self._try(min(engine.timeout_s, left), limit_key))
         except EngineError as error:
             return self._fail(FailedTry(error.with_traceback(None)), limit_key)
         except FailedTry as failed:
             return self._fail(failed, limit_key)
         return None
+
+    def _try(self, timeout_s: float, limit_key: str) -> Generation:
+        engine = self._engine
+        body = {**body_of(self.request, engine.model, vllm=engine.is_vllm(), limit_key=limit_key), **engine.body}
+        return generation_of(engine.ask(path_of(self.request), body, timeout_s), self.request)
 
     def _fail(self, failed: FailedTry, limit_key: str) -> float | None:
         engine, error = self._engine, failed.error

@@ -74,7 +74,7 @@ def exchange(client: httpx.Client, method: str, path: str, body: Any, *, timeout
     except (httpx.TransportError, httpx.DecodingError) as error:
         failure = Unreachable(f"the connection was lost: {error or type(error).__name__}")
     else:
-        return _judge(status, headers, _strike(text, secret.get_secret_value()))
+        return _judge(status, headers, strike_key(text, secret.get_secret_value()))
     raise FailedTry(failure) from None
 
 
@@ -90,7 +90,8 @@ def _read(response: httpx.Response, end: float, late: str) -> str:
     return b"".join(parts).decode("utf-8", errors="replace")
 
 
-def _strike(text: str, secret: str) -> str:
+def strike_key(text: str, secret: str) -> str:
+    """Return a text without the key."""
     if len(secret) < MIN_SECRET:
         return text
     escaped = json.dumps(secret)[1:-1]
@@ -113,7 +114,7 @@ def _judge(status: int, headers: Mapping[str, str], text: str) -> Any:
     if status == 200 and isinstance(problem, dict) and isinstance(problem.get("code"), int):
         status = problem["code"]
     said, code = _said(problem if problem else reply, text)
-    raise FailedTry(_error(status, said, code), _retry_after(headers))
+    raise FailedTry(error_of(status, said, code), retry_after(headers))
 
 
 def _constant(name: str) -> float:
@@ -149,7 +150,8 @@ def _said(problem: Any, text: str) -> tuple[str, str]:
     return (line if len(line) <= 300 else line[:299] + "…"), code
 
 
-def _error(status: int, said: str, code: str) -> EngineError:
+def error_of(status: int, said: str, code: str) -> EngineError:
+    """Return the error that a reply's status, message and code say."""
     about = f"HTTP {status}: {said}" if said else f"HTTP {status}"
     low = f"{said} {code}".lower()
     if status in (401, 403):
@@ -171,7 +173,7 @@ def _error(status: int, said: str, code: str) -> EngineError:
     return BadRequest(about)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float:
+def retry_after(headers: Mapping[str, str]) -> float:
     """Seconds of `Retry-After` (a number or a date) or OpenAI's `retry-after-ms`; 0 without."""
     try:
         if "retry-after-ms" in headers:

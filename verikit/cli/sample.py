@@ -1,0 +1,172 @@
+"""`verikit sample`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import asdict
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.cli.options import fail_over_option, map_option, quiet_option, read_options, resume_option, unscored_code
+from verikit.engines import Cache, load_engine
+from verikit.engines.cache import default_path
+from verikit.errors import SchemaError, UsageError, with_hint
+from verikit.readers.problems import iter_problems
+from verikit.sampling.prices import ModelPrices, read_prices
+from verikit.sampling.run import SampleFile, SamplingRun
+from verikit.sampling.settings import SamplingSettings
+from verikit.secrets import strike
+from verikit.terminal import Watch, printable
+from verikit.types import Group
+
+PRICES = "VERIKIT_PRICES"
+SHOWN = 3
+"""Bad rows that are printed."""
+
+
+@click.command()
+@click.argument("model")
+@click.argument("file")
+@click.option("-n", "n", type=click.IntRange(1), default=8, show_default=True, help="Samples to a prompt.")
+@click.option("-o", "--out", metavar="FILE", help="Where the rows go, so that a run can go on; default stdout.")
+@click.option("--temperature", type=click.FloatRange(0), default=1.0, show_default=True, help="0 is greedy.")
+@click.option("--top-p", type=float, default=1.0, show_default=True, help="Sample within this share.")
+@click.option("--top-k", type=click.IntRange(0), default=0, help="Sample among the likeliest so many; 0: all.")
+@click.option("--max-tokens", type=click.IntRange(1), default=1024, show_default=True, help="Most of one sample.")
+@click.option("--stop", multiple=True, metavar="TEXT", help="Ends a sample; not part of it. May be given again.")
+@click.option("--system", default="", metavar="TEXT", help="A system message; @FILE reads it from a file.")
+@click.option("--chat/--text", default=None, help="Ask texts as a user's message, or let the model go on with them.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Each sample's own seed comes of it.")
+@click.option("--no-seed", is_flag=True, help="Send no seeds, for servers that refuse them.")
+@click.option("--logprobs", type=click.IntRange(0), metavar="K", help="Keep log-probabilities, and the K likeliest.")
+@click.option("--until", metavar="SPEC", help="Stop a prompt's sampling early: majority(0.95), first(answer), …")
+@click.option("--ahead", type=click.IntRange(1), default=1, show_default=True, help="Samples at once, with --until.")
+@click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first rows.")
+@map_option
+@click.option("--prices", metavar="FILE", help=f"TOML or JSON table of prices by model; or its path in {PRICES}.")
+@click.option("--cache/--no-cache", default=False, help="Keep generations in the user's cache and look there first.")
+@fail_over_option
+@resume_option
+@quiet_option
+def sample(model: str, file: str, **options: Any) -> int:
+    """Sample candidates for the prompts of FILE (- is stdin) from MODEL: openai:URL#NAME, hf:PATH, vllm:PATH, ….
+
+    FILE holds a prompt a row, its answer and whatever else: JSONL, a JSON array or parquet, plain or gzip. Each row
+    comes out with its completions, in the form that `verikit score` reads. With -o an interrupted run goes on by the
+    same command, which also asks again for what failed; the rows are the same as if nothing had happened.
+
+    \b
+    verikit sample hf:Qwen/Qwen2.5-0.5B-Instruct problems.jsonl -n 16 -o candidates.jsonl
+    verikit sample openai:http://localhost:8000/v1#m problems.jsonl | verikit score - --select best
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    settings = _settings(options)
+    out = options["out"] if options["out"] != "-" else None
+    prices = _prices(options["prices"], model)
+    rule = load_rule(options["until"]) if options["until"] else None
+    cache = Cache(default_path()) if options["cache"] else None
+    engine_options = read_options(options["model_args"])
+    with ExitStack() as stack:
+        watch = stack.enter_context(Watch(quiet=options["quiet"]))
+        with redirect_stdout(sys.stderr):  # what an engine prints is no row
+            engine = stack.enter_context(load_engine(model, cache=cache, **engine_options))
+        if rule is not None and engine.batched:
+            raise UsageError("with --until each sample would be a batch of its own", hint="leave --until out")
+        run = SamplingRun(engine, settings, rule, ahead=options["ahead"])
+        plan = {"n": settings.n, "engine": strike(model), **_told(settings, options["until"], engine_options)}
+        kept = stack.enter_context(SampleFile(Path(out), plan, restart=not options["resume"])) if out else None
+        watch.start(lambda seconds: describe(run, seconds, prices, engine.batched))
+        try:
+            _write(run, islice(iter_problems(file, options["mapping"]), options["limit"]), kept)
+        except KeyboardInterrupt:
+            kept_there = f"the same command goes on from what is in {out}" if out else "-o FILE keeps what was sampled"
+            click.echo(f"Interrupted: {kept_there}", err=True)
+            return 1
+    return _tell(run, prices, out, options, batch=engine.batched)
+
+
+def load_rule(spec: str) -> Any:
+    """Load what `--until` names."""
+    return import_module("verikit.until").load_rule(spec)
+
+
+def _settings(options: dict[str, Any]) -> SamplingSettings:
+    names = ("n", "temperature", "top_p", "top_k", "max_tokens", "logprobs", "chat")
+    system = options["system"]
+    if system.startswith("@"):
+        try:
+            system = Path(system[1:]).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"can't read the system message: {error}") from None
+    return SamplingSettings(
+        **{name: options[name] for name in names},
+        stop=tuple(options["stop"]),
+        seed=None if options["no_seed"] else options["seed"],
+        system=system,
+    )
+
+
+def _prices(path: str | None, model: str) -> ModelPrices | None:
+    path = path or os.environ.get(PRICES)
+    return read_prices(path, model) if path else None
+
+
+def _told(settings: SamplingSettings, until: str | None, engine_options: dict[str, Any]) -> dict[str, Any]:
+    """What else decides the samples, as the run's file tells it; a key is none of it."""
+    told = {name: value for name, value in asdict(settings).items() if name != "n"}
+    shown = {name: value for name, value in engine_options.items() if name != "api_key"}
+    found: dict[str, Any] = json.loads(json.dumps({**told, "until": until, "engine_options": shown}))
+    return found
+
+
+def _write(run: SamplingRun, prompts: Iterator[tuple[int, Group | SchemaError]], kept: SampleFile | None) -> None:
+    """Write the rows: to their file, or to stdout as they come."""
+    for row in run.rows(prompts, kept):
+        if kept is None:
+            line = json.dumps(row.to_json(), ensure_ascii=False, default=str).encode("utf-8", "replace")
+            sys.stdout.buffer.write(line + b"\n")
+            sys.stdout.buffer.flush()
+
+
+def describe(run: SamplingRun, seconds: float, prices: ModelPrices | None, batch: bool) -> str:
+    """One line: `12 prompts, 96 samples, 8.1 samples/s, 24,011 tokens (2,031/s), 0.031 spent, 2 failed`."""
+    seconds = max(seconds, 0.1)
+    text = f"{run.done:,} prompts, {run.asked:,} samples, {run.asked / seconds:,.1f} samples/s"
+    text += f", {run.completion_tokens:,} tokens ({run.completion_tokens / seconds:,.0f}/s)"
+    text += _spent(run, prices, batch)
+    return text + (f", {run.failed:,} failed" if run.failed else "")
+
+
+def _spent(run: SamplingRun, prices: ModelPrices | None, batch: bool) -> str:
+    if prices is None:
+        return ""
+    cost = prices.cost(run.prompt_tokens, run.completion_tokens, batch=batch)
+    whole = prices.cost(run.prompt_tokens, run.completion_tokens)
+    return f", {cost:.4g} spent" + (f" ({whole:.4g} without the batch's discount)" if batch else "")
+
+
+def _tell(
+    run: SamplingRun, prices: ModelPrices | None, out: str | None, options: dict[str, Any], *, batch: bool
+) -> int:
+    for error in run.bad_rows[:SHOWN]:
+        click.echo(printable(with_hint(str(error), error.hint)), err=True)
+    if len(run.bad_rows) > SHOWN:
+        click.echo(f"and {len(run.bad_rows) - SHOWN:,} more bad rows", err=True)
+    if not options["quiet"]:
+        tokens = f"{run.prompt_tokens:,} prompt and {run.completion_tokens:,} reply tokens"
+        text = f"{run.done:,} prompts, {run.samples:,} samples, {run.asked:,} of them new: {tokens}"
+        text += _spent(run, prices, batch) + (f"; written to {out}" if out else "")
+        click.secho(text, dim=True, err=True)
+    if run.failed:
+        again = "the same command asks for them again" if out else "with -o FILE the same command would ask again"
+        click.echo(f"{run.failed:,} requests failed: {again}", err=True)
+    lost = run.failed + run.settings.n * len(run.bad_rows)
+    return unscored_code(lost, run.samples + lost, options["fail_over"], "sample")

@@ -1,0 +1,102 @@
+"""`anthropic:MODEL`, through the package `anthropic` (the Messages API).
+
+It has neither seeds nor log-probabilities: a request's seed is not sent, and one that wants log-probabilities is an
+`Unsupported` error. Thoughts (`body={"thinking": …}`) come apart from the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from verikit.engines.errors import BadReply, Unreachable, Unsupported
+from verikit.engines.types import Output, Request
+from verikit.engines.vendors.base import VendorEngine, turns_of
+from verikit.errors import EngineTimeout, MissingExtra
+
+FINISHED = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
+
+
+class Anthropic(VendorEngine):
+    """A model of Anthropic's."""
+
+    kind = "anthropic"
+    form = "anthropic:MODEL"
+    keys = ("ANTHROPIC_API_KEY",)
+
+    def connect(self, key: str) -> Any:
+        """Make the client.
+
+        Raises:
+            MissingExtra: the package is not installed.
+        """
+        try:
+            import anthropic
+        except ImportError:
+            raise MissingExtra(self.name, "anthropic") from None
+        self._library = anthropic
+        return anthropic.Anthropic(api_key=key or "none", base_url=self.url, max_retries=0)
+
+    def ask(self, request: Request, timeout_s: float) -> tuple[Output, dict[str, float]]:
+        """Ask for one message.
+
+        Raises:
+            FailedTry: there is none.
+            EngineError: it can't be read, or the request is none for this vendor.
+        """
+        library = self._library
+        try:
+            reply = self._client.messages.create(**self._arguments(request), timeout=timeout_s)
+        except library.APITimeoutError:
+            raise self.broken(EngineTimeout(f"no reply within {timeout_s:.4g} s")) from None
+        except library.APIStatusError as error:
+            kind = error.body.get("error", {}).get("type") if isinstance(error.body, dict) else ""
+            raise self.failed(error.status_code, error.message, kind, error.response.headers) from None
+        except library.APIConnectionError:
+            raise self.broken(Unreachable("the connection was lost, or can't be made")) from None
+        except library.APIError as error:
+            raise self.broken(BadReply(f"the reply can't be read: {type(error).__name__}")) from None
+        return _output(reply)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        if request.logprobs is not None:
+            raise Unsupported(f"{self.name} gives no log-probabilities")
+        system, turns = turns_of(request)
+        found: dict[str, Any] = {"model": self.model, "max_tokens": request.max_tokens, "messages": turns}
+        if system:
+            found["system"] = system
+        if request.temperature != 1:  # its own default; newer models take no other, and no mention of it
+            found["temperature"] = request.temperature
+        if request.top_p < 1:
+            found["top_p"] = request.top_p
+        if request.top_k:
+            found["top_k"] = request.top_k
+        if request.stop:
+            found["stop_sequences"] = list(request.stop)
+        if request.structured is not None:
+            found["output_config"] = {"format": {"type": "json_schema", "schema": request.structured.json}}
+        # What this version's client no longer takes by name, the service may.
+        known = {"thinking", "metadata", "service_tier", "output_config", "cache_control"}
+        named = {name: value for name, value in self.body.items() if name in known}
+        further = {name: value for name, value in self.body.items() if name not in known}
+        sampling = {name: found.pop(name) for name in ("temperature", "top_p", "top_k") if name in found}
+        return {**found, **named, "extra_body": {**sampling, **further}}
+
+
+def _output(reply: Any) -> tuple[Output, dict[str, float]]:
+    try:
+        text = "".join(block.text for block in reply.content if block.type == "text")
+        thoughts = "\n\n".join(block.thinking for block in reply.content if block.type == "thinking")
+        reason = FINISHED.get(reply.stop_reason, str(reply.stop_reason or ""))
+        return Output(text, finish_reason=reason, thoughts=thoughts), _usage(reply.usage)
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise BadReply(f"the reply is not in the protocol's form: {problem}") from None
+
+
+def _usage(usage: Any) -> dict[str, float]:
+    """Tokens of the prompt, those read from and written to the provider's cache among them, and of the reply."""
+    names: Mapping[str, tuple[str, ...]] = {
+        "prompt_tokens": ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+        "completion_tokens": ("output_tokens",),
+    }
+    return {to: float(sum(getattr(usage, name, None) or 0 for name in of)) for to, of in names.items()}

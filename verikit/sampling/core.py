@@ -1,0 +1,244 @@
+"""`sample`: prompts to rows of candidates, in the order of the prompts, however the replies come."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from verikit.engines.errors import raise_if_gone
+from verikit.engines.types import Engine, Generation
+from verikit.sampling.lanes import Lanes, Wave
+from verikit.sampling.settings import SamplingSettings, candidate_of, sample_of
+from verikit.types import Group, JsonObject, Sample
+
+OPEN = 512
+"""Prompts that are sampled at once, at most; finished ones wait among them for those before them."""
+
+GONE = 32
+"""So many failures after each other, whole waves of them, that another try may mend: the engine is taken for gone."""
+
+
+class StopRule(Protocol):
+    """Says when a prompt needs no more samples; `help(verikit.sampling)` tells when it is asked."""
+
+    def stop(self, samples: Sequence[Sample], n: int) -> bool:
+        """Whether to stop.
+
+        Args:
+            samples: The prompt's so far, in the order of their numbers; at least one, and fewer than `n`.
+            n: How many were asked for.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRow:
+    """A prompt with its candidates."""
+
+    line: int
+    """The prompt's, in its file."""
+    group: Group
+    """The prompt; its own completions are none."""
+    candidates: Sequence[JsonObject]
+    """In the order of their numbers, those that failed left out."""
+    failed: Sequence[JsonObject] = ()
+    """Requests that failed: `index`, `seed`, `error`."""
+
+    def to_json(self) -> JsonObject:
+        """The row as `verikit score` reads it."""
+        group = self.group
+        row: dict[str, object] = {"id": group.id, "prompt": group.prompt, "completions": list(self.candidates)}
+        if group.answer is not None:
+            row["answer"] = group.answer
+        if self.failed:
+            row["failed"] = list(self.failed)
+        if group.meta:
+            row["meta"] = dict(group.meta)
+        return row
+
+
+Kept = Callable[[int, Group], Mapping[int, JsonObject]]
+"""Candidates that a prompt (by line) has from an earlier run, by their numbers."""
+Keep = Callable[[int, Group, JsonObject], None]
+"""Told each new candidate when it is there, failed ones included, in any order."""
+
+
+def _none_kept(line: int, group: Group) -> Mapping[int, JsonObject]:
+    return {}
+
+
+def _not_kept(line: int, group: Group, candidate: JsonObject) -> None:
+    return
+
+
+def sample(
+    engine: Engine,
+    prompts: Iterable[tuple[int, Group]],
+    settings: SamplingSettings,
+    *,
+    rule: StopRule | None = None,
+    ahead: int = 1,
+    kept: Kept = _none_kept,
+    keep: Keep = _not_kept,
+) -> Iterator[SampledRow]:
+    """Sample candidates for prompts, one request a sample, and yield each prompt's row when those before it are done.
+
+    Args:
+        engine: Who answers; its concurrency is its own.
+        prompts: Numbered groups without completions; read as they are needed. Their ids should differ: seeds come of
+            them.
+        settings: What is asked.
+        rule: Ends a prompt's sampling early; without one all `n` samples are asked for at once.
+        ahead: How many of a prompt's samples to ask for at once while a rule decides. What came beyond its stop is left
+            out, so the rows are the same for any number: a larger one takes less time and more tokens.
+        kept: What need not be asked again.
+        keep: Is told what comes.
+
+    Raises:
+        EngineError: nothing comes back any more, and no request is to blame; or every request failed alike from the
+            start.
+    """
+    lanes = Lanes(engine)
+    run = _Run(engine, settings, rule, iter(prompts), kept, lanes.size if lanes.batched else OPEN, ahead)
+    with closing(lanes):
+        while True:
+            while lanes.free and (wave := run.wave(lanes.size)) is not None:
+                lanes.start(wave)
+            yield from run.finished()
+            if not lanes.busy:
+                return
+            wave, index, result = lanes.next()
+            if isinstance(result, Exception):
+                raise result
+            if index is None:
+                run.check(wave)
+                for failed, generation in wave.failed:
+                    keep(*run.take(failed, generation))
+            elif result is not None and result.error is not None:
+                wave.failed.append((wave.tags[index], result))
+            elif result is not None:
+                keep(*run.take(wave.tags[index], result))
+
+
+@dataclass(slots=True, eq=False)
+class _Prompt:
+    """One prompt under way."""
+
+    line: int
+    group: Group
+    known: dict[int, JsonObject]
+    """Candidates by number, failed ones too."""
+    asked: set[int] = field(default_factory=set)
+    """Numbers whose result is awaited."""
+    samples: list[Sample] = field(default_factory=list)
+    """What the rule was shown."""
+    reached: int = 0
+    """The first number the rule was not asked about."""
+    end: int = 0
+    """Numbers from here on are not wanted."""
+
+    def wants(self, rule: StopRule | None, n: int, ahead: int) -> list[int]:
+        """Numbers to ask for now; asks the rule about what has come since."""
+        if rule is None:
+            return [index for index in range(n) if index not in self.known and index not in self.asked]
+        while self.reached < self.end and (candidate := self.known.get(self.reached)) is not None:
+            self.reached += 1
+            if "error" not in candidate:
+                self.samples.append(sample_of(self.group, candidate))
+                if self.reached < n and rule.stop(tuple(self.samples), n):
+                    self.end = self.reached
+        near = range(self.reached, min(self.end, self.reached + ahead))
+        return [index for index in near if index not in self.known and index not in self.asked]
+
+    @property
+    def done(self) -> bool:
+        return not self.asked and all(index in self.known for index in range(self.end))
+
+    def row(self) -> SampledRow:
+        found = [self.known[index] for index in range(self.end)]
+        good = [candidate for candidate in found if "error" not in candidate]
+        return SampledRow(self.line, self.group, good, [candidate for candidate in found if "error" in candidate])
+
+
+_Tag = tuple[_Prompt, int, int | None]
+"""A prompt, a sample's number, its seed."""
+
+
+class _Run:
+    """The prompts under way: what to ask next, and which rows are ready."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: SamplingSettings,
+        rule: StopRule | None,
+        prompts: Iterator[tuple[int, Group]],
+        kept: Kept,
+        most: int,
+        ahead: int,
+    ) -> None:
+        self._engine, self._settings, self._rule = engine, settings, rule
+        self._prompts, self._kept, self._most, self._ahead = prompts, kept, most, ahead
+        self._open: deque[_Prompt] = deque()
+        self._answered = False
+        self._failing = 0
+        """Failures since the last result that was none, in waves that failed whole."""
+
+    def wave(self, size: int) -> Wave | None:
+        """The next requests, at most `size` and one prompt's more; None where there is nothing to ask now."""
+        tags: list[_Tag] = []
+        for prompt in self._candidates():
+            for index in prompt.wants(self._rule, self._settings.n, self._ahead):
+                prompt.asked.add(index)
+                tags.append((prompt, index, None))
+            if len(tags) >= size:
+                break
+        if not tags:
+            return None
+        requests = [self._settings.request(self._engine, prompt.group, index) for prompt, index, _ in tags]
+        tags = [(prompt, index, made.seed) for (prompt, index, _), made in zip(tags, requests, strict=True)]
+        return Wave(tags, requests)
+
+    def _candidates(self) -> Iterator[_Prompt]:
+        """The prompts that are open, then new ones as far as there may be more."""
+        yield from list(self._open)
+        while len(self._open) < self._most and (pair := next(self._prompts, None)) is not None:
+            line, group = pair
+            prompt = _Prompt(line, group, dict(self._kept(line, group)), end=self._settings.n)
+            self._open.append(prompt)
+            yield prompt
+
+    def take(self, tag: _Tag, generation: Generation) -> tuple[int, Group, JsonObject]:
+        """Note a result; returns what is kept of it."""
+        prompt, index, seed = tag
+        if generation.error is None:
+            self._answered, self._failing = True, 0
+        prompt.asked.discard(index)
+        prompt.known[index] = candidate = candidate_of(generation, index, seed)
+        return prompt.line, prompt.group, candidate
+
+    def check(self, wave: Wave) -> None:
+        """Stop at a wave that says the engine is gone, or that it was never there for such requests.
+
+        Raises:
+            EngineError: it says so.
+        """
+        errors = [generation.error for _, generation in wave.failed]
+        if len(errors) < len(wave.requests):
+            return
+        self._failing += len(errors)
+        raise_if_gone(errors if self._failing >= GONE else errors[:1])  # one alone counts where no retry can help
+        first = errors[0]
+        if not self._answered and len(errors) > 1 and first is not None and len({*map(type, errors)}) == 1:
+            raise first
+
+    def finished(self) -> Iterator[SampledRow]:
+        """The rows that are ready, in order."""
+        while self._open:
+            prompt = self._open[0]
+            if prompt.wants(self._rule, self._settings.n, self._ahead) or not prompt.done:
+                return
+            yield self._open.popleft().row()

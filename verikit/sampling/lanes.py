@@ -1,0 +1,93 @@
+"""Waves of requests on their way to an engine.
+
+A server answers several waves at once, so that the last replies of one never leave its connections idle; they run on
+daemon threads, since an interrupted program need not wait for a server that hangs. A model in this process takes one
+wave after the other, in the caller's thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any
+
+from verikit.engines.types import Engine, Generation, Request
+from verikit.errors import VerikitError
+
+SERVED, HELD, BATCHED = (4, 64), (1, 256), (1, 50_000)
+"""Waves at once and requests to a wave: of an engine that is a server, of one that holds its model here, and of one
+that submits batches."""
+
+
+@dataclass(eq=False)
+class Wave:
+    """Requests that go out together; `tags` are the caller's, one to a request."""
+
+    tags: Sequence[Any]
+    requests: Sequence[Request]
+    failed: list[tuple[Any, Generation]] = field(default_factory=list)
+    """The results that are errors, held back until the wave has ended."""
+
+
+Event = tuple[Wave, int | None, Generation | Exception | None]
+"""A wave, and the index and result of one of its requests; no index: it has ended, by an exception if there is one."""
+
+
+class Lanes:
+    """Runs waves; their results come one by one from `next`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._held = engine.tokenizer is not None
+        self.batched: bool = engine.batched
+        self.width, self.size = BATCHED if self.batched else HELD if self._held else SERVED
+        self.busy = 0
+        """Waves under way."""
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._here: Iterator[Event] = iter(())
+        self._wanted = True
+
+    @property
+    def free(self) -> bool:
+        """Whether another wave may start."""
+        return self.busy < self.width
+
+    def start(self, wave: Wave) -> None:
+        """Send a wave off."""
+        self.busy += 1
+        if self._held:
+            self._here = self._run(wave)
+        else:
+            threading.Thread(target=self._send, args=(wave,), name="verikit-sample", daemon=True).start()
+
+    def next(self) -> Event:
+        """Wait for the next result, or the end of a wave."""
+        event = next(self._here) if self._held else self._events.get()
+        if event[1] is None:
+            self.busy -= 1
+        return event
+
+    def close(self) -> None:
+        """Want no more results."""
+        self._wanted = False
+
+    def _run(self, wave: Wave) -> Iterator[Event]:
+        for index, generation in self._engine.stream(wave.requests):
+            yield wave, index, generation
+        yield wave, None, None
+
+    def _send(self, wave: Wave) -> None:
+        # A programming error is printed by this thread; what is said of a batch's setup is raised to the caller.
+        problem: Exception | None = RuntimeError("the engine ended in a programming error")
+        try:
+            for index, generation in self._engine.stream(wave.requests):
+                if not self._wanted:
+                    return
+                self._events.put((wave, index, generation))
+            problem = None
+        except VerikitError as error:
+            problem = error
+        finally:
+            self._events.put((wave, None, problem))

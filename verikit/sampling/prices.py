@@ -1,0 +1,77 @@
+"""What tokens cost, from a table of the user's: TOML or JSON, prices for a million tokens by the model's name.
+
+    [my-model]
+    prompt = 0.5
+    completion = 1.5
+    batch = 0.5        # what the provider's batch interface takes of that; a half unless said otherwise
+
+A model goes by the engine's whole spec, by what follows its `#`, or by what follows its first colon.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import ConfigError
+
+KEYS = ("prompt", "completion", "batch")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrices:
+    """Of one model, for a million tokens."""
+
+    prompt: float
+    completion: float
+    batch: float = 0.5
+    """The share of these that a batch interface takes."""
+
+    def cost(self, prompt_tokens: float, completion_tokens: float, *, batch: bool = False) -> float:
+        """What so many tokens cost."""
+        whole = (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+        return whole * self.batch if batch else whole
+
+
+def read_prices(path: str | Path, engine: str) -> ModelPrices:
+    """Read the prices of an engine's model.
+
+    Args:
+        path: The table, TOML or JSON.
+        engine: The engine's name or spec.
+
+    Raises:
+        ConfigError: the table can't be read, has no such model, or a price is no number.
+    """
+    table = _table(Path(path))
+    names = [engine, *(part for sign in ("#", ":") if (part := engine.partition(sign)[2]))]
+    for name in names:
+        if name in table:
+            return _prices(table[name], path, name)
+    known = ", ".join(sorted(table)[:8]) or "none"
+    raise ConfigError(f"{path} has no prices of {names[1] if len(names) > 1 else engine}", hint=f"it has {known}")
+
+
+def _table(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text("utf-8")
+        found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"can't read the prices in {path}: {error}") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path} is no table of prices by model")
+    return found
+
+
+def _prices(entry: Any, path: str | Path, name: str) -> ModelPrices:
+    if not isinstance(entry, Mapping) or not {"prompt", "completion"} <= entry.keys() <= {*KEYS}:
+        raise ConfigError(f"{path}: {name} has prompt and completion, for a million tokens, and may have batch")
+    for key, value in entry.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value < 0:
+            raise ConfigError(f"{path}: {name}: {key} is a number from 0 up, not {value!r}")
+    return ModelPrices(**entry)

@@ -1,0 +1,278 @@
+"""A file of prompts to a file of rows, which an interrupted run goes on with to the same bytes.
+
+Rows stand in OUT in the order of their prompts, each once its samples are there. Beside it, OUT.run holds the plan in
+its first line and, a line each, the samples of rows that are not in OUT yet: what was paid for survives a kill at any
+moment. When OUT is complete, the plan is all that is left there.
+
+The same command goes on, and asks again for what failed: OUT is cut before the first row with a failed sample, and the
+good samples of the rows from there on go back to OUT.run. So does the whole of OUT where more samples a prompt are
+wanted than before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Self
+
+from verikit.engines.types import Engine
+from verikit.errors import SchemaError, UsageError
+from verikit.sampling.core import SampledRow, StopRule, sample
+from verikit.sampling.settings import SamplingSettings
+from verikit.types import Group, JsonObject
+
+Prompts = Iterable[tuple[int, Group | SchemaError]]
+FORM = 1
+"""Of the journal; a later form gets another number."""
+JOURNAL = ".run"
+"""What the journal's name adds to the file's."""
+
+
+class SampleFile:
+    """OUT and its journal, open and locked; a context manager."""
+
+    def __init__(self, path: Path, plan: JsonObject, *, restart: bool = False) -> None:
+        """Open or make the two files, and go back to what an earlier run left whole.
+
+        Args:
+            path: OUT.
+            plan: What decides the samples, as JSON holds it, with `n`.
+            restart: Begin anew.
+
+        Raises:
+            UsageError: the file was made by another plan, or not by a run; or another run has it open.
+        """
+        self.path: Path = path
+        self._noted: dict[str, dict[int, int]] = {}
+        """Offsets in the journal of a prompt's samples, by their numbers."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        journal = path.with_name(path.name + JOURNAL)
+        if path.exists() and path.stat().st_size and not journal.exists() and not restart:
+            raise UsageError(f"{path} is there, and not from a run of this command", hint="--restart, or another --out")
+        with ExitStack() as stack:
+            self._journal: IO[bytes] = stack.enter_context(open(journal, "a+b"))
+            self._lock()
+            self._rows: IO[bytes] = stack.enter_context(open(path, "a+b"))
+            if restart:
+                self._rows.truncate(0)
+                self._journal.truncate(0)
+            self._recover({**plan, "form": FORM})
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def skip(self, prompts: Iterator[tuple[int, Group]]) -> tuple[int, int]:
+        """Take the prompts whose rows the file holds; returns how many, and how many samples.
+
+        Raises:
+            UsageError: a row is another prompt's.
+        """
+        rows = samples = 0
+        with open(self.path, "rb") as lines:
+            for line in lines:
+                row, pair = json.loads(line), next(prompts, None)
+                rows, samples = rows + 1, samples + len(row["completions"])
+                if pair is None or _key(row["id"], row["prompt"]) != _key(pair[1].id, pair[1].prompt):
+                    problem = f"{self.path} was sampled from another file: its row {rows} is of another prompt"
+                    raise UsageError(problem, hint="--restart, or another --out")
+        return rows, samples
+
+    def kept(self, line: int, group: Group) -> Mapping[int, JsonObject]:
+        """The samples of a prompt that the journal holds."""
+        found: dict[int, JsonObject] = {}
+        for index, offset in self._noted.get(_key(group.id, group.prompt), {}).items():
+            self._journal.seek(offset)
+            found[index] = json.loads(self._journal.readline())["sample"]
+        return found
+
+    def note(self, line: int, group: Group, candidate: JsonObject) -> None:
+        """Write a sample to the journal."""
+        _append(self._journal, {"prompt": _key(group.id, group.prompt), "sample": candidate})
+
+    def add(self, row: SampledRow) -> None:
+        """Write a row."""
+        _append(self._rows, row.to_json())
+
+    def finish(self) -> None:
+        """Leave the plan alone in the journal: every row is there."""
+        self._journal.seek(0)
+        self._journal.truncate(len(self._journal.readline()))
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"another run writes {self.path}", hint="wait for it, or name another --out") from None
+
+    def _recover(self, plan: JsonObject) -> None:
+        for stream in (self._journal, self._rows):
+            _cut_torn(stream)
+        self._journal.seek(0)
+        first = self._journal.readline()
+        if not first:
+            self._journal.write(_head(plan["n"]) + b", " + _line({k: v for k, v in plan.items() if k != "n"})[1:])
+            self._journal.flush()
+            return
+        made = _read(first, self._journal.name)
+        if problem := _differs(made, plan):
+            raise UsageError(f"{self.path} was sampled otherwise: {problem}", hint="--restart, or another --out")
+        self._index(len(first))
+        self._move_back(everything=plan["n"] > made["n"])
+        if plan["n"] != made["n"]:
+            self._replan(plan["n"])
+
+    def _index(self, offset: int) -> None:
+        while line := self._journal.readline():
+            self._noted_at(_read(line, self._journal.name), offset)
+            offset += len(line)
+
+    def _noted_at(self, record: JsonObject, offset: int) -> None:
+        self._noted.setdefault(record["prompt"], {})[record["sample"]["index"]] = offset
+
+    def _move_back(self, *, everything: bool) -> None:
+        """Move rows to the journal from the first on that has a failed sample; then cut them off."""
+        end, keep = 0, not everything
+        with open(self.path, "rb") as lines:
+            for line in lines:
+                row = _read(line, str(self.path))
+                keep = keep and "failed" not in row
+                if keep:
+                    end += len(line)
+                    continue
+                for candidate in row["completions"]:
+                    record = {"prompt": _key(row["id"], row["prompt"]), "sample": candidate}
+                    self._noted_at(record, self._journal.seek(0, os.SEEK_END))
+                    _append(self._journal, record)
+        self._rows.truncate(end)
+
+    def _replan(self, n: int) -> None:
+        """Put another n into the plan, in its place."""
+        with open(self._journal.name, "r+b") as head:
+            head.write(_head(n))
+
+
+class SamplingRun:
+    """What is sampled, counted as it comes; `rows` is the run."""
+
+    def __init__(
+        self, engine: Engine, settings: SamplingSettings, rule: StopRule | None = None, *, ahead: int = 1
+    ) -> None:
+        self.engine: Engine = engine
+        self.settings: SamplingSettings = settings
+        self.rule: StopRule | None = rule
+        self.ahead: int = ahead
+        self.done = 0
+        """Rows complete, those of an earlier run included."""
+        self.samples = 0
+        """Samples in them."""
+        self.failed = 0
+        """Requests that failed."""
+        self.asked = 0
+        """Samples that came in this run."""
+        self.prompt_tokens = 0
+        self.completion_tokens = 0
+        self.bad_rows: list[SchemaError] = []
+
+    def rows(self, prompts: Prompts, out: SampleFile | None = None) -> Iterator[SampledRow]:
+        """Sample the prompts and yield their rows, each when `out` holds it; what it holds already is not yielded.
+
+        Raises:
+            EngineError: the engine is gone.
+            UsageError: `out` was made from other prompts.
+        """
+        numbered = self._good(prompts)
+        if out is None:
+            rows = sample(self.engine, numbered, self.settings, rule=self.rule, ahead=self.ahead, keep=self._count)
+        else:
+            self.done, self.samples = out.skip(numbered)
+
+            def keep(line: int, group: Group, candidate: JsonObject) -> None:
+                self._count(line, group, candidate)
+                if "error" not in candidate:
+                    out.note(line, group, candidate)
+
+            rows = sample(
+                self.engine, numbered, self.settings, rule=self.rule, ahead=self.ahead, kept=out.kept, keep=keep
+            )
+        for row in rows:
+            if out is not None:
+                out.add(row)
+            self.done += 1
+            self.samples += len(row.candidates)
+            self.failed += len(row.failed)
+            yield row
+        if out is not None:
+            out.finish()
+
+    def _good(self, prompts: Prompts) -> Iterator[tuple[int, Group]]:
+        for line, group in prompts:
+            if isinstance(group, SchemaError):
+                self.bad_rows.append(group)
+            else:
+                yield line, group
+
+    def _count(self, line: int, group: Group, candidate: JsonObject) -> None:
+        self.asked += "error" not in candidate
+        usage = candidate.get("usage", {})
+        self.prompt_tokens += usage.get("prompt_tokens", 0)
+        self.completion_tokens += usage.get("completion_tokens", 0)
+
+
+def _key(id: str, prompt: object) -> str:
+    """What names a prompt: its id and its text."""
+    return hashlib.sha256(json.dumps([id, prompt], sort_keys=True, default=str).encode()).hexdigest()[:24]
+
+
+def _differs(made: JsonObject, plan: JsonObject) -> str:
+    """What of a plan is not as it was; fewer samples would throw away what was paid for."""
+    names = sorted(name for name in {*made, *plan} if name != "n" and made.get(name) != plan.get(name))
+    if not names and plan["n"] < made["n"]:
+        names = ["n"]
+    return ", ".join(f"{name} was {json.dumps(made.get(name))}, is {json.dumps(plan.get(name))}" for name in names)
+
+
+def _head(n: int) -> bytes:
+    """The start of the plan's line, of one length for every n, so that another can be written over it."""
+    return b'{"n": %-12d' % n
+
+
+def _line(value: JsonObject) -> bytes:
+    return json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
+
+
+def _append(stream: IO[bytes], value: JsonObject) -> None:
+    stream.write(_line(value))  # the file is open for appending
+    stream.flush()
+
+
+def _read(line: bytes, name: str) -> JsonObject:
+    try:
+        found: JsonObject = json.loads(line)
+    except (ValueError, RecursionError):
+        found = {}
+    if not isinstance(found, dict) or not {"n", "prompt"} & found.keys():  # a plan, or a row or sample
+        raise UsageError(f"{name} is damaged", hint="--restart, or a copy of it")
+    return found
+
+
+def _cut_torn(stream: IO[bytes]) -> None:
+    """Cut off a last line that was not written whole."""
+    end = stream.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - 65536)
+        stream.seek(start)
+        at = stream.read(end - start).rfind(b"\n")
+        if at >= 0:
+            stream.truncate(start + at + 1)
+            return
+        end = start
+    stream.truncate(0)

@@ -1,0 +1,284 @@
+"""Best of n behind OpenAI's chat endpoint: samples are drawn, verified and chosen among, and the client sees one reply.
+
+Samples are drawn in threads, since engines wait; they are scored by the reward server's own processes and queue. What
+waits is bounded in samples, drawn and scored together. A request is answered within its deadline: three quarters of it
+are for sampling, after which the samples that are there are chosen among.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import secrets
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from verikit.engines import Engine
+from verikit.engines.errors import BadRequest
+from verikit.errors import ContextOverflow, EngineError, EngineTimeout, RateLimited, UsageError, VerikitError
+from verikit.sampling import SamplingSettings, StopRule, sample
+from verikit.sampling.settings import sample_of
+from verikit.scoring.rows import from_row
+from verikit.select import Selector
+from verikit.serve import chat
+from verikit.serve.app import LOOK_S, RefusedRequest, RequestLimits, read_object
+from verikit.serve.queue import Full, Queue
+from verikit.types import Group, JsonObject, Sample, Score
+
+SAMPLING_SHARE = 0.75
+"""Of a request's time, until its samples must be there."""
+THREADS = 64
+"""Requests that sample at once; more wait."""
+PATH = "/v1/chat/completions"
+_log = logging.getLogger("verikit.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class BestSettings:
+    """What stands behind the endpoint."""
+
+    engine: Engine
+    selector: Selector
+    n: int = 8
+    """Samples to a request."""
+    rule: StopRule | None = None
+    """Ends a request's sampling early, where the client asks for one choice."""
+    temperature: float | None = None
+    """Of the samples, whatever the request says; None: what it says."""
+    max_tokens: int = 1024
+    """Of a sample, where the request names no number."""
+    ahead: int = 1
+    """Samples of a request to draw at once while a rule decides."""
+
+
+class _Unwanted(Exception):
+    """Nobody waits for a request's samples any more."""
+
+
+@dataclass
+class _Drawing:
+    """One request's samples while they come."""
+
+    group: Group
+    settings: SamplingSettings
+    candidates: dict[int, JsonObject] = field(default_factory=dict)
+    wanted: bool = True
+
+    def keep(self, line: int, group: Group, candidate: JsonObject) -> None:
+        if not self.wanted:
+            raise _Unwanted
+        self.candidates[candidate["index"]] = candidate
+
+    def good(self) -> list[JsonObject]:
+        """Those that did not fail, in order."""
+        return [found for _, found in sorted(self.candidates.copy().items()) if "error" not in found]
+
+
+class _LockedRule:
+    """A rule that is asked from one thread at a time."""
+
+    def __init__(self, rule: StopRule) -> None:
+        self._rule, self._lock = rule, threading.Lock()
+
+    def stop(self, samples: Sequence[Sample], n: int) -> bool:
+        with self._lock:
+            return self._rule.stop(samples, n)
+
+
+class BestOf:
+    """The endpoint; `routes` are its paths."""
+
+    def __init__(self, settings: BestSettings, queue: Queue, limits: RequestLimits) -> None:
+        self._settings, self._queue, self._limits = settings, queue, limits
+        self._rule = None if settings.rule is None else _LockedRule(settings.rule)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="verikit-best")
+        self._drawing = 0
+        self._model = settings.engine.name
+        queue.metrics.gauge("verikit_drawing_samples", "Samples being drawn.", lambda: self._drawing)
+
+    @property
+    def routes(self) -> list[Route]:
+        """Chat completions, with and without the version, and the list of models."""
+        paths = (PATH, PATH.removeprefix("/v1"))
+        chats = [Route(path, self._chat, methods=["POST"]) for path in paths]
+        return [*chats, Route("/v1/models", self._models), Route("/models", self._models)]
+
+    def close(self) -> None:
+        """Begin nothing more, and close the engine."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._settings.engine.close()
+
+    async def _models(self, request: Request) -> Response:
+        model = {"id": self._model, "object": "model", "created": 0, "owned_by": "verikit"}
+        return JSONResponse({"object": "list", "data": [model]})
+
+    async def _chat(self, request: Request) -> Response:
+        metrics, begun = self._queue.metrics, monotonic()
+        try:
+            response = await self._answer(request)
+        except RefusedRequest as refused:
+            response = chat.refusal(refused.status, str(refused), hint=refused.hint, retry_s=refused.retry_s)
+        except ClientDisconnect:
+            response = Response(status_code=499)  # nobody reads it
+        metrics.requests.labels(response.status_code).inc()
+        metrics.seconds.observe(monotonic() - begun)
+        _log.debug("%s %d in %.3f s", PATH, response.status_code, monotonic() - begun)
+        return response
+
+    async def _answer(self, request: Request) -> Response:
+        deadline = monotonic() + self._queue.deadline_s
+        asked, settings = self._read(await read_object(request, self._limits))
+        group = Group(asked.prompt, id=_name(asked))
+        drawing = _Drawing(group, settings)
+        drawn = await self._drawn(drawing, asked, request, deadline)
+        samples = [sample_of(group, candidate) for candidate in drawn]
+        scores = await self._scored(samples, request, deadline)
+        order, reason = await self._ranked(group, samples, scores)
+        usage = _usage(drawing.good(), scores)  # what a rule stopped before was paid for as well
+        chosen = [drawn[index] for index in order[: asked.n]]
+        headers = {
+            "x-verikit-reason": chat.header_text(reason),
+            "x-verikit-samples": str(len(drawn)),
+            "x-verikit-chosen": ",".join(str(drawn[index]["index"]) for index in order[: asked.n]),
+        }
+        if asked.stream:
+            events = chat.events(self._model, chosen, usage if asked.stream_usage else None)
+            return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+        return JSONResponse(chat.reply(self._model, chosen, usage), headers=headers)
+
+    def _read(self, body: dict[str, Any]) -> tuple[chat.ChatRequest, SamplingSettings]:
+        own = self._settings
+        try:
+            asked = chat.read_chat(body)
+            if not 1 <= asked.n <= own.n:
+                raise UsageError(f"n is at most {own.n} here, and at least 1, not {asked.n}")
+            settings = chat.settings_of(asked, n=own.n, temperature=own.temperature, max_tokens=own.max_tokens)
+        except UsageError as error:
+            raise RefusedRequest(400, str(error), hint=error.hint) from None
+        return asked, settings
+
+    async def _drawn(
+        self, drawing: _Drawing, asked: chat.ChatRequest, request: Request, deadline: float
+    ) -> list[JsonObject]:
+        """Draw the samples; those that came in time.
+
+        Raises:
+            RefusedRequest: too much waits already, or no sample came.
+            ClientDisconnect: the client went away.
+        """
+        count = drawing.settings.n
+        if self._drawing + self._queue.waiting + count > self._queue.max_waiting:
+            raise RefusedRequest(429, "too many samples are under way", hint="try again", retry_s=1)
+        rule = self._rule if asked.n == 1 else None
+        end = deadline - (1 - SAMPLING_SHARE) * self._queue.deadline_s
+        self._drawing += count
+        job = asyncio.get_running_loop().run_in_executor(self._threads, self._draw, drawing, rule)
+        try:
+            await _finished(job, request, end)
+        finally:
+            drawing.wanted = False
+            self._drawing -= count
+            job.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody asks what became of it
+        problem = job.exception() if job.done() and not job.cancelled() else None
+        if found := (job.result() if job.done() and problem is None else drawing.good()):
+            return found
+        raise _no_sample(problem, drawing)
+
+    def _draw(self, drawing: _Drawing, rule: StopRule | None) -> list[JsonObject]:
+        """Sample, in a thread."""
+        prompts = [(1, drawing.group)]
+        own = self._settings
+        for row in sample(own.engine, prompts, drawing.settings, rule=rule, ahead=own.ahead, keep=drawing.keep):
+            return list(row.candidates)
+        return []
+
+    async def _scored(self, samples: Sequence[Sample], request: Request, deadline: float) -> list[Score]:
+        try:
+            ticket = self._queue.submit(samples)
+        except RecursionError:
+            raise RefusedRequest(422, "a message is nested too deeply") from None
+        except Full as full:
+            raise RefusedRequest(429, str(full), hint=full.hint, retry_s=full.seconds) from None
+        try:
+            await _finished(ticket.done, request, deadline)
+        finally:
+            ticket.close()
+        late = Score.timeout(f"no score within {self._queue.deadline_s:g} s")
+        scores = [late if row is None else from_row(json.loads(row)) for row in ticket.rows]
+        for score in scores:
+            self._queue.metrics.samples.labels(score.status).inc()
+        return scores
+
+    async def _ranked(self, group: Group, samples: Sequence[Sample], scores: list[Score]) -> tuple[list[int], str]:
+        """The samples' order, and why the first is first."""
+        full = Group(group.prompt, [taken.completion for taken in samples], id=group.id)
+        select, loop = self._settings.selector.select, asyncio.get_running_loop()
+        try:
+            order = await loop.run_in_executor(self._threads, select, full, scores)
+        except VerikitError as error:
+            raise RefusedRequest(502, f"the selector failed: {error}", hint=error.hint) from None
+        first, scored = scores[order[0]], sum(score.scored for score in scores)
+        value = "no score" if first.value is None else f"score {first.value:.4g}"
+        about = f"{self._settings.selector.name} of {len(scores)}, {scored} scored: sample {order[0]}, {value}"
+        return order, f"{about}: {first.reason}" if first.reason else about
+
+
+async def _finished(job: asyncio.Future[Any], request: Request, end: float) -> None:
+    """Wait until a job is done or its time is over.
+
+    Raises:
+        ClientDisconnect: the client went away.
+    """
+    while not job.done() and (left := end - monotonic()) > 0:
+        await asyncio.wait([job], timeout=min(LOOK_S, left))
+        if not job.done() and await request.is_disconnected():
+            raise ClientDisconnect
+
+
+def _no_sample(problem: BaseException | None, drawing: _Drawing) -> RefusedRequest:
+    """Why there is nothing to choose among, as a status."""
+    if problem is None and drawing.candidates:
+        said = next(iter(drawing.candidates.values()))["error"]
+        kinds: dict[str, int] = {"RateLimited": 429, "EngineTimeout": 504, "ContextOverflow": 400, "BadRequest": 400}
+        status = kinds.get(said["type"], 502)
+        return RefusedRequest(status, f"no sample came: {said['message']}", retry_s=1 if status == 429 else 0)
+    if problem is None:
+        return RefusedRequest(504, "no sample came in time", hint="raise --deadline, or ask for fewer tokens")
+    for kind, status in ((RateLimited, 429), (EngineTimeout, 504), (ContextOverflow, 400), (BadRequest, 400)):
+        if isinstance(problem, kind):
+            return RefusedRequest(status, f"no sample came: {problem}", retry_s=1 if status == 429 else 0)
+    if isinstance(problem, EngineError):
+        return RefusedRequest(502, f"no sample came: {problem}", hint=problem.hint)
+    _log.error("sampling failed", exc_info=problem)
+    return RefusedRequest(500, "sampling failed: the server's log says why")
+
+
+def _usage(drawn: Sequence[JsonObject], scores: Sequence[Score]) -> dict[str, Any]:
+    """Tokens of all samples, and what verifying them took where it tells."""
+    spent = [found.get("usage", {}) for found in drawn]
+    prompt = sum(usage.get("prompt_tokens", 0) for usage in spent)
+    completion = sum(usage.get("completion_tokens", 0) for usage in spent)
+    names = ("prompt_tokens", "completion_tokens")
+    judged = {name: sum(int(score.usage.get(name, 0)) for score in scores) for name in names}
+    found: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": completion}
+    found["total_tokens"] = prompt + completion
+    if any(judged.values()):
+        found["verifier"] = judged
+    return found
+
+
+def _name(asked: chat.ChatRequest) -> str:
+    """An id: a seeded request's is a function of what it asks, so that it gets the same samples again."""
+    if asked.seed is None:
+        return secrets.token_hex(8)
+    return hashlib.sha256(json.dumps(asked.prompt, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,226 @@
+"""OpenAI's chat completions, from the server's side: what a request asks, and a reply, whole or as a stream of events.
+
+What is not done here is refused by name, never ignored: tools, forms of the reply, other modalities. Keys that only
+steer a provider (`user`, `store`, penalties of 0, …) are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from verikit.errors import SchemaError, UsageError
+from verikit.readers import fields
+from verikit.sampling import SamplingSettings
+from verikit.types import JsonObject, Prompt
+
+REFUSED = ("tools", "functions", "tool_choice", "audio", "modalities", "logit_bias", "prediction", "web_search_options")
+NEUTRAL: Mapping[str, Any] = {
+    "tool_choice": "none",
+    "modalities": ["text"],
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "response_format": {"type": "text"},
+}
+"""Values of refused keys that ask for nothing."""
+PIECE = 48
+"""Characters to an event of a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What a client asks."""
+
+    prompt: Prompt
+    n: int = 1
+    """Choices to return."""
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    logprobs: int | None = None
+    stream: bool = False
+    stream_usage: bool = False
+    """Whether the stream ends with the usage."""
+
+
+def read_chat(body: Mapping[str, Any]) -> ChatRequest:
+    """Read a request.
+
+    Raises:
+        UsageError: a field can't be used, or asks for what is not done here.
+    """
+    for key in (*REFUSED, *NEUTRAL):
+        if body.get(key) not in (None, [], {}, NEUTRAL.get(key)):
+            raise UsageError(f"{key}: best-of-n sampling does not do this", hint=f"leave {key} out")
+    _refuse_parts(body.get("messages"))
+    stop = body.get("stop") or ()
+    options = body.get("stream_options") or {}
+    try:
+        prompt = fields.prompt(body.get("messages"))
+        if isinstance(prompt, str):
+            raise SchemaError("messages is a list of messages", field="messages")
+        return ChatRequest(
+            prompt,
+            n=_number(body, "n", int, 1),
+            temperature=_number(body, "temperature", float, 1.0),
+            top_p=_number(body, "top_p", float, 1.0),
+            max_tokens=_number(body, "max_completion_tokens", int, None) or _number(body, "max_tokens", int, None),
+            stop=(stop,) if isinstance(stop, str) else tuple(map(_text, filter(None, stop))),
+            seed=_number(body, "seed", int, None),
+            logprobs=(_number(body, "top_logprobs", int, 0) if body.get("logprobs") else None),
+            stream=bool(body.get("stream")),
+            stream_usage=isinstance(options, Mapping) and bool(options.get("include_usage")),
+        )
+    except TypeError:
+        raise UsageError("stop is a text or a list of texts") from None
+
+
+def _refuse_parts(messages: Any) -> None:
+    """Refuse what is no text in a message, which reading it as text would leave out.
+
+    Raises:
+        UsageError: names it.
+    """
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        parts = message.get("content") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+            if kind not in ("text", "refusal", None):
+                raise UsageError(f"messages[{number}]: best-of-n sampling takes texts, not {kind!r}")
+
+
+def _number(body: Mapping[str, Any], key: str, kind: type[int] | type[float], default: Any) -> Any:
+    value = body.get(key)
+    if value is None:
+        return default
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    if not number or (kind is int and value != int(value)):
+        raise UsageError(f"{key} is a {'whole ' if kind is int else ''}number, not {value!r}")
+    return kind(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def settings_of(asked: ChatRequest, *, n: int, temperature: float | None, max_tokens: int) -> SamplingSettings:
+    """How to sample for a request.
+
+    Args:
+        asked: The request.
+        n: Samples to draw; a greedy request's are all the same, so one of them does.
+        temperature: What the server samples with; None: what the request says.
+        max_tokens: Of a sample, where the request names no number.
+
+    Raises:
+        UsageError: a value that no request can have.
+    """
+    warmth = asked.temperature if temperature is None else temperature
+    return SamplingSettings(
+        n=n if warmth else 1,
+        temperature=warmth,
+        top_p=asked.top_p,
+        max_tokens=asked.max_tokens or max_tokens,
+        stop=asked.stop,
+        seed=secrets.randbits(31) if asked.seed is None else asked.seed,
+        logprobs=asked.logprobs,
+        chat=True,
+    )
+
+
+def reply(model: str, chosen: Sequence[JsonObject], usage: JsonObject) -> dict[str, Any]:
+    """The whole reply: candidates, best first, as choices."""
+    choices = [
+        {
+            "index": index,
+            "message": _message(candidate),
+            "finish_reason": candidate.get("finish_reason") or "stop",
+            "logprobs": _logprobs(candidate),
+        }
+        for index, candidate in enumerate(chosen)
+    ]
+    return {**_head(model, "chat.completion"), "choices": choices, "usage": usage}
+
+
+def events(model: str, chosen: Sequence[JsonObject], usage: JsonObject | None) -> Iterator[bytes]:
+    """The reply as server-sent events: for each choice its role, its text in pieces, its end; then the usage."""
+    head = _head(model, "chat.completion.chunk")
+
+    def event(index: int, delta: JsonObject, reason: str | None = None) -> bytes:
+        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": None}
+        return _event({**head, "choices": [choice]})
+
+    for index, candidate in enumerate(chosen):
+        message = _message(candidate)
+        yield event(index, {"role": "assistant", "content": ""})
+        for key in ("reasoning_content", "content"):
+            text = message.get(key, "")
+            for start in range(0, len(text), PIECE):
+                yield event(index, {key: text[start : start + PIECE]})
+        yield event(index, {}, candidate.get("finish_reason") or "stop")
+    if usage is not None:
+        yield _event({**head, "choices": [], "usage": usage})
+    yield b"data: [DONE]\n\n"
+
+
+def refusal(status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> Response:
+    """A request that is not served, as OpenAI's clients read it."""
+    kind = "invalid_request_error" if status in (400, 404, 413, 422) else "server_error"
+    headers = {"Retry-After": str(retry_s)} if retry_s else {}
+    if status in (408, 413):
+        headers["Connection"] = "close"
+    error = {"message": f"{problem} ({hint})" if hint else problem, "type": kind, "param": None, "code": None}
+    return JSONResponse({"error": error}, status, headers)
+
+
+def header_text(text: str, most: int = 300) -> str:
+    """A text as a header can hold it: one line of ASCII."""
+    line = " ".join(text.encode("ascii", "replace").decode().split())
+    return "".join(char for char in line if char.isprintable())[:most]
+
+
+def _head(model: str, kind: str) -> dict[str, Any]:
+    return {
+        "id": f"chatcmpl-{secrets.token_hex(12)}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": model,
+    }
+
+
+def _message(candidate: JsonObject) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": candidate["text"]}
+    if thoughts := candidate.get("reasoning_content"):
+        message["reasoning_content"] = thoughts
+    return message
+
+
+def _logprobs(candidate: JsonObject) -> dict[str, Any] | None:
+    if "logprobs" not in candidate:
+        return None
+    tops = candidate.get("top_logprobs") or [[]] * len(candidate["logprobs"])
+    content = [
+        {
+            "token": token,
+            "logprob": logprob,
+            "bytes": None,
+            "top_logprobs": [{"token": name, "logprob": value, "bytes": None} for name, value in top],
+        }
+        for token, logprob, top in zip(candidate["tokens"], candidate["logprobs"], tops, strict=True)
+    ]
+    return {"content": content, "refusal": None}
+
+
+def _event(value: JsonObject) -> bytes:
+    return b"data: " + json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n\n"
