@@ -35,6 +35,7 @@ KINDS = (
     Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
     Kind("eval", "results.json", "verikit.evals.page:collect"),
     Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
+    Kind("audit", "findings.jsonl", "verikit.audit.page:collect"),
 )
 
 
