@@ -21,7 +21,8 @@ _DAMAGED = re.compile("\ufffd|â€|Ã[©¨¤¶¼]|[\x00-\x08\x0e-\x1f]|&(?:amp|
 """The replacement character, UTF-8 read as Latin-1, control characters, HTML entities."""
 _CUT = re.compile(r"(?:\.\.\.|…|[=+*/^_\\({\[<]|\\(?:frac|sqrt|text|left|cdot|times))\s*\$?$")
 _OR = re.compile(r"^(.{1,60}?)\s*(?:\bor\b|\\text\{\s*or\s*\}|\\textrm\{\s*or\s*\}|\\mbox\{\s*or\s*\})\s*(.{1,60})$")
-_CALCULATED = re.compile(r"<<[^<>]*=\s*(-?[\d.,]+)>>|(-?\d[\d,]*(?:\.\d+)?)")
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?|-?\.\d+")
+_RESULT = re.compile(r"[=>]\s*\$?(-?\d[\d,]*(?:\.\d+)?|-?\.\d+)")
 _MARK = "####"
 
 
@@ -51,7 +52,7 @@ def _unreadable(golds: list[str], problems: list[str]) -> str:
         short = read_gold(gold).text
         if found := _DAMAGED.search(short):
             return f"the gold holds damaged characters: {found[0]!r}"
-        if _CUT.search(short) and not short.endswith(("(", "[")) and len(short) > 1:
+        if _CUT.search(short) and len(short) > 1:
             return "the gold breaks off"
         if not any(char.isalnum() or char in "∅∞√π" for char in short) and "\\" not in short:
             return "the gold is nothing but signs"
@@ -115,20 +116,21 @@ def _final(solution: str) -> str:
 
 
 def _last_number_differs(body: str, stated: str) -> str:
-    """GSM8K's form: the solution's last line of calculation should hold the number behind the mark."""
+    """GSM8K's form: the number behind the mark should be a result of the solution, or stand in its last line."""
     wanted = stated.replace(",", "").lstrip("$")
     if not NUMERAL.fullmatch(wanted):
         return ""
-    lines = [line for line in body.strip().split("\n") if _CALCULATED.search(line)]
-    held = {(a or b).replace(",", "").rstrip(".") for line in lines for a, b in _CALCULATED.findall(line)}
-    if not lines or any(_same_number(number, wanted) for number in held):
+    lines = [line for line in body.strip().split("\n") if _NUMBER.search(line)]
+    if not lines or any(
+        _same_number(number, wanted) for number in (*_RESULT.findall(body), *_NUMBER.findall(lines[-1]))
+    ):
         return ""
-    return f"no number of the solution is the gold's {wanted}"
+    return f"no result of the solution is the gold's {wanted}"
 
 
 def _same_number(a: str, b: str) -> bool:
     try:
-        return abs(float(a)) == abs(float(b))
+        return abs(float(a.replace(",", ""))) == abs(float(b))
     except ValueError:
         return False
 

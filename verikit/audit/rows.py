@@ -186,7 +186,9 @@ def _taken(row: JsonRow, name: str, form: Format | None, mapping: Mapping[str, s
             keys += (name, *LIKELY[name])
     for key in keys:
         value = _at(row, key)
-        if value is not None and not (name == "answer" and isinstance(value, bool)):
+        if name == "answer" and (isinstance(value, bool) or (value is None and key not in row)):
+            continue
+        if value is not None or name == "answer":  # a gold that is null is no gold, whatever other keys hold
             return (key if key in row else key.partition(".")[0]), value
     return None, None
 

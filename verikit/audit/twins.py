@@ -31,13 +31,19 @@ MANY = 10
 _TOKEN = re.compile(r"\\[A-Za-z]+|\d+(?:[.,]\d+)*|[^\W\d_]+|[+*/^=<>≤≥_%]|-(?![^\W\d_]{2})|(?<![^\W\d_])-")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b(?:[A-Z][^\W\d_]+|[A-Z]{2,})")
 """A word in capitals, or with a first one that does not begin a sentence."""
+_LABEL = re.compile(
+    r"\A\s{0,20}(?:q|question|problem|exercise|task)\s{0,3}\d{0,4}\s{0,3}[:.)]"
+    r"|\b(?:question|problem|exercise)\s\d{1,4}[:.)]",
+    re.IGNORECASE,
+)
+"""What numbers a question."""
 _FORMAL = frozenset((r"\left", r"\right", r"\displaystyle", r"\quad", r"\qquad", r"\text", r"\mathrm", r"\textbf"))
 _SAME = {r"\dfrac": r"\frac", r"\tfrac": r"\frac", r"\leq": r"\le", r"\geq": r"\ge"}
 _ARTICLES = frozenset(("a", "i"))
 _FILLER = frozenset(
     """the an of to is are be in on at for and that this it its as by with please solve answer following question
     problem find what calculate compute determine give me you can could would just carefully step let
-    final""".split()
+    final think explain show state write your""".split()
 )
 """Words that a rewording adds or drops without changing what is asked."""
 
@@ -63,12 +69,13 @@ class Question:
 
 def question(row: AuditRow) -> Question:
     """Read a row's question; options of a multiple choice belong to it, in any order."""
-    found = _tokens(row.question[:MAX_CHARS])
+    text = _LABEL.sub("", row.question[:MAX_CHARS])
+    found = _tokens(text)
     for option in sorted(" ".join(_tokens(option[:MAX_CHARS])) for option in row.options):
         found += ("|", *option.split())
     hard = tuple(sorted(token for token in found if _is_hard(token)))
     soft = Counter(token for token in found if not _is_hard(token) and token not in _FILLER and token != "|")
-    names = frozenset(name.casefold() for name in _NAME.findall(row.question[:MAX_CHARS]))
+    names = frozenset(name.casefold() for name in _NAME.findall(text))
     return Question(row, found, hard, soft, names)
 
 
@@ -164,9 +171,9 @@ def _likeness(a: Question, b: Question) -> float:
     enough = LIKE_FEW + (LIKE_MANY - LIKE_FEW) * min(len(a.hard), MANY) / MANY
     if a.names - set(b.tokens) and b.names - set(a.tokens):
         return 0.0
-    if most < 4 and (len(a.hard) < 3 or common < 1):
+    if most < 4 and (len(a.hard) + most < 4 or common < 1):
         return 0.0
-    if len(a.hard) < 3 and most < 6:
+    if len(a.hard) < 3 and most < 6 and common < 1:
         return 0.0
     return common if common >= enough and _order_agrees(a, b) else 0.0
 
