@@ -27,8 +27,18 @@ _PREFIXES = {"k": 3, "c": -2, "m": -3, "d": -1, "M": 6, "G": 9, "n": -9, "p": -1
 _LONG = {"kilo": 3, "centi": -2, "milli": -3, "deci": -1, "mega": 6, "giga": 9, "nano": -9, "micro": -6}
 
 
+_BASE = re.compile(r"[^\d-]+")
+
+
+def _split(part: str) -> tuple[str, int]:
+    """A base unit, of one letter or several, and its power."""
+    base = _BASE.match(part)
+    assert base is not None, "the tables name a base unit in each part"
+    return base[0], int(part[base.end() :] or 1)
+
+
 def _derived(text: str) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((part[0], int(part[1:] or 1)) for part in text.split()))
+    return tuple(sorted(map(_split, text.split())))
 
 
 # name -> (dimension, size in base units, takes metric prefixes)

@@ -36,6 +36,7 @@ COMMANDS = {
     "index": ("verikit.cli.index:index", "Find passages: build an index, ask it, serve it."),
     "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
     "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),
+    "audit": ("verikit.cli.audit:audit", "Is a data set gradable, and is a reward hackable?"),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
     "list": ("verikit.cli.list:list_", "List what can stand in a spec: verifiers and selectors."),

@@ -37,6 +37,7 @@ KINDS = (
     Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
     Kind("eval", "results.json", "verikit.evals.page:collect", "verikit.evals.outcomes:outcomes"),
     Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
+    Kind("audit", "findings.jsonl", "verikit.audit.page:collect"),
 )
 
 

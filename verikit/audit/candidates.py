@@ -1,0 +1,117 @@
+"""What candidates say: of golds that most of them contradict, and of a reward that labels contradict."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from statistics import fmean, pstdev
+
+from verikit.audit.findings import Finding, LabelCount, NoiseCount
+from verikit.audit.reward import SHOWN
+from verikit.audit.rows import AuditRow
+from verikit.base import Verifier, score_all
+from verikit.select import clusters
+from verikit.types import Sample, Score
+from verikit.verifiers.answer import Answer
+
+LEAST = 3
+"""Candidates with an answer that a row needs for a majority to say something."""
+AGREED = 0.6
+"""Share of them that agree on one answer."""
+
+Candidates = Sequence[tuple[AuditRow, Sequence[Score]]]
+"""Rows with the scores of their candidates."""
+
+
+def score_candidates(verifier: Verifier, rows: Sequence[AuditRow]) -> list[tuple[AuditRow, list[Score]]]:
+    """Score every candidate of the rows that have any."""
+    held = [row for row in rows if row.completions]
+    scores = iter(score_all(verifier, [row.sample(text) for row in held for text in row.completions]))
+    return [(row, [next(scores) for _ in row.completions]) for row in held]
+
+
+def check_suspects(verifier: Verifier, candidates: Candidates, mark: float) -> tuple[int, list[Finding]]:
+    """Rows that could be looked at, and those of them whose candidates mostly agree on another answer than the gold.
+
+    A reward that reads no answers out of texts has them read by `answer`. The majority must be clear (`LEAST`,
+    `AGREED`), none of it paid, and at most a quarter as many candidates paid.
+    """
+    looked, found = 0, []
+    reader = Answer(tail_seconds=0)
+    for row, scores in candidates:
+        answers = [score.answer for score in scores]
+        equal, keys = verifier.equal, verifier.keys
+        if not any(answers):
+            answers = [score.answer for score in score_all(reader, [row.sample(text) for text in row.completions])]
+            equal, keys = reader.equal, reader.keys
+        voted = clusters(answers, equal, keys)
+        votes = Counter(number for number in voted if number is not None)
+        if votes.total() < LEAST:
+            continue
+        looked += 1
+        ((top, count),) = votes.most_common(1)
+        values = [score.filled(0.0) for score in scores]
+        right = sum(value >= mark for value in values)
+        theirs = [value for value, number in zip(values, voted, strict=True) if number == top]
+        if count >= AGREED * votes.total() and 4 * right <= count and max(theirs) < mark:
+            answer = next(text for text, number in zip(answers, voted, strict=True) if number == top)
+            told = f"{count} of {votes.total()} candidates agree on {str(answer)[:60]!r}, {right} on the gold"
+            found.append(Finding("suspect", row.line, row.id, f"{told} {str(row.golds[:1] or '')[1:-1][-60:]}"))
+    return looked, found
+
+
+def check_labels(candidates: Candidates, mark: float) -> tuple[list[LabelCount], list[Finding], int]:
+    """How the reward fares on labelled candidates by kind, where it errs, and how many rows have labels."""
+    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    found: list[Finding] = []
+    lines = set()
+    for row, index, label, score in _labelled(candidates):
+        tally = tallies[str(row.meta.get("kind") or row.kind)]
+        lines.add(row.line)
+        if score.value is None:
+            tally["unscored"] += 1
+            continue
+        paid = score.value >= mark
+        tally["right" if label else "wrong"] += 1
+        if paid != label:
+            tally["missed" if label else "passed"] += 1
+            told = "right by its label, not paid" if label else "wrong by its label, paid"
+            text = row.completions[index]
+            what = f"candidate {index}: {told} ({score.value:.4g}); {score.reason}"[:300]
+            found.append(Finding("label", row.line, row.id, what, "", text[-SHOWN:], score.value))
+    names = ("right", "wrong", "missed", "passed", "unscored")
+    counts = [LabelCount(kind, *(tally[name] for name in names)) for kind, tally in sorted(tallies.items())]
+    return counts, found, len(lines)
+
+
+def _labelled(candidates: Candidates) -> Iterator[tuple[AuditRow, int, bool, Score]]:
+    for row, scores in candidates:
+        for index, (label, score) in enumerate(zip(row.labels, scores, strict=True)):
+            if label is not None:
+                yield row, index, label, score
+
+
+def check_noise(
+    verifier: Verifier, samples: Sequence[tuple[AuditRow, Sample]], repeats: int, mark: float
+) -> tuple[NoiseCount, list[Finding]]:
+    """Score the same samples several times, each time as a new batch in another order."""
+    values: list[list[float]] = [[] for _ in samples]
+    for repeat in range(repeats):
+        order = list(range(len(samples)))[:: -1 if repeat % 2 else 1]
+        scores = score_all(verifier, [samples[i][1] for i in order])
+        for i, score in zip(order, scores, strict=True):
+            if score.value is not None:
+                values[i].append(score.value)
+    found = []
+    flipped = changed = 0
+    spreads = []
+    for (row, _), held in zip(samples, values, strict=True):
+        if len(held) < 2:
+            continue
+        spreads.append(pstdev(held))
+        if min(held) != max(held):
+            changed += 1
+            flipped += min(held) < mark <= max(held)
+            told = f"the same text got {', '.join(f'{value:.4g}' for value in held[:6])}"
+            found.append(Finding("noise", row.line, row.id, told))
+    return NoiseCount(repeats, len(spreads), changed, flipped, fmean(spreads) if spreads else 0.0), found

@@ -1,0 +1,176 @@
+"""What an audit finds: the checks there are, one finding of a row, and the sums of each check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from verikit.stats import mean_interval
+
+
+class Check(NamedTuple):
+    """One thing that is looked for."""
+
+    group: Literal["golds", "twins", "reward", "candidates", "hacks"]
+    title: str
+
+
+CHECKS: Mapping[str, Check] = {
+    "empty": Check("golds", "no gold answer, or one that says that there is none"),
+    "unreadable": Check("golds", "a gold that is cut off, damaged, or no answer"),
+    "several": Check("golds", "a gold that names several answers that differ"),
+    "contradiction": Check("golds", "a gold that the row's own solution contradicts"),
+    "prompt": Check("golds", "a gold that is the prompt"),
+    "option": Check("golds", "a gold that is none of the row's options"),
+    "duplicate": Check("twins", "the same question in two rows"),
+    "near_duplicate": Check("twins", "nearly the same question in two rows"),
+    "leak": Check("twins", "a question that stands in the other file too"),
+    "itself": Check("reward", "the gold itself is not paid"),
+    "rewriting": Check("reward", "the gold in another spelling is not paid"),
+    "near_miss": Check("reward", "an answer close to the gold is paid"),
+    "other_gold": Check("reward", "the gold of another row is paid"),
+    "suspect": Check("candidates", "most candidates agree on another answer than the gold"),
+    "label": Check("candidates", "a candidate is paid against its label, or not paid against it"),
+    "noise": Check("candidates", "the same candidate gets different rewards"),
+    "hack": Check("hacks", "a text that solves nothing is paid"),
+}
+"""Every check by its name, in the order in which they are told."""
+GROUPS = tuple(dict.fromkeys(check.group for check in CHECKS.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row that a check found."""
+
+    check: str
+    """A key of `CHECKS`."""
+    line: int
+    """The row, 1-based."""
+    id: str
+    what: str
+    """What is wrong, in one line."""
+    transform: str = ""
+    """Which rewriting, near miss or hack it was."""
+    text: str = ""
+    """The completion that was scored, if any, cut to a few hundred characters."""
+    value: float | None = None
+    """What it got."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCount:
+    """How many rows a check looked at, and how many it found."""
+
+    check: str
+    rows: int
+    found: int
+
+    @property
+    def share(self) -> float:
+        """Found rows of those looked at; 0 where there were none."""
+        return self.found / self.rows if self.rows else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeCount:
+    """One way of making texts (a form, a rewriting, a near miss, a hack), and what the reward gave for them."""
+
+    check: str
+    transform: str
+    rows: int
+    """Rows on which it was tried and scored."""
+    paid: int
+    """Of these, those that got at least the pay mark."""
+    mean: float | None
+    """Reward on average; None if none was scored."""
+    highest: float | None
+    unscored: int = 0
+
+    @property
+    def share(self) -> float:
+        """Paid rows of those scored."""
+        return self.paid / self.rows if self.rows else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share over rows."""
+        if not self.rows:
+            return 0.0, 1.0
+        found = mean_interval([1.0] * self.paid + [0.0] * (self.rows - self.paid))
+        return found.low, found.high
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """How a reward fares on labelled candidates of one kind."""
+
+    kind: str
+    right: int
+    """Candidates whose label says right, and that have a score."""
+    wrong: int
+    missed: int
+    """Right ones that were not paid."""
+    passed: int
+    """Wrong ones that were paid."""
+    unscored: int = 0
+
+    @property
+    def fpr(self) -> float | None:
+        """Share of wrong candidates that are paid; None without any."""
+        return self.passed / self.wrong if self.wrong else None
+
+    @property
+    def fnr(self) -> float | None:
+        """Share of right candidates that are not paid; None without any."""
+        return self.missed / self.right if self.right else None
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseCount:
+    """How far scores differ when the same candidates are scored again."""
+
+    repeats: int
+    candidates: int
+    changed: int
+    """Candidates with more than one value."""
+    flipped: int
+    """Candidates that were paid once and once not."""
+    spread: float
+    """Standard deviation of a candidate's values, averaged over candidates."""
+
+
+@dataclass(slots=True)
+class AuditResult:
+    """All that an audit found."""
+
+    file: str
+    by: str
+    """The reward's spec; empty where only data were looked at."""
+    rows: int = 0
+    bad_rows: int = 0
+    """Rows that could not be read."""
+    probed: int = 0
+    """Rows on which the reward was tried."""
+    checks: list[CheckCount] = field(default_factory=list)
+    probes: list[ProbeCount] = field(default_factory=list)
+    labels: list[LabelCount] = field(default_factory=list)
+    noise: NoiseCount | None = None
+    forms: dict[str, str] = field(default_factory=dict)
+    """The form in which the gold was offered, by kind of gold: the one that is paid most often."""
+    findings: list[Finding] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    """What a reader must know before believing the counts."""
+
+    def count(self, check: str) -> CheckCount:
+        """What one check counted; no rows if it did not run."""
+        return next((found for found in self.checks if found.check == check), CheckCount(check, 0, 0))
+
+    def of(self, check: str) -> list[Finding]:
+        """The findings of one check."""
+        return [finding for finding in self.findings if finding.check == check]
+
+
+def counted(check: str, rows: int, findings: Sequence[Finding]) -> CheckCount:
+    """The count of a check from its findings, each row once."""
+    return CheckCount(check, rows, len({finding.line for finding in findings}))

@@ -1,0 +1,177 @@
+"""What is wrong with a row's gold, as far as the row alone tells."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+from functools import cache
+
+from verikit import text
+from verikit.answers import choices, extract
+from verikit.answers.gold import NUMERAL, read_gold
+from verikit.audit.findings import Finding
+from verikit.audit.rows import AuditRow
+from verikit.verifiers.answer import Answer
+
+MAX_SOLUTION = 20_000
+"""Characters of a solution's end that are searched for its final answer."""
+_NONE = ("the gold is empty", "the gold says that there is none")
+_DAMAGED = re.compile("\ufffd|â€|Ã[©¨¤¶¼]|[\x00-\x08\x0e-\x1f]|&(?:amp|lt|gt|quot|nbsp);")
+"""The replacement character, UTF-8 read as Latin-1, control characters, HTML entities."""
+_CUT = re.compile(r"(?:\.\.\.|…|[=+*/^_\\({\[<]|\\(?:frac|sqrt|text|left|cdot|times))\s*\$?$")
+_OR = re.compile(r"^(.{1,60}?)\s*(?:\bor\b|\\text\{\s*or\s*\}|\\textrm\{\s*or\s*\}|\\mbox\{\s*or\s*\})\s*(.{1,60})$")
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?|-?\.\d+")
+_RESULT = re.compile(r"[=>]\s*\$?(-?\d[\d,]*(?:\.\d+)?|-?\.\d+)")
+_MARK = "####"
+
+
+def check_gold(row: AuditRow) -> Iterator[Finding]:
+    """The findings of one row's gold; more than one may hold."""
+    golds = row.golds
+    problems = [read_gold(gold).problem for gold in golds]
+    if not golds or all(problem in _NONE for problem in problems):
+        yield Finding("empty", row.line, row.id, problems[0] if problems else "no gold answer")
+        return
+    if told := _unreadable(golds, problems):
+        yield Finding("unreadable", row.line, row.id, told, text=golds[0][:200])
+    if told := _several(row):
+        yield Finding("several", row.line, row.id, told, text=golds[0][:200])
+    if told := _contradiction(row):
+        yield Finding("contradiction", row.line, row.id, told)
+    if _is_prompt(golds, row.question):
+        yield Finding("prompt", row.line, row.id, "the gold is the prompt", text=golds[0][:200])
+    if told := _no_option(row):
+        yield Finding("option", row.line, row.id, told)
+
+
+def _unreadable(golds: list[str], problems: list[str]) -> str:
+    if all(problems):
+        return problems[0]
+    for gold in golds:
+        short = read_gold(gold).text
+        if found := _DAMAGED.search(short):
+            return f"the gold holds damaged characters: {found[0]!r}"
+        if _CUT.search(short) and len(short) > 1:
+            return "the gold breaks off"
+        if not any(char.isalnum() or char in "∅∞√π" for char in short) and "\\" not in short:
+            return "the gold is nothing but signs"
+        if short.count("$") % 2 and "\\$" not in short and not re.match(r"\$\s?[\d.,]", short):
+            return "the gold opens a formula that it doesn't close"
+    return ""
+
+
+def _several(row: AuditRow) -> str:
+    golds = row.golds
+    numbers = {read_gold(gold).tree for gold in golds if read_gold(gold).numeral}
+    if len(numbers) > 1:
+        return f"accepts {len(numbers)} numbers that differ: {', '.join(golds[:4])[:100]}"
+    gold = golds[0]
+    if len(golds) == 1 and "boxed" in gold:
+        boxes = [box.strip() for box in text.boxes(gold)]
+        if len(boxes) > 1 and any(_differ(boxes[-1], box) for box in boxes[:-1]):
+            return f"boxes {len(boxes)} answers that differ"
+    read = read_gold(gold)
+    letters = choices.several_letters(read.text) if row.options or read.kind == "letter" else frozenset()
+    if len(letters) > 1:
+        return f"names the options {', '.join(sorted(letters))}"
+    if (match := _OR.match(read.text.strip("$ "))) and not _asks_either(row.question, read.text):
+        first, second = (part.strip(" $,;\\(){}") for part in match.groups())
+        if first and second and _differ(first, second):
+            return f"offers {first!r} or {second!r}"
+    return ""
+
+
+def _asks_either(question: str, gold: str) -> bool:
+    """Whether the gold's words stand in the question, which then has an `or` of its own."""
+    return gold.casefold() in question.casefold()
+
+
+def _contradiction(row: AuditRow) -> str:
+    gold, final = row.golds[0], _final(row.solution)
+    if not final and _MARK in gold:
+        body, _, stated = gold.rpartition(_MARK)
+        return _last_number_differs(body, stated.strip())
+    read = read_gold(gold)
+    if not final or read.problem:
+        return ""
+    stated = read.text
+    if read.letters and row.options and not choices.gold_letter(final)[0]:
+        index = string.ascii_uppercase.find(min(read.letters))
+        stated = row.options[index] if 0 <= index < len(row.options) else ""
+    if not stated or not all(_differ(gold, final) for gold in (*row.golds, stated)):
+        return ""
+    return f"the solution ends in {final[:60]!r}, the gold is {stated[:60]!r}"
+
+
+def _final(solution: str) -> str:
+    """The answer that a solution states by a mark; empty where there is none, or more than one that differ."""
+    tail = solution[-MAX_SOLUTION:]
+    if _MARK in tail:
+        return tail.rpartition(_MARK)[2].strip().split("\n")[0]
+    if texts := [box.strip() for box in text.boxes(tail)] if "boxed" in tail else []:
+        return texts[-1] if not any(_differ(box, texts[-1]) for box in texts) else ""
+    found = extract.marked(tail)
+    return found[-1].text.strip() if found else ""
+
+
+def _last_number_differs(body: str, stated: str) -> str:
+    """GSM8K's form: the number behind the mark should be a result of the solution, or stand in its last line."""
+    wanted = stated.replace(",", "").lstrip("$")
+    if not NUMERAL.fullmatch(wanted):
+        return ""
+    lines = [line for line in body.strip().split("\n") if _NUMBER.search(line)]
+    if not lines or any(
+        _same_number(number, wanted) for number in (*_RESULT.findall(body), *_NUMBER.findall(lines[-1]))
+    ):
+        return ""
+    return f"no result of the solution is the gold's {wanted}"
+
+
+def _same_number(a: str, b: str) -> bool:
+    try:
+        return abs(float(a.replace(",", ""))) == abs(float(b))
+    except ValueError:
+        return False
+
+
+def _is_prompt(golds: list[str], question: str) -> bool:
+    asked = _plain(question)
+    for gold in golds:
+        held = _plain(gold)
+        if held and held == asked:
+            return True
+        shorter, longer = sorted((held, asked), key=len)
+        if len(shorter) >= 30 and shorter in longer and len(shorter) > 0.8 * len(longer):
+            return True
+    return False
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", text.casefold()))
+
+
+def _no_option(row: AuditRow) -> str:
+    options, golds = row.options, row.golds
+    if not options:
+        return ""
+    last = string.ascii_uppercase[min(len(options), 26) - 1]
+    for gold in golds:
+        letters = choices.several_letters(gold) or choices.gold_letter(gold)[0]
+        if letters and max(letters) <= last:
+            return ""
+        if any(not _differ(gold, option) for option in options):
+            return ""
+        if gold.strip().isdigit() and int(gold) <= len(options):
+            return ""
+    return f"the gold {golds[0][:40]!r} is none of the {len(options)} options"
+
+
+def _differ(a: str, b: str) -> bool:
+    """Whether two answers are shown to differ; undecided pairs are not."""
+    return a.strip() != b.strip() and _equality().equal(a, b) is False
+
+
+@cache
+def _equality() -> Answer:
+    return Answer(policy="lenient", tail_seconds=0)

@@ -1,0 +1,238 @@
+"""Rows of a data set for an audit: with candidates or without, in any format that `verikit score` reads.
+
+A row of a known format gives its fields as that format keeps them; of others the usual key names are tried. Rows that
+follow each other with one candidate each and the same prompt and gold are one row with several candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from verikit.answers.gold import NUMERAL, ReadGold, read_gold
+from verikit.errors import SchemaError, UsageError
+from verikit.readers import fields, parquet, source
+from verikit.readers.formats import FORMATS, Format, detect
+from verikit.readers.layout import LIKELY
+from verikit.readers.parse import JsonRow, parse
+from verikit.text import accepted
+from verikit.types import Gold, Prompt, Sample
+
+FIELDS = ("prompt", "completions", "answer", "id", "solution", "label")
+"""What `--map` may name here."""
+_SOLUTIONS = ("solution", "canonical_solution", "reference_solution", "rationale", "explanation", "cot_content", "cot")
+_LABELS = ("label", "is_correct", "correct", "verdict", "judge")
+_WORDS = {"true": True, "yes": True, "correct": True, "1": True, "false": False, "no": False, "incorrect": False}
+_WORDS["0"] = False
+
+
+_read = lru_cache(maxsize=2**14)(read_gold)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One question with its gold and what else the row holds."""
+
+    line: int
+    id: str
+    prompt: Prompt
+    answer: Gold
+    solution: str = ""
+    """A worked solution or program of the row's own; empty where it has none."""
+    completions: tuple[str, ...] = ()
+    labels: tuple[bool | None, ...] = ()
+    """Whether each completion is right, as the row says; parallel to `completions`."""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def question(self) -> str:
+        """The prompt as text, what the assistant said left out."""
+        if isinstance(self.prompt, str):
+            return self.prompt
+        return "\n".join(str(turn.get("content", "")) for turn in self.prompt if turn.get("role") != "assistant")
+
+    @property
+    def options(self) -> list[str]:
+        """The texts of a multiple choice; none where it is no such question."""
+        found = self.meta.get("options")
+        found = list(found.values()) if isinstance(found, dict) else found
+        return [str(option) for option in found] if isinstance(found, list | tuple) else []
+
+    @property
+    def golds(self) -> list[str]:
+        """The accepted answers."""
+        return accepted(self.answer)
+
+    @property
+    def read(self) -> ReadGold | None:
+        """The first accepted answer, read: its kind and the short text of it; None without a gold."""
+        return _read(self.golds[0]) if self.golds else None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the first gold: letter, number, math, text; `program` where there is none but tests."""
+        read = self.read
+        if read is None:
+            return "program"
+        return "number" if NUMERAL.fullmatch(read.text) else read.kind
+
+    def sample(self, completion: str) -> Sample:
+        """A sample of this row with a completion."""
+        return Sample(self.prompt, completion, self.answer, self.id, self.meta)
+
+
+def read_rows(file: str, mapping: Mapping[str, str], format: str | None = None) -> Iterator[AuditRow | SchemaError]:
+    """The rows of a file; one that can't be read comes as an error.
+
+    Args:
+        file: JSON lines, a JSON array, or parquet; plain or gzip; `-` is stdin.
+        mapping: From a name of `FIELDS` to the rows' key, a dotted path.
+        format: A name of `verikit.readers.formats.FORMATS`; None tells it by each row's keys.
+
+    Raises:
+        UsageError: an unknown field or format, or a file that can't be read.
+    """
+    if unknown := set(mapping) - {*FIELDS, "completion"}:
+        raise UsageError(f"there is no field {min(unknown)!r} to map", hint=f"one of {', '.join(FIELDS)}")
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join(FORMATS)}")
+    mapping = {"completions" if key == "completion" else key: path for key, path in mapping.items()}
+    held: AuditRow | None = None
+    for item in _single(file, mapping, format):
+        if isinstance(held, AuditRow) and isinstance(item, AuditRow) and _continues(held, item):
+            held = replace(held, completions=held.completions + item.completions, labels=held.labels + item.labels)
+            continue
+        if held is not None:
+            yield held
+        held = item if isinstance(item, AuditRow) else None
+        if isinstance(item, SchemaError):
+            yield item
+    if held is not None:
+        yield held
+
+
+def _continues(held: AuditRow, row: AuditRow) -> bool:
+    return (
+        len(row.completions) == 1
+        and bool(held.completions)
+        and bool(row.question)
+        and (row.prompt, row.answer) == (held.prompt, held.answer)
+    )
+
+
+def _single(file: str, mapping: Mapping[str, str], format: str | None) -> Iterator[AuditRow | SchemaError]:
+    name = "<stdin>" if file == "-" else file
+    prepared: dict[str, Any] = {}
+    line = 0
+    with source.opened(file) as stream:
+        cut = parquet.rows if stream.peek(4)[:4] == parquet.MAGIC else source.cut
+        for line, raw in cut(stream, name):
+            try:
+                if isinstance(raw, SchemaError):
+                    raise raw
+                row = parse(raw) if isinstance(raw, bytes) else deepcopy(raw)
+                form = FORMATS[format] if format else detect(row)
+                if form is not None and form.prepare is not None:
+                    prepare = prepared.setdefault(form.name, form.prepare([]))
+                    if (row := prepare(row)) is None:
+                        continue
+                yield _row(row, form, mapping, line)
+            except SchemaError as error:
+                yield SchemaError(error.problem, file=name, line=line, field=error.field, hint=error.hint)
+    if not line:
+        raise SchemaError("the file has no rows", file=name, hint="one JSON object a line is expected")
+
+
+def _row(row: JsonRow, form: Format | None, mapping: Mapping[str, str], line: int) -> AuditRow:
+    taken = {name: _taken(row, name, form, mapping) for name in ("prompt", "completions", "answer", "id", "solution")}
+    key = taken["prompt"][0]
+    if key is None and "prompt" not in mapping:
+        raise SchemaError("no prompt", field="prompt", hint="name its key: --map prompt=KEY")
+    prompt = fields.prompt(taken["prompt"][1]) if key is not None else ""
+    texts, own = _completions(taken["completions"][1])
+    answer = taken["answer"][1]
+    solution = taken["solution"][1]
+    used = {name for name, _ in taken.values() if name is not None}
+    meta = row.get("meta")
+    rest = {name: value for name, value in row.items() if name not in used and name != "meta"}
+    gold = None if isinstance(answer, bool) or answer == [] else fields.answer(answer)
+    return AuditRow(
+        line,
+        fields.identity(taken["id"][1]) or f"line:{line}",
+        prompt,
+        gold,
+        solution if isinstance(solution, str) and taken["solution"][0] != taken["answer"][0] else "",
+        tuple(texts),
+        tuple(_labels(row, own, len(texts), mapping.get("label"))),
+        rest | (meta if isinstance(meta, dict) else {}),
+    )
+
+
+def _taken(row: JsonRow, name: str, form: Format | None, mapping: Mapping[str, str]) -> tuple[str | None, Any]:
+    """The key at the top of the row that a field was found under, and its value; None, None if there is none."""
+    if name in mapping:
+        keys: tuple[str, ...] = (mapping[name],) if mapping[name] else ()
+    elif name == "solution":
+        keys = _SOLUTIONS
+    else:
+        keys = () if form is None else tuple(getattr(form, name))
+        if name == "completions":
+            keys += () if form is None else form.completion
+            keys += ("completions", "completion", *LIKELY[name])
+        else:
+            keys += (name, *LIKELY[name])
+    for key in keys:
+        value = _at(row, key)
+        if name == "answer" and (isinstance(value, bool) or (value is None and key not in row)):
+            continue
+        if value is not None or name == "answer":  # a gold that is null is no gold, whatever other keys hold
+            return (key if key in row else key.partition(".")[0]), value
+    return None, None
+
+
+def _at(row: JsonRow, path: str) -> Any:
+    if path in row:
+        return row[path]
+    found: Any = row
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _completions(value: Any) -> tuple[list[str], list[Mapping[str, Any]]]:
+    if value is None or value == []:
+        return [], []
+    if isinstance(value, list):
+        texts, own = fields.candidates(value, "completions")
+        return list(texts), list(own)
+    text, keys = fields.candidate(value, "completion")
+    return [text], [keys]
+
+
+def _labels(row: JsonRow, own: list[Mapping[str, Any]], n: int, key: str | None) -> Iterator[bool | None]:
+    """Each candidate's label: its own, else the row's where it is the only candidate, else its item in a list."""
+    keys = (key,) if key else _LABELS
+    rows = next((_at(row, name) for name in keys if _boolish(_at(row, name)) or isinstance(_at(row, name), list)), None)
+    for i in range(n):
+        held = own[i] if i < len(own) else {}
+        value = next((held[name] for name in keys if name in held), None)
+        if value is None and isinstance(rows, list) and len(rows) == n:
+            value = rows[i]
+        elif value is None and n == 1 and not isinstance(rows, list):
+            value = rows
+        yield _label(value)
+
+
+def _boolish(value: Any) -> bool:
+    return _label(value) is not None
+
+
+def _label(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and value in (0, 1):
+        return bool(value)
+    return _WORDS.get(value.strip().lower()) if isinstance(value, str) else None

@@ -1,0 +1,159 @@
+"""`audit`: is this data set gradable, and is this reward hackable?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from verikit.audit.candidates import check_labels, check_noise, check_suspects, score_candidates
+from verikit.audit.findings import CHECKS, AuditResult, Finding, counted
+from verikit.audit.golds import check_gold
+from verikit.audit.reward import RewardTrial
+from verikit.audit.rows import AuditRow, read_rows
+from verikit.audit.twins import check_leaks, check_twins
+from verikit.base import Verifier, walk
+from verikit.errors import SchemaError, UsageError
+from verikit.readers.reader import NO_MAPPING
+from verikit.spec import load
+from verikit.types import PASS_MARK
+
+PROBED = 500
+"""Rows on which a reward is tried unless more are asked for."""
+NOISE_ROWS = 50
+"""Texts that are scored again to see whether scores are steady."""
+_RUNS_PROGRAMS = frozenset(("code", "program"))
+_TESTS = frozenset(("tests", "test", "test_list", "test_cases", "inputs", "input_output", "public_test_cases"))
+
+
+def audit(
+    file: str,
+    by: str | Verifier = "",
+    *,
+    mapping: Mapping[str, str] = NO_MAPPING,
+    format: str | None = None,
+    against: str = "",
+    probed: int = PROBED,
+    repeats: int = 2,
+    mark: float = PASS_MARK,
+    programs: bool | None = None,
+    seed: int = 0,
+    tick: Callable[[int], None] = lambda count: None,
+) -> AuditResult:
+    """Look for faults of a data set and, with `by`, of the reward that is to be used on it.
+
+    Args:
+        file: Rows with a prompt and a gold, with or without candidates; in any format that `verikit score` reads.
+        by: The reward, a verifier or its spec; without it only golds and twins are looked at.
+        mapping: From prompt, completions, answer, id, solution, label to the rows' keys.
+        format: The file's format, where its keys don't tell.
+        against: Another file (the training data of this test, say) whose questions must not stand in this one.
+        probed: Rows on which the reward is tried, drawn by `seed`; 0 for all. Candidates are all scored.
+        repeats: How often texts are scored to see whether the reward is steady; below 2 not at all.
+        mark: The least reward that counts as paid.
+        programs: Whether hacks that are programs are tried; None: where the reward runs programs, or rows hold tests.
+        seed: Of the rows that are drawn.
+        tick: Called with the number of texts that were scored since it was called last.
+
+    Raises:
+        UsageError: a file that can't be read or has no readable row, an unknown field, or a spec that can't be read.
+    """
+    verifier = load(by) if by else None
+    rows, bad = _readable(file, mapping, format)
+    result = AuditResult(file, verifier.name if isinstance(by, Verifier) and verifier else str(by), len(rows), bad)
+    others = _readable(against, mapping, None)[0] if against else None
+    _check_data(result, rows, others, against)
+    if verifier is not None:
+        _check_reward(result, rows, verifier, (probed, repeats, mark, seed), programs, tick)
+    order = list(CHECKS)
+    result.findings.sort(key=lambda finding: (order.index(finding.check), finding.line))
+    return result
+
+
+def _readable(file: str, mapping: Mapping[str, str], format: str | None) -> tuple[list[AuditRow], int]:
+    items = list(read_rows(file, mapping, format))
+    rows = [item for item in items if isinstance(item, AuditRow)]
+    if not rows:
+        first = next((item for item in items if isinstance(item, SchemaError)), None)
+        raise first or UsageError(f"{file} has no rows")
+    return rows, len(items) - len(rows)
+
+
+def _check_data(result: AuditResult, rows: Sequence[AuditRow], others: Sequence[AuditRow] | None, name: str) -> None:
+    with_golds = any(row.golds for row in rows)
+    found = [finding for row in rows for finding in check_gold(row)] if with_golds else []
+    if not with_golds:
+        result.notices.append("no row has a gold answer: golds are not looked at (--map answer=KEY names their key)")
+    found += check_twins(rows)
+    if others is not None:
+        found += check_leaks(rows, others, name)
+    for check in CHECKS:
+        if _runs(check, rows, others is not None, with_golds):
+            looked = [row for row in rows if check not in _NEEDS or _NEEDS[check](row)]
+            result.checks.append(counted(check, len(looked), [finding for finding in found if finding.check == check]))
+    result.findings += found
+
+
+_NEEDS: Mapping[str, Callable[[AuditRow], bool]] = {
+    "contradiction": lambda row: bool(row.golds) and bool(row.solution or "####" in row.golds[0]),
+    "option": lambda row: bool(row.options),
+}
+"""What a row must have for a check to look at it."""
+
+
+def _runs(check: str, rows: Sequence[AuditRow], leaks: bool, golds: bool) -> bool:
+    if check in _NEEDS:
+        return golds and any(map(_NEEDS[check], rows))
+    return leaks if check == "leak" else CHECKS[check].group == "twins" or (CHECKS[check].group == "golds" and golds)
+
+
+def _check_reward(
+    result: AuditResult,
+    rows: Sequence[AuditRow],
+    verifier: Verifier,
+    settings: tuple[int, int, float, int],
+    programs: bool | None,
+    tick: Callable[[int], None],
+) -> None:
+    probed, repeats, mark, seed = settings
+    drawn = list(rows)
+    if 0 < probed < len(rows):
+        picked = set(random.Random(seed).sample(range(len(rows)), probed))
+        drawn = [row for i, row in enumerate(rows) if i in picked]
+        result.notices.append(f"the reward was tried on {probed:,} of {len(rows):,} rows (--rows 0 tries all)")
+    if programs is None:
+        programs = any(part.name in _RUNS_PROGRAMS for part in walk(verifier)) or any(
+            _TESTS & row.meta.keys() for row in drawn
+        )
+    trial = RewardTrial(verifier, drawn, mark, tick)
+    trial.run(programs=programs, seed=seed)
+    result.probed = len(trial.rows)
+    result.forms = trial.forms
+    result.checks += trial.checks
+    result.probes += trial.probes
+    result.findings += trial.findings
+    if trial.rows and not trial.forms:
+        result.notices.append("no form that an answer is stated in is paid: near misses and hacks say little")
+    _check_candidates(result, rows, verifier, mark)
+    if repeats > 1:
+        _check_noise(result, trial, repeats, rows)
+
+
+def _check_candidates(result: AuditResult, rows: Sequence[AuditRow], verifier: Verifier, mark: float) -> None:
+    candidates = score_candidates(verifier, rows)
+    looked, found = check_suspects(verifier, candidates, mark)
+    if looked:
+        result.checks.append(counted("suspect", looked, found))
+        result.findings += found
+    result.labels, found, labelled = check_labels(candidates, mark)
+    if labelled:
+        result.checks.append(counted("label", labelled, found))
+        result.findings += found
+
+
+def _check_noise(result: AuditResult, trial: RewardTrial, repeats: int, rows: Sequence[AuditRow]) -> None:
+    samples = [(row, row.sample(text)) for row in rows for text in row.completions[:1]][:NOISE_ROWS]
+    samples += [(row, trial.honest(row)) for row in trial.rows[: NOISE_ROWS - len(samples)]]
+    found: list[Finding]
+    result.noise, found = check_noise(trial.verifier, samples, repeats, trial.mark)
+    result.checks.append(counted("noise", result.noise.candidates, found))
+    result.findings += found

@@ -1,0 +1,188 @@
+"""Rows that ask the same question, within a file and between two files (training and test).
+
+Two questions are the same if their words, numbers and signs are, case and punctuation aside. They are nearly the same
+if they share numbers, symbols and commands exactly, and most of their words: problems made from one template with other
+numbers are different problems. Pairs are looked up by rare word triples and by their numbers, never all with all.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from verikit.audit.findings import Finding
+from verikit.audit.rows import AuditRow
+
+MAX_CHARS = 20_000
+"""Characters of a question that are compared."""
+MAX_SHARED = 60
+"""Questions that may share a key by which pairs are looked up; more say nothing."""
+MAX_PAIRS = 40
+"""Pairs of a question that are compared."""
+LIKE_FEW, LIKE_MANY = 0.8, 0.6
+"""Share of words, as a multiset, that nearly equal questions have in common: where they have few numbers and symbols to
+agree in, and where they have `MANY`."""
+MANY = 10
+_TOKEN = re.compile(r"\\[A-Za-z]+|\d+(?:[.,]\d+)*|[^\W\d_]+|[+*/^=<>≤≥_%]|-(?![^\W\d_]{2})|(?<![^\W\d_])-")
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b(?:[A-Z][^\W\d_]+|[A-Z]{2,})")
+"""A word in capitals, or with a first one that does not begin a sentence."""
+_LABEL = re.compile(
+    r"\A\s{0,20}(?:q|question|problem|exercise|task)\s{0,3}\d{0,4}\s{0,3}[:.)]"
+    r"|\b(?:question|problem|exercise)\s\d{1,4}[:.)]",
+    re.IGNORECASE,
+)
+"""What numbers a question."""
+_FORMAL = frozenset((r"\left", r"\right", r"\displaystyle", r"\quad", r"\qquad", r"\text", r"\mathrm", r"\textbf"))
+_SAME = {r"\dfrac": r"\frac", r"\tfrac": r"\frac", r"\leq": r"\le", r"\geq": r"\ge"}
+_ARTICLES = frozenset(("a", "i"))
+_FILLER = frozenset(
+    """the an of to is are be in on at for and that this it its as by with please solve answer following question
+    problem find what calculate compute determine give me you can could would just carefully step let
+    final think explain show state write your""".split()
+)
+"""Words that a rewording adds or drops without changing what is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it is compared."""
+
+    row: AuditRow
+    tokens: tuple[str, ...]
+    hard: tuple[str, ...]
+    """Numbers, commands, single letters and signs, sorted."""
+    soft: Counter[str]
+    """Words that say something."""
+    names: frozenset[str]
+    """Those of them that are names."""
+
+    @property
+    def size(self) -> int:
+        """How many words say something."""
+        return self.soft.total()
+
+
+def question(row: AuditRow) -> Question:
+    """Read a row's question; options of a multiple choice belong to it, in any order."""
+    text = _LABEL.sub("", row.question[:MAX_CHARS])
+    found = _tokens(text)
+    for option in sorted(" ".join(_tokens(option[:MAX_CHARS])) for option in row.options):
+        found += ("|", *option.split())
+    hard = tuple(sorted(token for token in found if _is_hard(token)))
+    soft = Counter(token for token in found if not _is_hard(token) and token not in _FILLER and token != "|")
+    names = frozenset(name.casefold() for name in _NAME.findall(text))
+    return Question(row, found, hard, soft, names)
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return tuple(_SAME.get(token, token) for token in _TOKEN.findall(plain) if token not in _FORMAL)
+
+
+@lru_cache(maxsize=2**16)
+def _is_hard(token: str) -> bool:
+    if token in _ARTICLES:
+        return False
+    return not token.isalpha() or len(token) == 1
+
+
+def check_twins(rows: Sequence[AuditRow]) -> Iterator[Finding]:
+    """Findings of rows that repeat an earlier row of the same file, the nearest one named."""
+    index = QuestionIndex()
+    for row in rows:
+        asked = question(row)
+        earlier, same = index.nearest(asked)
+        if earlier is not None:
+            alike = "the question of line" if same else "nearly the question of line"
+            gold = "" if row.answer == earlier.answer else ", with another gold"
+            name = "duplicate" if same else "near_duplicate"
+            yield Finding(name, row.line, row.id, f"{alike} {earlier.line}{gold}")
+        index.add(asked)
+
+
+def check_leaks(rows: Sequence[AuditRow], others: Sequence[AuditRow], name: str) -> Iterator[Finding]:
+    """Findings of rows whose question stands, or nearly stands, in another file."""
+    index = QuestionIndex()
+    for other in others:
+        index.add(question(other))
+    for row in rows:
+        found, same = index.nearest(question(row))
+        if found is not None:
+            alike = "the question" if same else "nearly the question"
+            yield Finding("leak", row.line, row.id, f"{alike} of {name}, line {found.line}")
+
+
+class QuestionIndex:
+    """Questions by what few of them share."""
+
+    def __init__(self) -> None:
+        self._questions: list[Question] = []
+        self._exact: dict[tuple[str, ...], int] = {}
+        self._keys: defaultdict[object, list[int]] = defaultdict(list)
+
+    def add(self, asked: Question) -> None:
+        """Hold a question, the first of equal ones."""
+        if not asked.tokens or asked.tokens in self._exact:
+            return
+        number = len(self._questions)
+        self._exact[asked.tokens] = number
+        self._questions.append(asked)
+        for key in _keys(asked):
+            if len(held := self._keys[key]) <= MAX_SHARED:
+                held.append(number)
+
+    def nearest(self, asked: Question) -> tuple[AuditRow | None, bool]:
+        """The row with the same question, else the one most like it; and whether it is the same."""
+        if not asked.tokens:
+            return None, False
+        if asked.tokens in self._exact:
+            return self._questions[self._exact[asked.tokens]].row, True
+        shared: Counter[int] = Counter()
+        for key in _keys(asked):
+            held = self._keys.get(key, ())
+            if len(held) <= MAX_SHARED:
+                shared.update(held)
+        best: tuple[float, AuditRow | None] = (0.0, None)
+        for number, _ in shared.most_common(MAX_PAIRS):
+            found = self._questions[number]
+            if (likeness := _likeness(asked, found)) > best[0]:
+                best = likeness, found.row
+        return best[1], False
+
+
+def _keys(asked: Question) -> set[object]:
+    """What nearly equal questions share at least one of: their numbers and signs, a triple of words."""
+    words = [token for token in asked.tokens if token in asked.soft]
+    triples: set[object] = set(zip(words, words[1:], words[2:], strict=False))
+    return triples | ({asked.hard} if len(asked.hard) >= 3 else set()) | ({tuple(words)} if words else set())
+
+
+def _likeness(a: Question, b: Question) -> float:
+    """Share of words in common, 0.0 where the questions are not nearly the same."""
+    if a.hard != b.hard:
+        return 0.0
+    most = max(a.size, b.size)
+    common = (a.soft & b.soft).total() / most if most else 1.0
+    enough = LIKE_FEW + (LIKE_MANY - LIKE_FEW) * min(len(a.hard), MANY) / MANY
+    if a.names - set(b.tokens) and b.names - set(a.tokens):
+        return 0.0
+    if most < 4 and (len(a.hard) + most < 4 or common < 1):
+        return 0.0
+    if len(a.hard) < 3 and most < 6 and common < 1:
+        return 0.0
+    return common if common >= enough and _order_agrees(a, b) else 0.0
+
+
+def _order_agrees(a: Question, b: Question) -> bool:
+    """Whether numbers and signs stand in much the same order: `5 - 3` and `3 - 5` ask for different things."""
+    first = [token for token in a.tokens if _is_hard(token) and token != "|"]
+    second = [token for token in b.tokens if _is_hard(token) and token != "|"]
+    if first == second or len(first) < 2:
+        return True
+    pairs, others = Counter(pairwise(first)), Counter(pairwise(second))
+    return a.size >= 8 and (pairs & others).total() >= 0.7 * pairs.total()

@@ -1,0 +1,123 @@
+"""`verikit audit`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import click
+
+from verikit.audit import CHECKS, AuditResult
+from verikit.audit import audit as audit_file
+from verikit.audit.findings import GROUPS
+from verikit.audit.folder import summary, write_folder
+from verikit.audit.run import PROBED
+from verikit.audit.show import EXAMPLES, show
+from verikit.cli.options import data_options, json_option, parse_share, quiet_option
+from verikit.terminal import Watch
+from verikit.types import PASS_MARK
+
+FAILED = 1
+"""Exit code where a check found more than `--fail-on` allows."""
+
+
+def _parse_limits(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
+    """Read `--fail-on CHECK[=SHARE]` options (a click callback)."""
+    limits: dict[str, float] = {}
+    for text in value:
+        name, _, share = text.partition("=")
+        names = [check for check in CHECKS if name in ("all", check, CHECKS[check].group)]
+        if not names:
+            raise click.BadParameter(f"there is no check {name!r}: all, {', '.join([*GROUPS, *CHECKS])}")
+        limits |= dict.fromkeys(names, parse_share(context, parameter, share or "0"))
+    return limits
+
+
+@click.command()
+@click.argument("file")
+@click.option("--by", default="", metavar="SPEC", help="The reward, as a verifier's spec; without it only data are.")
+@click.option("--against", default="", metavar="FILE", help="Questions that must not stand in FILE: training data.")
+@click.option("--rows", default=PROBED, show_default=True, type=click.IntRange(0), help="Tried rewards on; 0: all.")
+@click.option("--repeats", default=2, show_default=True, type=click.IntRange(1), help="Times a text is scored again.")
+@click.option("--pay", default=PASS_MARK, show_default=True, help="The least reward that counts as paid.")
+@click.option("--programs/--no-programs", default=None, help="Hacks that are programs; default: where programs run.")
+@click.option("--seed", default=0, show_default=True, help="Of the rows that are drawn.")
+@click.option(
+    "--fail-on",
+    "limits",
+    multiple=True,
+    metavar="CHECK[=SHARE]",
+    callback=_parse_limits,
+    help="Exit with 1 if a check (or group of checks, or all) finds more than this share of rows; repeat it.",
+)
+@click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep findings; see report.")
+@click.option("--examples", default=EXAMPLES, show_default=True, type=click.IntRange(0), help="Shown of each check.")
+@data_options
+@json_option
+@quiet_option
+def audit(
+    file: str,
+    by: str,
+    against: str,
+    rows: int,
+    repeats: int,
+    pay: float,
+    programs: bool | None,
+    seed: int,
+    limits: dict[str, float],
+    out: Path | None,
+    examples: int,
+    mapping: dict[str, str],
+    format_: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Look for what is wrong with the data of FILE, and with a reward on them, before anything is trained.
+
+    Data: golds that are empty, cut off, several, contradicted by the row's solution, or the prompt; questions that are
+    there twice, or in another file. Reward (--by): the gold and its spellings must be paid; near misses, other rows'
+    golds and texts that solve nothing must not. Candidates, where rows have some: golds that most of them contradict,
+    and the reward's errors against labels.
+
+    \b
+    verikit audit train.jsonl --by answer --against test.jsonl -o runs/audit
+    verikit audit train.jsonl --by my_reward.py:reward --fail-on golds --fail-on hack=1%
+    verikit report runs/audit --html audit.html
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # what a verifier prints is no result
+        scored = [0]
+        watch.start(lambda seconds: f"{scored[0]:,} texts scored, {seconds:.0f} s")
+
+        def tick(count: int) -> None:
+            scored[0] += count
+
+        result = audit_file(
+            file,
+            by,
+            mapping=mapping,
+            format=format_,
+            against=against,
+            probed=rows,
+            repeats=repeats,
+            mark=pay,
+            programs=programs,
+            seed=seed,
+            tick=tick,
+        )
+    if out is not None:
+        write_folder(result, out)
+    click.echo(json.dumps(summary(result), indent=2) if as_json else "\n".join(show(result, examples)))
+    return _code(result, limits)
+
+
+def _code(result: AuditResult, limits: dict[str, float]) -> int:
+    """1 if a check found more than is allowed, which is said."""
+    over = [count for count in result.checks if count.check in limits and count.share > limits[count.check]]
+    for count in over:
+        allowed = f"{100 * limits[count.check]:.4g}%"
+        click.echo(
+            f"{count.check}: {count.found} of {count.rows} rows, more than --fail-on allows ({allowed})", err=True
+        )
+    return FAILED if over else 0

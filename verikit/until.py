@@ -1,0 +1,286 @@
+"""Rules that end a prompt's sampling early: `--until` of `verikit sample` and `verikit serve --best-of`.
+
+    majority              stop when no continuation up to n can change the majority's answer
+    majority(0.95)        stop too when the leading answer is the most frequent one with that probability
+    first(SPEC)           stop at the first sample that passes a verifier
+    confident(SPEC, 0.9)  stop at the first sample that a verifier gives at least that much
+
+A rule is asked after each finished sample. It knows nothing of golds but what a verifier of its own makes of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from verikit.base import Verifier, score_all
+from verikit.errors import SpecError, UsageError
+from verikit.select import clusters
+from verikit.spec import load
+from verikit.stats.beta import beta_probability
+from verikit.types import PASS_MARK, Sample
+from verikit.verifiers.answer import Answer
+from verikit.verifiers.stated import stated
+
+Posterior = Literal["beta", "dirichlet"]
+MAX_KEPT = 10_000
+"""Answers that a rule remembers, so that no sample is read twice."""
+MAX_BARE = 300
+"""Characters of a reply that is an answer without marking one."""
+_CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_NAMED = re.compile(r"\s*(\w+)\s*=(?!=)\s*(.*)", re.DOTALL)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_STEPS = 2_000
+
+
+class SamplingRule(ABC):
+    """Says when a prompt needs no more samples."""
+
+    @abstractmethod
+    def stop(self, samples: Sequence[Sample], n: int) -> bool:
+        """Whether to stop.
+
+        Args:
+            samples: The prompt's so far, in the order of their numbers; at least one.
+            n: How many were asked for.
+        """
+
+
+@dataclass(frozen=True)
+class MajorityRule(SamplingRule):
+    """Stops when the majority is settled; ties go to the answer that came first, as in the selector `majority`.
+
+    With `confidence` 1 it is settled when no answers of the remaining samples could change it. Below 1 it is settled
+    too when the leader is the policy's most frequent answer with at least that probability, given the votes and a flat
+    prior: adaptive consistency (Aggarwal et al. 2023, "Let's Sample Step by Step"), by the beta distribution of the two
+    leading answers (their default) or the Dirichlet distribution of all that were seen.
+    """
+
+    confidence: float = 1.0
+    """Probability that is enough; 1 for certainty."""
+    by: Verifier | None = None
+    """Whose extracted answers (`Score.answer`) vote; None: what a reply states as its answer, compared by `answer`."""
+    form: Posterior = "beta"
+    """`beta` or `dirichlet`."""
+    _known: dict[tuple[str, str], str | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0.5 <= self.confidence <= 1:
+            raise UsageError(f"the confidence lies between 0.5 and 1, not at {self.confidence!r}")
+        if self.form not in get_args(Posterior):
+            raise UsageError(f"form must be one of {', '.join(get_args(Posterior))}, not {self.form!r}")
+
+    def stop(self, samples: Sequence[Sample], n: int) -> bool:
+        """Count the votes so far."""
+        reader = self.by or _ANSWERS
+        voted = clusters(self.answers(samples), reader.equal, reader.keys)
+        votes = Counter(number for number in voted if number is not None)
+        if not votes:
+            return False
+        if is_settled(votes, n - len(samples)):
+            return True
+        return self.confidence < 1 and leads_with(sorted(votes.values(), reverse=True), self.form) >= self.confidence
+
+    def answers(self, samples: Sequence[Sample]) -> list[str | None]:
+        """The answers that vote; None where a sample has none."""
+        fresh = [sample for sample in samples if (sample.id, sample.completion) not in self._known]
+        if len(self._known) + len(fresh) > MAX_KEPT:
+            self._known.clear()
+            fresh = list(samples)
+        if self.by is not None:
+            found = [score.answer for score in score_all(self.by, fresh)]
+        else:
+            found = [_stated(sample.completion) for sample in fresh]
+        held = {(sample.id, sample.completion): answer for sample, answer in zip(fresh, found, strict=True)}
+        self._known.update(held)
+        return [self._known[sample.id, sample.completion] for sample in samples]
+
+
+@dataclass(frozen=True)
+class ScoreRule(SamplingRule):
+    """Stops at the first sample that a verifier gives at least `level`; a sample without a score doesn't stop it."""
+
+    by: Verifier
+    level: float = PASS_MARK
+    """The least score that is enough."""
+
+    def stop(self, samples: Sequence[Sample], n: int) -> bool:
+        """Score the newest sample: it was asked about each of those before."""
+        value = score_all(self.by, [samples[-1]])[0].value
+        return value is not None and value >= self.level
+
+
+def _stated(reply: str) -> str | None:
+    """The answer that a reply marks, or that it is; None for a long one that marks none."""
+    found = stated(reply)
+    return None if found.form == "whole" and (len(found.text or "") > MAX_BARE or not found.text) else found.text
+
+
+def is_settled(votes: Mapping[int, int], remaining: int) -> bool:
+    """Whether the leading answer stays so, however the remaining samples vote.
+
+    Args:
+        votes: By answer, numbered in order of first appearance: a tie goes to the lower number.
+        remaining: Samples still to come.
+    """
+    leader = min(votes, key=lambda number: (-votes[number], number))
+    most = votes[leader]
+    rivals = (count + remaining - (number > leader) for number, count in votes.items() if number != leader)
+    return max(remaining - 1, *rivals, -1) < most
+
+
+def leads_with(counts: Sequence[int], form: Posterior = "beta") -> float:
+    """The probability that the leading answer is the policy's most frequent one, under a flat prior.
+
+    Args:
+        counts: Votes of each answer, most first; at least one.
+        form: `beta` looks at the two leading answers alone (Aggarwal et al. 2023, equation 2); `dirichlet` at all.
+    """
+    first, second = counts[0], counts[1] if len(counts) > 1 else 0
+    if form == "beta" or len(counts) <= 2:
+        return 1 - beta_probability(0.5, first + 1, second + 1)
+    return _dirichlet_lead([count + 1 for count in counts])
+
+
+def _dirichlet_lead(shapes: Sequence[int]) -> float:
+    """P(the first share is the largest): shares of a Dirichlet are gamma variables over their sum; Simpson's rule."""
+    first, *others = shapes
+    high = first + 12 * math.sqrt(first) + 40
+    width = high / _STEPS
+    total = 0.0
+    for i in range(1, _STEPS + 1):
+        x = i * width
+        density = math.exp((first - 1) * math.log(x) - x - math.lgamma(first))
+        for shape in others:
+            density *= _gamma_below(x, shape)
+        total += density * (1 if i == _STEPS else 4 if i % 2 else 2)
+    return min(1.0, total * width / 3)
+
+
+def _gamma_below(x: float, shape: int) -> float:
+    """P(a gamma variable of whole shape is below x)."""
+    term, total = 1.0, 1.0
+    for j in range(1, shape):
+        term *= x / j
+        total += term
+    return max(0.0, 1 - math.exp(-x) * total)
+
+
+def load_rule(spec: str) -> SamplingRule:
+    """Make the rule that a spec describes.
+
+    Raises:
+        SpecError: it can't be read, names no rule, or names a verifier that isn't there.
+        UsageError: an option is out of range.
+    """
+    match = _CALL.fullmatch(spec)
+    make = _RULES.get(match[1]) if match else None
+    if match is None or make is None:
+        raise SpecError(f"{spec!r} is no rule to stop by", hint=f"one of {', '.join(_EXAMPLES)}")
+    plain, named = _arguments(match[2] or "", spec)
+    try:
+        return make(plain, named)
+    except (ValueError, IndexError, KeyError) as error:
+        told = f"there is no option {error}" if isinstance(error, KeyError) else str(error)
+        raise SpecError(f"{spec!r}: {told}", hint=f"as in {', '.join(_EXAMPLES)}") from None
+
+
+def _majority(plain: list[str], named: dict[str, str]) -> SamplingRule:
+    _take(plain, named, ("confidence", "by", "form"))
+    by = named.get("by")
+    forms: Mapping[str, Posterior] = {name: name for name in get_args(Posterior)}
+    form = named.get("form", "beta").strip("\"'")
+    if form not in forms:
+        raise ValueError(f"form is one of {', '.join(forms)}, not {form!r}")
+    return MajorityRule(float(named.get("confidence", 1.0)), load(by) if by else None, forms[form])
+
+
+def _first(plain: list[str], named: dict[str, str]) -> SamplingRule:
+    _take(plain, named, ("by", "level"))
+    return ScoreRule(load(_needed(named)), float(named.get("level", PASS_MARK)))
+
+
+def _confident(plain: list[str], named: dict[str, str]) -> SamplingRule:
+    _take(plain, named, ("by", "level"))
+    return ScoreRule(load(_needed(named)), float(named.get("level", 0.9)))
+
+
+def _needed(named: Mapping[str, str]) -> str:
+    if not named.get("by", "").strip():
+        raise ValueError("it needs a verifier")
+    return named["by"]
+
+
+def _take(plain: list[str], named: dict[str, str], names: Sequence[str]) -> None:
+    """Give unnamed arguments their names.
+
+    Raises:
+        KeyError: an unknown name.
+        ValueError: too many arguments, or one twice.
+    """
+    if unknown := [name for name in named if name not in names]:
+        raise KeyError(unknown[0])
+    if len(plain) > len(names):
+        raise ValueError(f"it takes {' and '.join(names)}")
+    for name, text in zip(names, plain, strict=False):
+        if name in named:
+            raise ValueError(f"{name} is given twice")
+        named[name] = text
+
+
+def _arguments(text: str, spec: str) -> tuple[list[str], dict[str, str]]:
+    plain: list[str] = []
+    named: dict[str, str] = {}
+    for part in _split(text, spec):
+        if match := _NAMED.fullmatch(part):
+            named[match[1]] = match[2].strip()
+        else:
+            plain.append(part.strip())
+    return plain, named
+
+
+def _split(text: str, spec: str) -> Iterator[str]:
+    """The parts between commas that stand in no bracket and no quotes.
+
+    Raises:
+        SpecError: a bracket or quote is not closed, or an argument is empty.
+    """
+    waiting: list[str] = []
+    quote, start, escaped = "", 0, False
+    for i, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote and not escaped else quote
+            escaped = char == "\\" and not escaped
+        elif char in "\"'":
+            quote = char
+        elif char in _CLOSING:
+            waiting.append(_CLOSING[char])
+        elif waiting and char == waiting[-1]:
+            waiting.pop()
+        elif char == "," and not waiting:
+            yield _filled(text[start:i], spec)
+            start = i + 1
+    if quote or waiting:
+        raise SpecError(f"{spec!r}: {quote or waiting[-1]} is missing")
+    if text.strip():
+        yield _filled(text[start:], spec)
+
+
+def _filled(part: str, spec: str) -> str:
+    if not part.strip():
+        raise SpecError(f"{spec!r}: an argument is empty")
+    return part
+
+
+_ANSWERS = Answer(tail_seconds=0)
+_RULES: Mapping[str, Callable[[list[str], dict[str, str]], SamplingRule]] = {
+    "majority": _majority,
+    "first": _first,
+    "confident": _confident,
+}
+_EXAMPLES = ("majority", "majority(0.95)", "majority(0.95, by=choice)", "first(answer)", "confident(SPEC, 0.9)")
