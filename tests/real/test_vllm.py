@@ -71,12 +71,6 @@ def test_hf_gives_the_tokens_of_generate_with_this_transformers(hf: Any, of_hf: 
         assert tuple(made[0, ids.shape[1] :].tolist()) == result.outputs[0].ids
 
 
-def test_vllm_in_process_gives_hfs_tokens_and_log_probabilities(
-    smollm2: str, requests: Any, of_hf: Any, tmp_path: Path
-) -> None:
-    same(of_hf, ask(tmp_path, f"vllm:{smollm2}", VLLM, requests))
-
-
 def test_a_vllm_server_gives_hfs_tokens_and_log_probabilities(
     smollm2: str, requests: Any, of_hf: Any, tmp_path: Path
 ) -> None:
@@ -84,18 +78,20 @@ def test_a_vllm_server_gives_hfs_tokens_and_log_probabilities(
         same(of_hf, ask(tmp_path, f"openai:{address}#smollm2", {}, requests))
 
 
-def test_what_training_exports_is_the_same_model_under_vllm(
+def test_what_training_exports_is_one_model_under_hf_and_vllm_in_process(
     smollm2: str, requests: Any, of_hf: Any, folder: Path
 ) -> None:
     from tests.real.test_train import settings, train
     from verikit.trainers.export import export_run
 
-    config = settings(folder, smollm2, "run.steps=1", "optimizer.lr=1e-4", "run.evaluate_every=0", "options.prompts=1")
+    small = ["run.steps=1", "optimizer.lr=1e-4", "run.evaluate_every=0", "options.prompts=1"]
+    config = settings(folder, smollm2, *small)
     [step], changed, _ = train(folder, config)
     assert step["rows_learnt"] > 0
     assert any(changed)
     export_run(folder / "run", config, folder / "out")
     ours = load_engine(f"hf:{folder / 'out'}", dtype="float32").generate(requests)
-    assert [row.outputs[0].logprobs for row in ours] != [row.outputs[0].logprobs for row in of_hf]
+    first = [[row.outputs[0].logprobs[0] for row in rows[:-1]] for rows in (of_hf, ours)]
+    assert all(abs(before - after) > 10 * NEAR for before, after in zip(*first, strict=True))
     same(ours, ask(folder, f"vllm:{folder / 'out'}", VLLM, requests))
     assert json.loads((folder / "out/config.json").read_text())["tie_word_embeddings"]
