@@ -1,12 +1,14 @@
 """The trainer beside TRL's GRPOTrainer: tokens per second, memory, and the whole recipe to the same accuracy.
 
-    python benchmarks/grpo_trl.py                 all cases, 3 rounds, sides alternating, one process a run, one thread
+    python benchmarks/grpo_trl.py                 all but `pretrained`, 3 rounds, sides alternating, one process a run
     python benchmarks/grpo_trl.py --cases vocabulary --rounds 5
+    python benchmarks/grpo_trl.py --cases pretrained --rounds 1       SmolLM2-135M-Instruct in fp32 (extra `real`)
 
 Both sides start from the same weights and prompts and take one optimizer step for each batch sampled, at temperature 1
 with beta 0 and DAPO's token mean. The reward differs between all completions, so no row has a zero advantage and both
 sides learn from every token they sample; each run checks that, and the sides' tokens must agree. Times are CPU seconds
-of the process; the first step is left out. Memory is the peak over what the process had before the first step.
+of the process, which has one thread; the first step is left out. Memory is the peak over what the process had before
+the first step.
 Needs the extras train, and trl and datasets (a benchmark peer only).
 """
 
@@ -30,10 +32,17 @@ CASES: dict[str, dict[str, Any]] = {
     "8 rows": {"prompts": 2, "samples": 4, "new": 32, "steps": 9, "bar": 1.75, "aim": 3.0},
     "128 rows": {"prompts": 8, "samples": 16, "new": 32, "steps": 9, "bar": 1.3, "aim": 2.0},
     "vocabulary": {"prompts": 2, "samples": 8, "new": 96, "steps": 3, "vocabulary": 32_000, "bar": 2.8, "aim": 5.0},
+    "pretrained": {"prompts": 8, "samples": 8, "new": 24, "steps": 2, "bar": 2.5, "aim": 4.0},
 }
-"""`8 rows` and `128 rows` sample from the warmed-up arithmetic model, `vocabulary` from a random one of 32k tokens."""
+"""`8 rows` and `128 rows` sample from the warmed-up arithmetic model, `vocabulary` from a random one of 32k tokens,
+`pretrained` from SmolLM2-135M-Instruct, whose prompts are chats."""
+RATES = {"pretrained": 1e-6}
 RATE = 2e-4
 TARGET = 0.90
+CHAT = (
+    "<|im_start|>system\nReply with the number alone.<|im_end|>\n"
+    "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
+)
 
 
 _asked = itertools.count(1)
@@ -80,10 +89,21 @@ def make_models(folder: Path) -> None:
     tokenizer.save_pretrained(folder / "vocabulary")
 
 
+def model_of(case: str, folder: Path) -> Path:
+    """Return the folder of the model that both sides of a case load."""
+    if case == "pretrained":
+        from tests.real.models import smollm2
+
+        return smollm2()
+    return folder / ("vocabulary" if case == "vocabulary" else "arithmetic")
+
+
 def prompts_of(case: str) -> list[dict[str, str]]:
     if case == "vocabulary":
         return [{"prompt": " ".join(f"w{17 * n + at}" for at in range(8)), "answer": ""} for n in range(64)]
     pairs = [(a, b) for a in range(10, 100) for b in range(10, 100) if (a * 7 + b * 13) % 29 != 0]
+    if case == "pretrained":
+        return [{"prompt": CHAT.format(f"What is {a} plus {b}?"), "answer": str(a + b)} for a, b in pairs[::64]]
     return [{"prompt": f"{a}+{b}=", "answer": str(a + b)} for a, b in pairs[:: max(1, len(pairs) // 2_000)]]
 
 
@@ -121,14 +141,14 @@ def ours(case: str, folder: Path, micro: str, recipe_steps: int) -> dict[str, An
     data = folder / f"{case.replace(' ', '-')}.jsonl"
     reward = "answer" if case == "recipe" else f"{__file__}:reward"
     changes = {
-        "model.path": str(folder / ("vocabulary" if case == "vocabulary" else "arithmetic")), "options.data": str(data),
+        "model.path": str(model_of(case, folder)), "options.data": str(data),
         "options.prompts": shape["prompts"], "options.samples": shape["samples"], "options.max_tokens": shape["new"],
         "options.chat": False, "options.system": "", "options.held_out_size": 1, "options.reward": reward,
         "options.reward_timeout": 0, "options.max_prompt_tokens": 64, "advantage.kind": "grpo", "loss.overlong": "keep",
-        "optimizer.lr": RATE, "optimizer.warmup_steps": 0, "precision.checkpointing": False,
+        "optimizer.lr": RATES.get(case, RATE), "optimizer.warmup_steps": 0, "precision.checkpointing": False,
         "run.steps": 10**6,
         "run.evaluate_every": 0, "run.save_every": 10**6, "run.samples_every": 0,
-        "batch.tokens": {"whole": 10**6}.get(micro, 1024 if case == "vocabulary" else 2048),
+        "batch.tokens": {"whole": 10**6}.get(micro, {"vocabulary": 1024, "pretrained": 4096}.get(case, 2048)),
     }  # fmt: skip
     config = load_config("math", [f"{key}={json.dumps(value)}" for key, value in changes.items()])
     opened = RunFolder(folder / f"ours-{os.getpid()}")
@@ -158,7 +178,7 @@ def theirs(case: str, folder: Path, micro: str, recipe_steps: int) -> dict[str, 
 
     torch.set_num_threads(1)
     shape = CASES[case] if case in CASES else CASES["128 rows"] | {"prompts": 16, "steps": recipe_steps}
-    path = folder / ("vocabulary" if case == "vocabulary" else "arithmetic")
+    path = model_of(case, folder)
     lines = (folder / f"{case.replace(' ', '-')}.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     count = shape["prompts"] * shape["samples"]
@@ -177,7 +197,7 @@ def theirs(case: str, folder: Path, micro: str, recipe_steps: int) -> dict[str, 
     config = GRPOConfig(
         output_dir=str(folder / f"trl-{os.getpid()}"), per_device_train_batch_size=count,
         num_generations=shape["samples"], max_completion_length=shape["new"], max_steps=shape["steps"], temperature=1.0,
-        top_k=0, beta=0.0, epsilon=0.2, epsilon_high=0.28, loss_type="dapo", learning_rate=RATE,
+        top_k=0, beta=0.0, epsilon=0.2, epsilon_high=0.28, loss_type="dapo", learning_rate=RATES.get(case, RATE),
         lr_scheduler_type="constant", adam_beta2=0.99, use_cpu=True, report_to="none", save_strategy="no",
         logging_strategy="no" if case == "recipe" else "steps", logging_steps=1, disable_tqdm=True, bf16=False,
         gradient_checkpointing=False, shuffle_dataset=True,
@@ -221,6 +241,7 @@ def run(side: str, case: str, folder: Path, micro: str = "default", recipe_steps
     """One side in a process of its own."""
     command = [sys.executable, __file__, "--side", side, "--case", case, "--folder", str(folder), "--micro", micro]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run([*command, "--steps", str(recipe_steps)], env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr[-4000:])
@@ -234,7 +255,7 @@ def rate(found: dict[str, Any]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="*", default=[*CASES, "recipe"])
+    parser.add_argument("--cases", nargs="*", default=[*(case for case in CASES if case != "pretrained"), "recipe"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--side", choices=("ours", "trl"))
     parser.add_argument("--case")
@@ -249,7 +270,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        make_models(folder)
+        if asked.cases != ["pretrained"]:
+            make_models(folder)
         for case in asked.cases:
             rows = "".join(json.dumps(row) + "\n" for row in prompts_of(case))
             (folder / f"{case.replace(' ', '-')}.jsonl").write_text(rows)
@@ -277,6 +299,9 @@ def throughput(case: str, folder: Path, rounds: int) -> None:
         f"{case}: {speed['ours']:,.0f} against TRL {speed['trl']:,.0f} tokens/s = {ratio:.2f}x (bar {bar}x, aim {aim}x)"
     )
     print(f"  tokens learnt: {count['ours']:,.0f} against {count['trl']:,.0f}", flush=True)
+    if case == "pretrained":
+        print(f"  peak over start: {memory['ours']:.0f} against {memory['trl']:.0f} MB = "
+              f"{memory['ours'] / memory['trl']:.2f} (bar 0.5)", flush=True)  # fmt: skip
     if case == "vocabulary":
         whole = memory["ours, one micro-batch"]
         print(f"  peak over start: TRL {memory['trl']:.0f} MB; ours in the same micro-batch {whole:.0f} MB = "

@@ -50,6 +50,9 @@ def tables(found: Mapping[str, JsonObject]) -> dict[str, str]:
         made["grpo"] = grpo_table(found)
     if some := runs(found, "best-"):
         made["best"] = best_table(some)
+    before = found.get("search-start")
+    if before and (some := [run for run in runs(found, "search-") if run is not before]):
+        made["search"] = search_table(before, some)
     if "retrieval" in found:
         made["retrieval"] = retrieval_table(found["retrieval"])
     return made
@@ -102,6 +105,21 @@ def best_table(some: Sequence[JsonObject]) -> str:
     for name in ("mean of 8", "majority of 8", "weighted", "best of 8", "any of 8", "judged right"):
         lines.append(row(name, [percent([run[name] for run in some])]))
     return "\n".join(lines) + "\n"
+
+
+def search_table(start: JsonObject, some: Sequence[JsonObject]) -> str:
+    """Held-out answers and searches before and after the rewards, and how many seeds rose in both."""
+    lines = ["| | right | F1 | searches a question | searched |", "|---|---|---|---|---|"]
+    label = f"R1-Searcher, {len(some)} seed{'s' if len(some) > 1 else ''}"
+    for name, told in (("the cold start", [start]), (label, some)):
+        held_out = [run["held_out"] for run in told]
+        cells = [percent([metrics[key] for metrics in held_out]) for key in ("em", "f1")]
+        searches = [metrics["searches"] for metrics in held_out]
+        spread = f" [{min(searches):.2f}, {max(searches):.2f}]" if len(told) > 1 else ""
+        cells += [f"{fmean(searches):.2f}{spread}", percent([metrics["searched"] for metrics in held_out])]
+        lines.append(row(name, cells))
+    rose = sum(all(run["held_out"][key] > start["held_out"][key] for key in ("em", "searches")) for run in some)
+    return "\n".join([*lines, "", f"Right answers and searches rose in {rose} of {len(some)}."]) + "\n"
 
 
 def retrieval_table(found: JsonObject) -> str:

@@ -138,3 +138,16 @@ def test_curves_are_xml_with_a_line_for_each_arm_within_the_frame() -> None:
     assert [x for x, _ in points] == sorted(x for x, _ in points)
     assert all(page.LEFT <= x <= page.WIDTH and page.TOP <= y <= page.HEIGHT for x, y in points)
     assert points[-1][1] < points[0][1]
+
+
+def searched(em: float, searches: float) -> dict[str, Any]:
+    return {"held_out": {"em": em, "f1": em, "searches": searches, "searched": searches / 2}}
+
+
+def test_a_seed_rose_where_right_answers_and_searches_are_both_above_the_start() -> None:
+    found = {"search-start": searched(0.1, 1.0), "search-0": searched(0.5, 2.0), "search-1": searched(0.3, 1.0)}
+    table = page.tables(found)["search"]
+    assert "| the cold start | 10.0 | 10.0 | 1.00 | 50.0 |" in table
+    assert "| R1-Searcher, 2 seeds | 40.0 [30.0, 50.0] | 40.0 [30.0, 50.0] | 1.50 [1.00, 2.00] |" in table
+    assert "rose in 1 of 2" in table
+    assert "search" not in page.tables({"search-start": searched(0.1, 1.0)})
