@@ -158,6 +158,31 @@ def test_forged_patches_of_a_pytest_repository_are_held(forgery: str) -> None:
     assert (found.value, found.status) == (0.0, "ok"), found
 
 
+DEEP_TESTS = {"tests/unit/test_calc.py": CALC_TESTS.replace("values):", "values=(1, 2, 3)):")}
+DEEP = {**{name: text for name, text in CALC.items() if "tests" not in name}, "conftest.py": "import calc\n",
+        "tests/__init__.py": "", "tests/unit/__init__.py": "", **DEEP_TESTS}  # fmt: skip
+DEEP_ROW = {"repository": DEEP, "FAIL_TO_PASS": ["tests/unit/test_calc.py::test_mean"]}
+WRITES = "open('{0}', 'w').write('def pytest_pyfunc_call(pyfuncitem): return True')\n"
+
+
+@pytest.mark.parametrize("path", ["tests/unit/conftest.py", "tests/conftest.py"])
+def test_a_conftest_written_deeper_before_tests_are_collected_is_held(path: str) -> None:
+    assert score(diff(DEEP, MENDED["calc"]), DEEP_ROW).value == 1.0
+    tidy = "import atexit, os\natexit.register(os.unlink, '{0}')\n"
+    for more in ("", tidy):
+        found = score(diff(DEEP, {"calc/core.py": (more + WRITES).replace("{0}", path) + BROKEN}), DEEP_ROW)
+        assert (found.value, found.status) == (0.0, "ok"), found
+
+
+def test_what_commands_before_write_beside_the_tests_is_taken_away() -> None:
+    text = "import pathlib\npathlib.Path('conftest.py').write_text('def pytest_pyfunc_call(pyfuncitem): return True')\n"
+    row = {**ROWS["calc"], "before": ["python setup.py"]}
+    assert score(diff(CALC, {"setup.py": text}), row).value == 0.0
+    assert score(diff(CALC, {"setup.py": text, **MENDED["calc"]}), row).value == 1.0
+    rewrites = "import pathlib\npathlib.Path('tests/test_calc.py').write_text('def test_mean(): pass')\n"
+    assert score(diff(CALC, {"setup.py": rewrites}), row).value == 0.0
+
+
 WORDS = TEXT["src/textkit/words.py"]
 FORGED_UNITTEST: dict[str, dict[str, str]] = {
     "patched assertions": {

@@ -154,6 +154,8 @@ class Code(TextVerifier):
 
     def _score_suites(self, sample: Sample, files: Sequence[Suite], box: LocalSandbox) -> Score:
         """The score of a program whose tests are files of named tests."""
+        if not self.in_process and (name := code_suites.out_of_reach(files)):
+            return Score.error(f"tests of {name} (a class or constant) need the program beside them: in_process=True")
         names = code_suites.wanted(files)
         entry = sample.meta.get("entry_point")
         program, foreign = solution(sample.completion, names | ({entry} if isinstance(entry, str) else set()))

@@ -28,7 +28,7 @@ from verikit.sandbox.guest import source
 from verikit.sandbox.toolchains import ALIASES, LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
 from verikit.verifiers import test_reports
-from verikit.verifiers.patch_tree import SOURCES, Tree, judged_tree, patched, protected, read_tree
+from verikit.verifiers.patch_tree import CONFIGURES, SOURCES, Tree, judged_tree, patched, protected, read_tree
 from verikit.verifiers.unified_diff import DiffError, applied, parse
 
 _SHOWN = ("/usr/bin", "/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
@@ -166,7 +166,7 @@ class Patch(TextVerifier):
 
     def _row_fault(self, task: PatchTask, box: LocalSandbox) -> str:
         """Why nobody could pass the row's tests here; empty if somebody can, or nobody knows. Found once for a row."""
-        key = hashlib.blake2b(repr((self, task)).encode("utf-8", "replace"), digest_size=16).digest()
+        key = _digest(self, task)
         with _checking:
             if key in _checked:
                 return _checked[key]
@@ -209,6 +209,18 @@ class Patch(TextVerifier):
         payload = key + b"\n" + json.dumps(job).encode()
         result = box.programs.execute(command, files, payload, limits, tools=tools, env={})
         return _outcome(task, result, key)
+
+
+def _digest(options: Patch, task: PatchTask) -> bytes:
+    """What a row's own run depends on, in short."""
+    digest = hashlib.blake2b(digest_size=16)
+    for tree in (task.original, task.tests):
+        for name, file in sorted(tree.items()):
+            digest.update(f"{name}\0{file.executable}\0{len(file.content)}\0".encode("utf-8", "replace"))
+            digest.update(file.content)
+    rest = (options, replace(task, original={}, tests={}))
+    digest.update(repr(rest).encode("utf-8", "replace"))
+    return digest.digest()
 
 
 def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
@@ -288,7 +300,7 @@ def _tools(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
 def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> dict[str, Any]:
     """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
     changed = frozenset(name for name, file in task.tests.items() if task.original.get(name) != file)
-    own = {name: file.content.hex() for name, file in tree.items() if protected(name, changed)}
+    own = [name for name in tree if protected(name, changed)]
     packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     packages += [sysconfig.get_path("purelib")]
     settings = "".join(
@@ -298,7 +310,7 @@ def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> 
     tests = {
         "form": task.form, "names": [_dotted(name) if task.form == "unittest" else name for name in task.names],
         "sources": list(SOURCES), "packages": list(dict.fromkeys(packages)), "plugins": list(task.plugins),
-        "importlib": "importlib" in settings,
+        "importlib": "importlib" in settings, "conftests": [name for name in own if name.endswith("conftest.py")],
     }  # fmt: skip
     variables = {
         "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "{work}", "TMPDIR": "{work}", "PYTHONDONTWRITEBYTECODE": "1",
@@ -308,6 +320,7 @@ def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> 
         variables["PYTHONPATH"] = ":".join(dict.fromkeys(packages))
     return {
         "before": list(task.before), "commands": list(task.commands), "reports": list(task.reports), "own": own,
+        "configures": sorted(CONFIGURES),
         "env": variables, "wall": wall_s, "tests": None if task.commands else tests,
     }  # fmt: skip
 

@@ -27,7 +27,7 @@ MOST_BYTES = 256 << 20
 MOST_WRITTEN = 4 << 20
 """Of a candidate, in bytes."""
 _LEFT_OUT = frozenset({".git", "__pycache__", ".tox", ".venv", "node_modules", ".pytest_cache", ".mypy_cache"})
-_CONFIGURES = frozenset(
+CONFIGURES = frozenset(
     """conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml sitecustomize.py
     usercustomize.py jest.config.js jest.config.ts vitest.config.ts""".split()
 )
@@ -200,7 +200,7 @@ def protected(name: str, own: frozenset[str]) -> bool:
     """Whether a file belongs to the tests: named by the row, their configuration, or where tests lie."""
     parts = name.split("/")
     return (
-        name in own or parts[-1] in _CONFIGURES or bool(_TEST_FOLDERS.intersection(parts[:-1]))
+        name in own or parts[-1] in CONFIGURES or bool(_TEST_FOLDERS.intersection(parts[:-1]))
         or _TEST_FILE.fullmatch(parts[-1]) is not None
         or any(part == "__pycache__" or _LOADED.fullmatch(part) for part in parts)
     )  # fmt: skip

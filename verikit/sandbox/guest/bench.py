@@ -32,14 +32,15 @@ def main() -> None:
     job["env"] = {name: value.replace("{work}", work) for name, value in job["env"].items()}
     said: dict[str, Any] = {"steps": [], "results": None, "spoiled": []}
     os.chdir(TREE)
+    own = {name: read_bytes(f"{TREE}/{name}") for name in job["own"]}
     for command in job["before"]:
         step = shell(command, job, begun)
         said["steps"].append(step)
         if step["exit"]:
             break
     else:
-        put_back(job["own"])
-        seals = {name: seal(f"{TREE}/{name}") for name in job["own"]}
+        put_back(own, set(job["configures"]))
+        seals = {name: seal(f"{TREE}/{name}") for name in own}
         if job["tests"]:
             said["results"] = python_tests(job, begun)
         for command in job["commands"]:
@@ -56,11 +57,15 @@ def main() -> None:
         data = data[os.write(1, data) :]
 
 
-def put_back(own: dict[str, str]) -> None:
-    """Write the row's files again, as they are given (hexadecimal)."""
-    for name, content in own.items():
+def put_back(own: dict[str, bytes], configures: set[str]) -> None:
+    """Write the row's files again, and take away what was added that would configure the tests."""
+    for folder, _, names in os.walk(TREE):
+        for name in configures.intersection(names):
+            if os.path.relpath(f"{folder}/{name}", TREE) not in own:
+                with suppress(OSError):
+                    os.unlink(f"{folder}/{name}")
+    for name, held in own.items():
         path = f"{TREE}/{name}"
-        held = bytes.fromhex(content)
         with suppress(OSError):
             if not os.path.islink(path) and read_bytes(path) == held:
                 continue

@@ -29,8 +29,19 @@ class FarModule(types.ModuleType):
         return far(name)
 
 
+class FarSolution:
+    """LeetCode's class `Solution`, which keeps nothing between calls: each call makes one."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return far(f"Solution().{name}")
+
+
 def far(name: str) -> Any:
     """A function of the program; it lives elsewhere."""
+    if name == "Solution":
+        return FarSolution
     base = globals()[BASE]
     return type(base)(name, base._ask, base._failed)
 

@@ -87,6 +87,7 @@ def by_pytest(asked: dict[str, Any], alarms: str, say: Callable[..., None]) -> i
         say("missing", "pytest is not installed: pip install pytest")
         return 0
     load_all("_pytest")
+    hold_to(pytest, {f"{asked['tree']}/{name}" for name in asked["conftests"]})
     wanted, seen = set(asked["names"]), set[str]()
     alarm = os.path.basename(alarms).removeprefix("test_").removesuffix(".py")
 
@@ -122,6 +123,19 @@ def by_pytest(asked: dict[str, Any], alarms: str, say: Callable[..., None]) -> i
     import_from(asked)
     there = [name for name in files if os.path.exists(name)]
     return int(pytest.main([f"--rootdir={asked['tree']}", *options, *there, alarms], plugins=[Reporter()]))
+
+
+def hold_to(pytest: Any, conftests: set[str]) -> None:
+    """Load no conftest but these: hooks of another one would reach the tests below it, and not the alarms."""
+    manager = pytest.PytestPluginManager
+    load = manager._importconftest
+
+    def load_known(self: Any, path: Any, *args: Any, **options: Any) -> Any:
+        if str(path) not in conftests:
+            raise pytest.UsageError(f"{path} is not the repository's")
+        return load(self, path, *args, **options)
+
+    manager._importconftest = load_known
 
 
 def by_unittest(asked: dict[str, Any], alarms: str, say: Callable[..., None]) -> int:
