@@ -45,8 +45,12 @@ def pebble_program(code: str) -> None:
 
 
 def speed() -> None:
-    """Programs a second as a multiple of `subprocess.run([python, "-c", code])` with as many workers."""
-    print("ratio to subprocess.run with as many workers, median of", ROUNDS, "interleaved rounds")
+    """Programs a second as a multiple of `subprocess.run([python, "-c", code])`.
+
+    The multiple is of as many subprocesses at a time as there are workers, and in brackets of one at a time: two
+    workers that are as much faster as two subprocesses are have the same multiple as one worker, and twice the bracket.
+    """
+    print("ratio to as many subprocesses at a time (to one at a time), median of", ROUNDS, "interleaved rounds")
     for name, code, few in (("trivial", TRIVIAL, 10), ("sympy", SYMPY, 2)):
         for workers in (1, 2):
             ratios: dict[str, list[float]] = {}
@@ -58,13 +62,22 @@ def speed() -> None:
                     warm.map([Job(code)] * workers)
                 for _ in range(ROUNDS):
                     one_round(code, few, workers, boxes, ratios)
-            row = ", ".join(f"{label} {statistics.median(found):.2f}x" for label, found in ratios.items())
-            print(f"  {name}, {workers} worker(s): {row}", flush=True)
+            alone = statistics.median(ratios.pop("alone"))
+            cpu = statistics.median(ratios.pop("cpu")) * 1e3
+            row = ", ".join(
+                f"{label} {statistics.median(found):.2f}x ({statistics.median(found) * alone:.2f}x)"
+                for label, found in ratios.items()
+            )
+            print(f"  {name}, {workers} worker(s): {row}; {cpu:.1f} ms of a processor in `local`", flush=True)
 
 
 def one_round(code: str, few: int, workers: int, boxes: dict[str, Any], ratios: dict[str, list[float]]) -> None:
     with ThreadPoolExecutor(workers) as threads:
         base = timed(lambda: list(threads.map(lambda _: plain(code), range(few * workers)))) / (few * workers)
+    alone = timed(lambda: [plain(code) for _ in range(few)]) / few
+    ratios.setdefault("alone", []).append(alone / base)
+    ran = boxes["local"].map([Job(code)] * few)
+    ratios.setdefault("cpu", []).append(statistics.median(result.cpu_s for result in ran))
     for label, box in boxes.items():
         count = few * workers * (1 if label.startswith("bwrap") else 6)
         ratios.setdefault(label, []).append(base * count / timed(lambda: box.map([Job(code)] * count)))  # noqa: B023
@@ -122,17 +135,20 @@ def rows() -> None:
     samples = [Sample(completion=row["program"], meta=row) for row in data]
     whole = [f"{row['program']}\n{row['test']}\ncheck({row['entry_point']})" for row in data[:20]]
     for verifier in (Code(), Code(children="row")):
-        ratios, rates = [], []
+        ratios, alone, rates = [], [], []
         assert all(score.value == 1 for score in verifier.score(samples[:8]))
         for _ in range(ROUNDS):
             with ThreadPoolExecutor(2) as threads:
                 base = timed(lambda: list(threads.map(plain, whole))) / len(whole)
+            single = timed(lambda: [plain(program) for program in whole[:10]]) / 10
             seconds = timed(lambda: verifier.score(samples)) / len(samples)  # noqa: B023
+            alone.append(single / seconds)
             ratios.append(base / seconds)
             rates.append(1 / seconds)
         print(
             f"HumanEval-form rows, 7 asserts, a child per {verifier.children}: "
-            f"{statistics.median(rates):.0f} a second, {statistics.median(ratios):.1f}x a subprocess per row",
+            f"{statistics.median(rates):.0f} a second, {statistics.median(ratios):.1f}x a subprocess per row "
+            f"({statistics.median(alone):.1f}x one at a time)",
             flush=True,
         )
 

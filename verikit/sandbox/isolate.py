@@ -89,11 +89,10 @@ def confine(prepared: Prepared) -> None:
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     if prepared.rules is not None:
         landlock.restrict(prepared.rules)
-    seccomp.install(seccomp.program(None, may_exec=True, processes=True) if prepared.programs else _strict())
-
-
-def _strict() -> bytes:
-    return seccomp.program(os.getpid())
+    if prepared.programs:
+        seccomp.install(seccomp.program(None, may_exec=True, processes=True))
+    else:
+        seccomp.own_filter().install(os.getpid())
 
 
 def become(uid: int) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from verikit.sandbox import linux
 
-_CREATE, _RESTRICT = 444, 446
+_CREATE = 444
 _EXECUTE, _WRITE, _READ, _READ_DIR, _TRUNCATE, _IOCTL = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _MAKE_CHAR, _MAKE_SOCK, _MAKE_BLOCK = 1 << 6, 1 << 9, 1 << 11
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
@@ -73,4 +73,4 @@ def ruleset(version: int, allowed: Iterable[bytes]) -> int:
 
 def restrict(rules: int) -> None:
     """Put this process under the rules for good; needs no-new-privs."""
-    linux.syscall(_RESTRICT, rules, 0)
+    linux.landlock_restrict_self(rules)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import struct
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -17,6 +18,16 @@ _library.syscall.restype = ctypes.c_long
 _add_rule = _libc["syscall"]
 _add_rule.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_long)
 _add_rule.restype = ctypes.c_long
+_prctl = _libc["prctl"]
+_prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+_set_filter = _libc["prctl"]
+_set_filter.argtypes = (ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_ulong)
+_restrict = _libc["syscall"]
+_restrict.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_long)
+_restrict.restype = ctypes.c_long
+_capset = _libc["capset"]
+_capset.argtypes = (ctypes.c_char_p, ctypes.c_char_p)
+_OWN_CAPABILITIES = struct.pack("II", 0x20080522, 0)
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 0x1000, 0x4000, 0x40000
 MNT_DETACH = 2
@@ -24,7 +35,7 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
 PR_SET_KEEPCAPS, CAP_DAC_READ_SEARCH = 8, 1 << 2
-SYS_CAPSET, SYS_PIVOT_ROOT, SYS_MOUNT_SETATTR, SYS_LANDLOCK_ADD_RULE = 126, 155, 442, 445
+SYS_PIVOT_ROOT, SYS_MOUNT_SETATTR, SYS_LANDLOCK_ADD_RULE, SYS_LANDLOCK_RESTRICT_SELF = 155, 442, 445, 446
 _AT_RECURSIVE, _MADV_COLLAPSE = 0x8000, 25
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
 
@@ -46,8 +57,20 @@ def landlock_add_rule(rules: int, rule: bytes) -> None:
     _checked(_add_rule(SYS_LANDLOCK_ADD_RULE, rules, 1, rule, 0))
 
 
+def landlock_restrict_self(rules: int) -> None:
+    """Put this process under a set of rules."""
+    _checked(_restrict(SYS_LANDLOCK_RESTRICT_SELF, rules, 0))
+
+
+def set_filter(program: bytes) -> None:
+    """Install a system call filter, given as `struct sock_fprog`."""
+    _checked(_set_filter(PR_SET_SECCOMP, 2, program, 0, 0))
+
+
 def prctl(option: int, value: int | ctypes.Array[ctypes.c_char] = 0, pointer: object = 0) -> int:
     """Operate on the calling process or thread."""
+    if isinstance(value, int) and pointer == 0:
+        return _checked(_prctl(option, value, 0, 0, 0))
     return syscall(157, option, value, pointer, 0, 0)
 
 
@@ -98,8 +121,7 @@ def make_read_only(path: str) -> None:
 
 def keep_capabilities(kept: int) -> None:
     """Give up every capability that is not in the bit set `kept`."""
-    header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(kept, kept)
-    syscall(SYS_CAPSET, ctypes.byref(header), ctypes.byref(data))
+    _checked(_capset(_OWN_CAPABILITIES, struct.pack("6I", kept, kept, 0, 0, 0, 0)))
 
 
 def use_huge_pages(maps: str) -> None:

@@ -30,22 +30,24 @@ UNREPEATABLE = "Unrepeatable"
 """The failure of a program that asks other questions when it is run again."""
 _FILE = "<program>"
 _MISSING = object()
+_NOTHING = {"status": "ok", "value": None}
+_DONE = json.dumps(_NOTHING).encode() + b"\n"
 _MOST_FETCHED = 400_000
 _DISK = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def main(*, session: bool) -> NoReturn:
     """Serve the descriptors until the work is done; the process ends here."""
-    with open(COMMANDS, encoding="utf-8") as commands:
-        module = types.ModuleType("__main__")
-        module.__dict__.update(__builtins__=builtins, __file__=_FILE)
-        sys.modules["__main__"] = module
-        sys.argv = [_FILE]
-        if session:
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__builtins__=builtins, __file__=_FILE)
+    sys.modules["__main__"] = module
+    sys.argv = [_FILE]
+    if session:
+        with open(COMMANDS, encoding="utf-8") as commands:
             for line in commands:
                 _reply(_step(json.loads(line), module.__dict__, commands))
-            os._exit(0)
-        job = json.loads(commands.readline())
+        os._exit(0)
+    job = json.loads(_payload())
     record = _step(job, module.__dict__, None)
     if not job["calls"]:
         record = _finish(record)
@@ -55,10 +57,19 @@ def main(*, session: bool) -> NoReturn:
     os._exit(0)
 
 
+def _payload() -> bytes:
+    """All that the caller says; a reader of text would cost more than a small program does."""
+    pieces = []
+    while piece := os.read(COMMANDS, 1 << 20):
+        pieces.append(piece)
+    os.close(COMMANDS)
+    return b"".join(pieces)
+
+
 def _reply(record: Mapping[str, Any]) -> None:
     """Write one record, whole."""
     try:
-        data = (json.dumps(record, ensure_ascii=True) + "\n").encode()
+        data = _DONE if record == _NOTHING else (json.dumps(record, ensure_ascii=True) + "\n").encode()
     except MemoryError as error:
         data = (json.dumps(_failure(error)) + "\n").encode()
     while data:
@@ -150,7 +161,8 @@ def _lookup(name: str, namespace: dict[str, Any]) -> Any:
 def _finish(record: dict[str, Any]) -> dict[str, Any]:
     """End as the interpreter does: wait for threads, run exit handlers, flush."""
     try:
-        threading._shutdown()  # type: ignore[attr-defined]
+        if threading.active_count() > 1 or threading._threading_atexits:  # type: ignore[attr-defined]
+            threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         _flush()
     except BaseException as error:  # noqa: BLE001 - a worker's main

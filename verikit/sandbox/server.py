@@ -93,7 +93,7 @@ class Server:
             self._programs,
         )
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
-        seccomp.program(1)
+        seccomp.own_filter()
         gc.collect()
         gc.freeze()
         with open(maps, encoding="utf-8") as file:
