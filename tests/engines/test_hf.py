@@ -14,7 +14,7 @@ from tests.engines import tiny  # noqa: E402
 from verikit.engines import Request, Structured, load_engine  # noqa: E402
 from verikit.engines.errors import BadRequest, NoChatTemplate, Unsupported  # noqa: E402
 from verikit.engines.hf import sampler  # noqa: E402
-from verikit.engines.hf.decoder import Decoder, supports  # noqa: E402
+from verikit.engines.hf.decoder import Decoder, _State, supports  # noqa: E402
 from verikit.engines.hf.engine import HF  # noqa: E402
 from verikit.engines.hf.generate import GenerateDecoder  # noqa: E402
 from verikit.engines.hf.prefixes import BLOCK, Prefixes  # noqa: E402
@@ -468,6 +468,31 @@ def test_any_mix_of_groups_is_decoded_exactly(shapes, data):
             assert row.finish == "stop" or len(row.ids) == group.max_tokens
             assert not any(token in eos for token in row.ids[:-1])
     assert distance(tiny.model(), groups, result) <= 1e-5
+
+
+@pytest.mark.parametrize("copied", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups_of_one_prompt_run_it_once_and_sample_what_each_would_alone(kind, copied, monkeypatch):
+    if not copied:
+        monkeypatch.setattr("verikit.engines.hf.decoder.COPIED_BELOW", 0)
+    prompts = [[3 + (7 * i + j) % 300 for j in range(length)] for i, length in enumerate((9, 17, 9))]
+    groups = [
+        SamplingGroup(prompts[which], (1, number), n=1 + number % 2, max_tokens=4 + 3 * number)
+        for number, which in enumerate((0, 1, 0, 2, 1, 0))
+    ]
+    run, counted = _State._run_prompts, []
+
+    def counting(self, prompts, begun, held):
+        counted.append(len(prompts))
+        return run(self, prompts, begun, held)
+
+    monkeypatch.setattr(_State, "_run_prompts", counting)
+    decoder = Decoder(tiny.model(kind), range(20))
+    together = decoder.decode(groups)
+    assert sum(counted) == 3
+    assert distance(tiny.model(kind), groups, together) <= 1e-5
+    alone = [decoder.decode([group])[0] for group in groups]
+    assert [[row.ids for row in rows] for rows in together] == [[row.ids for row in rows] for rows in alone]
 
 
 @pytest.mark.parametrize("copied", [True, False])

@@ -82,7 +82,7 @@ class Decoder:
         rows = iter(list(sampler.rows))
         growing = {number: [next(rows) for _ in range(group.n)] for number, group in enumerate(groups)}
         state = _State(self._model, groups)
-        logits = state.prefill([self._prefixes.find(group.ids) if self._prefixes else None for group in groups])
+        logits = state.prefill([self._prefixes.find(ids) if self._prefixes else None for ids in state.prompts])
         live = sampler.live()
         while True:
             tokens = sampler.step(logits)
@@ -143,10 +143,14 @@ class _State:
         self._windows = set(reaches)
         self._norm = norm(self._body.norm, family.centred)
         self._cap = config.final_logit_softcapping if family.logit_cap else None
-        self._prompts = [self._put(group.ids) for group in groups]
+        numbers: dict[tuple[int, ...], int] = {}
+        of_group = [numbers.setdefault(tuple(group.ids), len(numbers)) for group in groups]
+        self.prompts: list[tuple[int, ...]] = list(numbers)
+        """The prompts, each once: groups that share one share its keys and values."""
+        self._prompts = [self._put(ids) for ids in numbers]
         # Sizes are kept on the host too: to ask the device for one is to wait for it.
         self._sizes = [len(ids) for ids in self._prompts]
-        self._rows = [number for number, group in enumerate(groups) for _ in range(group.n)]
+        self._rows = [number for number, group in zip(of_group, groups, strict=True) for _ in range(group.n)]
         self._lengths, self._group = self._put(self._sizes), self._put(self._rows)
         longest = max(self._sizes)
         steps = max(group.max_tokens for group in groups)
@@ -316,7 +320,7 @@ class _State:
             row_of_slot[slots[-1]] = row
             seen[group] += 1
         self._slot, self._row_of_slot = self._put(slots), self._put(row_of_slot)
-        self._full = len(row_of_slot) == len(slots)
+        self._full = slots == list(range(len(row_of_slot)))  # the table is the rows as they stand
         self._columns, self._shortest = max(self._sizes), min(self._sizes)
         columns = torch.arange(self._columns, device=self._device)
         self._padding = (columns >= self._lengths[:, None])[:, None, None]
