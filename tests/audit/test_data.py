@@ -18,7 +18,14 @@ SOUND = [
     {"problem": "How much is it?", "answer": "$12.50"},
 ]
 FAULTS = {
-    "empty": [{"answer": ""}, {"answer": None}, {"answer": "N/A"}, {"answer": "[deleted]"}, {"answer": []}],
+    "empty": [
+        {"answer": ""},
+        {"answer": None},
+        {"answer": "N/A"},
+        {"answer": "[deleted]"},
+        {"answer": []},
+        {"answer": None, "solution": r"\boxed{5}"},
+    ],
     "unreadable": [
         {"answer": r"\frac{3}{"},
         {"answer": "Stra\ufffde"},
@@ -78,6 +85,8 @@ LONG = (
         (LONG, "duplicate"),
         (LONG.upper().replace(".", " . "), "duplicate"),
         ("Please solve this problem. " + LONG, "near_duplicate"),
+        ("Q: " + LONG + " Explain your answer.", "near_duplicate"),
+        ("Question 13. " + LONG, "duplicate"),
         (LONG.replace("another leaves", "a second train leaves"), "near_duplicate"),
     ],
 )
@@ -87,7 +96,7 @@ def test_a_question_that_comes_again_is_found(again, check, write):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         (LONG, LONG.replace("80", "90")),
         ("Which of these is true?", "Which of these is false?"),
@@ -97,8 +106,8 @@ def test_a_question_that_comes_again_is_found(again, check, write):
         ("Who was the first president of Peru?", "Who was the first president of Chile?"),
     ],
 )
-def test_questions_of_one_template_are_two_questions(one, other, write):
-    rows = [{"problem": one, "answer": "1"}, {"problem": other, "answer": "2"}]
+def test_questions_of_one_template_are_two_questions(first, second, write):
+    rows = [{"problem": first, "answer": "1"}, {"problem": second, "answer": "2"}]
     assert audit(write(rows)).findings == []
 
 
