@@ -58,6 +58,7 @@ def start(work: Path, folder: Path, model: Path) -> JsonObject:
         "model.path": model, "model.dtype": "float32", "options.data": made / "demonstrations.jsonl",
         "options.batch": COLD_BATCH, "optimizer.lr": 5e-5, "optimizer.warmup_steps": 2,
         "optimizer.schedule": "constant", "batch.tokens": 2048, "run.steps": COLD_STEPS, "run.evaluate_every": 0,
+        "run.save_every": 4,
     }  # fmt: skip
     if not (work / "search-start").exists():
         train("sft", settings, work / "cold-start")

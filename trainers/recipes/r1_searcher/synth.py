@@ -79,6 +79,10 @@ def search_data(
 class Demonstrator:
     """Writes transcripts of questions, in the layout of rollouts."""
 
+    tokenizer: Any
+    retriever: Retriever
+    prompt: Style
+
     def __init__(self, tokenizer: Any, retriever: Retriever, prompt: Style = "base", k: int = 3) -> None:
         self.tokenizer, self.retriever, self.prompt = tokenizer, retriever, prompt
         self.limits: SearchLimits = SearchLimits(k=k, searches=2)
@@ -133,10 +137,10 @@ class Demonstrator:
 class _Dictated(Engine):
     """Writes one text a leg, the end token behind the last."""
 
-    name = "dictated"
-
     def __init__(self, tokenizer: Any, texts: Sequence[str]) -> None:
-        self.tokenizer, self._texts = tokenizer, list(texts)
+        self.name: str = "dictated"
+        self.tokenizer: Any = tokenizer
+        self._texts = list(texts)
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Return the next text; there is one request at a time."""
