@@ -1,6 +1,6 @@
 """What sampling costs beside the bare engine, against one local server, 50 ms a reply, 64 in flight, no faults.
 
-python -m benchmarks.sampling
+python benchmarks/sampling.py
 
 The same 2,000 requests by the engine alone and by `verikit sample`, to a file that a run can go on with, in turns; then
 a chat request to the server itself and to `verikit serve answer --best-of 8 --select majority` before it, in turns.
@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
+import engines
 import httpx
 
-import benchmarks.engines as engines
 from verikit.engines import load_engine
 from verikit.sampling import SamplingSettings
 from verikit.sampling.run import SampleFile, SamplingRun

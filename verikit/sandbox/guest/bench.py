@@ -156,4 +156,5 @@ def python_tests(job: dict[str, Any], begun: float) -> dict[str, Any]:
     return {"exit": code, "output": out[-20_000:].decode("utf-8", "replace"), "said": said}
 
 
-main()
+if __name__ == "__main__":
+    main()
