@@ -15,7 +15,7 @@ import pytest
 from verikit import load
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import RunLimits, backends
-from verikit.sandbox.docker import DockerSandbox
+from verikit.sandbox.docker import DockerSandbox, DockerServer
 from verikit.types import Sample
 from verikit.verifiers.code import Code
 
@@ -177,3 +177,15 @@ def test_an_image_that_is_absent_or_too_old_is_named(image: str, said: str, dock
         DockerSandbox(image)
     assert said in str(caught.value)
     assert f"docker pull {image}" in caught.value.hint
+
+
+def test_a_server_in_a_container_is_started_asked_and_taken_away(docker: Path) -> None:
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("prometheus_client")
+    with DockerServer("fusion") as box:
+        assert box.run("def f(x): return (x, 2.5)", call=("f", [1], {})).value == (1, 2.5)
+        assert box.run("while True: pass", limits=RunLimits(wall_s=0.5)).status == "timeout"
+        (name,) = (path.name for path in docker.iterdir() if path.name.startswith("verikit-") and not path.suffix)
+    assert not (docker / name).exists()
+    with pytest.raises(SandboxUnavailable, match="No such image"):
+        DockerServer("nope:2")

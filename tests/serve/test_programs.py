@@ -249,7 +249,7 @@ def test_sandbox_fusions_own_client_reads_the_replies(address: str) -> None:
 
 
 def test_only_a_token_runs_programs_and_it_may_stand_in_the_address(tmp_path: Path) -> None:
-    table = {"a": {"token": "alpha-1", "per_minute": 3}, "b": {"token": "beta-2", "cpu_s": 0.2}}
+    table = {"a": {"token": "alpha-1", "per_minute": 3}, "b": {"token": "beta-2", "cpu_s": 0.05}}
     (tmp_path / "tokens.json").write_text(json.dumps(table))
     with serving(tmp_path / "log", "--tokens", tmp_path / "tokens.json", "--workers", 1) as address:
         assert post(address, code="print(1)").status_code == 401
@@ -263,7 +263,7 @@ def test_only_a_token_runs_programs_and_it_may_stand_in_the_address(tmp_path: Pa
         assert 1 <= int(refused.headers["retry-after"]) <= 60
         assert "3 programs a minute" in refused.json()["error"]
         others = address.replace("://", "://x:beta-2@")
-        assert post(others, code="while True: pass", run_timeout=0.5).status_code == 200
+        assert post(others, code="while True: pass", run_timeout=1).status_code == 200
         assert "processor" in post(others, code="print(1)").json()["error"]
         assert "alpha" not in (tmp_path / "log").read_text()
 

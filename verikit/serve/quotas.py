@@ -48,12 +48,12 @@ def read_quota(text: str) -> Quota:
 
 
 def _quota(given: Mapping[str, Any], where: str) -> Quota:
-    known = {f.name: int if f.name != "cpu_s" else float for f in fields(Quota)}
-    if unknown := sorted(given.keys() - known.keys()):
+    known = [f.name for f in fields(Quota)]
+    if unknown := sorted(given.keys() - set(known)):
         raise UsageError(f"{where} has no {unknown[0]!r}", hint=f"it has {', '.join(known)}")
     if not all(isinstance(n, int | float) and 0 <= n < 1e9 for n in given.values()):
         raise UsageError(f"{where} is made of numbers that are not negative")
-    return Quota(**{name: known[name](number) for name, number in given.items()})
+    return Quota(int(given.get("at_once", 0)), int(given.get("per_minute", 0)), float(given.get("cpu_s", 0.0)))
 
 
 @dataclass(slots=True)
@@ -80,9 +80,10 @@ class Client:
             RefusedRequest: there were too many in the last minute; says when to come back.
         """
         now = monotonic()
-        for seen in (self._begun, self._used):
-            while seen and now - (seen[0][0] if isinstance(seen[0], tuple) else seen[0]) >= MINUTE_S:
-                seen.popleft()
+        while self._begun and now - self._begun[0] >= MINUTE_S:
+            self._begun.popleft()
+        while self._used and now - self._used[0][0] >= MINUTE_S:
+            self._used.popleft()
         most, cpu_s = self.quota.per_minute, self.quota.cpu_s
         if most and programs > most:
             raise RefusedRequest(422, f"{programs} programs in one request, and {most} a minute")
