@@ -96,8 +96,13 @@ def test_any_of_several_golds_is_enough():
 
 @pytest.mark.parametrize(
     ("answer", "gold", "same"),
-    [("8 bytes", "8 bytes", True), ("8 kilobytes", "8000 bytes", True), ("8 bytes", "8 lumens", False)]
-    + [("2 candelas", "2 candelas", True), ("2 cd", "3 candelas", False)],
+    [
+        ("8 bytes", "8 bytes", True),
+        ("8 kilobytes", "8000 bytes", True),
+        ("8 bytes", "8 lumens", False),
+        ("2 candelas", "2 candelas", True),
+        ("2 cd", "3 candelas", False),
+    ],
 )
 def test_units_whose_dimension_has_a_name_of_several_letters_are_read(answer, gold, same):
     assert verify(answer, [gold]).equal == same
