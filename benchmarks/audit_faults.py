@@ -324,7 +324,7 @@ def of_reward(corpus: Corpus, fault: str, base: Verifier, seed: int) -> tuple[st
 
 
 def corpus_twin(rows: list[Row], row: Row) -> bool:
-    return sum(other["prompt"] == row["prompt"] for other in rows) > 1
+    return sum(bool(other["prompt"] == row["prompt"]) for other in rows) > 1
 
 
 def probed(row: Row, fault: str) -> bool:

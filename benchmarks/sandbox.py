@@ -36,8 +36,8 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def plain(code: str) -> None:
-    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+def plain(code: str) -> object:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
 def pebble_program(code: str) -> None:

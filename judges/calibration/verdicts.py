@@ -85,7 +85,7 @@ def _comparisons(run: Path) -> RunVerdicts:
     return found
 
 
-def _side(preference: Any) -> float:
+def _side(preference: float) -> float:
     return ((preference > PASS_MARK) - (preference < PASS_MARK) + 1) / 2
 
 

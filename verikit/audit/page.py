@@ -72,13 +72,13 @@ def _tables(result: AuditResult) -> Iterator[Table]:
             )
             for label in result.labels
         ]
-        columns = ("kind", "right but not paid", "wrong but paid", "right", "wrong", "unscored")
-        yield Table("Against labels", columns, labels, "95 % intervals over candidates")
+        by_kind = ("kind", "right but not paid", "wrong but paid", "right", "wrong", "unscored")
+        yield Table("Against labels", by_kind, labels, "95 % intervals over candidates")
     if result.noise is not None:
         noise = result.noise
         row = (noise.candidates, noise.repeats, noise.changed, noise.flipped, noise.spread)
-        columns = ("texts", "times scored", "changed value", "changed verdict", "standard deviation")
-        yield Table("Noise", columns, [row])
+        told = ("texts", "times scored", "changed value", "changed verdict", "standard deviation")
+        yield Table("Noise", told, [row])
 
 
 _PROBED = (

@@ -163,7 +163,7 @@ def sign_flip(sums: Iterable[float], *, seed: int = 0) -> float:
     observed = abs(math.fsum(live)) - _ROUNDING
     if len(live) <= EXACT:
         signs = product((-1, 1), repeat=len(live))
-        every = [abs(sum(map(mul, sign, live))) for sign in signs]
+        every: list[float] = [abs(sum(map(mul, sign, live))) for sign in signs]
         return sum(total >= observed for total in every) / len(every)
     drawn = _flipped(live, random.Random(seed))
     return (sum(abs(total) >= observed for total in drawn) + 1) / (len(drawn) + 1)

@@ -237,20 +237,20 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
         tests = applied(tests, parse(meta["test_patch"]))
     if isinstance(meta.get("tests"), Mapping):
         tests |= read_tree(meta["tests"])
-    wanted = [_names(meta.get(key), key) for key in _WANTED]
-    if not any(wanted):
+    failing, passing = (_names(meta.get(key), key) for key in _WANTED)
+    if not (failing or passing):
         raise ValueError("neither FAIL_TO_PASS nor PASS_TO_PASS names a test")
     commands, report = _texts(meta, "test_commands"), str(meta.get("report") or "")
     if bool(commands) != bool(report) or (report and report not in test_reports.FORMS):
         raise ValueError(f"test_commands and report ({', '.join(test_reports.FORMS)}) go together")
-    by_path = any("::" in name for names in wanted for name in names)
+    by_path = any("::" in name for name in (*failing, *passing))
     form = str(meta.get("test_form") or ("pytest" if by_path else "unittest"))
     if form not in ("pytest", "unittest"):
         raise ValueError(f"test_form is pytest or unittest, not {form!r}")
     language = ALIASES.get(str(meta.get("language") or "").lower(), "")
     gold = next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
     return PatchTask(
-        original, tests, *wanted, _texts(meta, "before"), commands, report, _texts(meta, "report_files"), form,
+        original, tests, failing, passing, _texts(meta, "before"), commands, report, _texts(meta, "report_files"), form,
         _texts(meta, "plugins"), language, gold,
     )  # fmt: skip
 

@@ -111,9 +111,9 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
     begun = at
     at += 1
     while len(hunk.old) < old or len(hunk.new) < new:
-        line = lines[at] if at < len(lines) else None
-        mark = None if line is None else line[:1] or " "
-        if line is None or mark not in " +-\\":
+        line = lines[at] if at < len(lines) else "~"
+        mark = line[:1] or " "
+        if mark not in " +-\\":
             raise DiffError(f"line {begun + 1}: the hunk is shorter than it says")
         if mark == "\\":
             _cut_newline(hunk, lines[at - 1])

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ class OpenAIBatch(StreamingEngine):
         if not isinstance(poll_s, (int, float)) or isinstance(poll_s, bool) or not 0 < poll_s < float("inf"):
             raise SpecError(f"engine openai-batch: poll_s is a number over 0, not {poll_s!r}")
         try:
-            import openai
+            openai: Any = import_module("openai")
         except ImportError:
             raise MissingExtra(f"openai-batch:{spec}", "openai") from None
         self._made_by = partial(

@@ -7,6 +7,7 @@ It has neither seeds nor log-probabilities: a request's seed is not sent, and on
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from verikit.engines.errors import BadReply, Unreachable, Unsupported
@@ -31,7 +32,7 @@ class Anthropic(VendorEngine):
             MissingExtra: the package is not installed.
         """
         try:
-            import anthropic
+            anthropic: Any = import_module("anthropic")
         except ImportError:
             raise MissingExtra(self.name, "anthropic") from None
         self._library = anthropic

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
+
+import httpx
 
 from verikit.engines.errors import BadReply, BadRequest, Unreachable
 from verikit.engines.types import Output, Request, TopLogprob
@@ -26,9 +29,9 @@ class Gemini(VendorEngine):
             MissingExtra: the package is not installed.
         """
         try:
-            import httpx
-            from google import genai
-            from google.genai import errors, types
+            genai: Any = import_module("google.genai")
+            errors: Any = import_module("google.genai.errors")
+            types: Any = import_module("google.genai.types")
         except ImportError:
             raise MissingExtra(self.name, "gemini") from None
         self._types, self._failures = types, errors
