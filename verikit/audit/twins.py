@@ -81,7 +81,8 @@ def question(row: AuditRow) -> Question:
 
 def _tokens(text: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKC", text).casefold()
-    return tuple(_SAME.get(token, token) for token in _TOKEN.findall(plain) if token not in _FORMAL)
+    tokens: list[str] = _TOKEN.findall(plain)
+    return tuple(_SAME.get(token, token) for token in tokens if token not in _FORMAL)
 
 
 @lru_cache(maxsize=2**16)

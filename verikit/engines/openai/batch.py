@@ -306,7 +306,7 @@ class OpenAIBatch(StreamingEngine):
             return BadRequest(f"the provider refused the batch: {self._struck(said) or 'no reason given'}")
         return ServerFailed(f"the batch is {state.status}, and holds no reply to the request")
 
-    def _problem(self, error: Exception) -> EngineError:
+    def _problem(self, error: Any) -> EngineError:
         """What an exception of the client's comes to."""
         library = self._library
         if isinstance(error, library.APITimeoutError):
