@@ -35,6 +35,7 @@ _SHOWN = ("/usr/bin", "/bin", "/usr/include", "/etc/alternatives", "/usr/libexec
 _GOLDS = ("patch", "gold_patch", "solution_patch")
 _WANTED = ("FAIL_TO_PASS", "PASS_TO_PASS")
 _KEPT_ROWS = 256
+_PYTHON = os.path.realpath(sys.executable)
 _checked: OrderedDict[bytes, str] = OrderedDict()
 _checking = threading.Lock()
 
@@ -146,7 +147,9 @@ class Patch(TextVerifier):
     def _judge(self, task: PatchTask, outcome: PatchOutcome, put_back: Sequence[str]) -> Score:
         if outcome.infra:
             return Score.error(outcome.infra)
-        parts, shares, first, passed = {}, [], outcome.failed, 0
+        parts: dict[str, Score] = {}
+        shares: list[float] = []
+        first, passed = outcome.failed, 0
         for group, names in zip(_WANTED, (task.fail_to_pass, task.pass_to_pass), strict=True):
             wrong = {name: outcome.failed or outcome.problems.get(name, "not reported") for name in names}
             tests = {name: Score(float(not told), reason=told or "passed") for name, told in wrong.items()}
@@ -205,7 +208,7 @@ class Patch(TextVerifier):
             wall_s=self.wall_s + 5, memory_mb=self.memory_mb, disk_mb=self.disk_mb, output_kb=32 << 10,
             files=2 * len(tree) + 20_000, threads=256, cpu_s=2 * self.wall_s + 10,
         )  # fmt: skip
-        command = [_python(), "-s", "-P", "{kept}/bench.py"]
+        command = [_PYTHON, "-s", "-P", "{kept}/bench.py"]
         payload = key + b"\n" + json.dumps(job).encode()
         result = box.programs.execute(command, files, payload, limits, tools=tools, env={})
         return _outcome(task, result, key)
@@ -237,21 +240,21 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
         tests = applied(tests, parse(meta["test_patch"]))
     if isinstance(meta.get("tests"), Mapping):
         tests |= read_tree(meta["tests"])
-    failing, passing = (_names(meta.get(key), key) for key in _WANTED)
-    if not (failing or passing):
+    fail_to_pass, pass_to_pass = (_names(meta.get(key), key) for key in _WANTED)
+    if not (fail_to_pass or pass_to_pass):
         raise ValueError("neither FAIL_TO_PASS nor PASS_TO_PASS names a test")
     commands, report = _texts(meta, "test_commands"), str(meta.get("report") or "")
     if bool(commands) != bool(report) or (report and report not in test_reports.FORMS):
         raise ValueError(f"test_commands and report ({', '.join(test_reports.FORMS)}) go together")
-    by_path = any("::" in name for name in (*failing, *passing))
+    by_path = any("::" in name for name in (*fail_to_pass, *pass_to_pass))
     form = str(meta.get("test_form") or ("pytest" if by_path else "unittest"))
     if form not in ("pytest", "unittest"):
         raise ValueError(f"test_form is pytest or unittest, not {form!r}")
     language = ALIASES.get(str(meta.get("language") or "").lower(), "")
     gold = next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
     return PatchTask(
-        original, tests, failing, passing, _texts(meta, "before"), commands, report, _texts(meta, "report_files"), form,
-        _texts(meta, "plugins"), language, gold,
+        original, tests, fail_to_pass, pass_to_pass, _texts(meta, "before"), commands, report,
+        _texts(meta, "report_files"), form, _texts(meta, "plugins"), language, gold,
     )  # fmt: skip
 
 
@@ -277,14 +280,10 @@ def _texts(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _python() -> str:
-    return os.path.realpath(sys.executable)
-
-
 def _tools(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
     """Paths that commands need, or why they can't be had; and the variables of the language's tools."""
-    shown = [*_SHOWN, sys.base_prefix if sys.base_prefix != "/usr" else "/usr/bin", os.path.dirname(_python())]
-    path = [os.path.dirname(_python()), "/usr/bin", "/bin"]
+    shown = [*_SHOWN, sys.base_prefix if sys.base_prefix != "/usr" else "/usr/bin", os.path.dirname(_PYTHON)]
+    path = [os.path.dirname(_PYTHON), "/usr/bin", "/bin"]
     env: dict[str, str] = {}
     if language in LANGUAGES:
         chain = toolchain(language)
@@ -390,7 +389,7 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
     if len(alarms) != count or any(all(o == "passed" for _, o, _ in runs) for runs in alarms):
         told = f"; {last}" if last else ""
         return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{told}")
-    problems = {}
+    problems: dict[str, str] = {}
     for name in task.names:
         runs = outcomes.get(_dotted(name) if task.form == "unittest" else name, [])
         wrong = next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")

@@ -51,7 +51,8 @@ def parse(text: str) -> list[FileChange]:
     """
     lines = text.split("\n")
     changes: list[FileChange] = []
-    at, current, git = 0, None, False
+    current: FileChange | None = None
+    at, git = 0, False
     while at < len(lines):
         line = lines[at].rstrip("\r")
         if line.startswith("diff --git "):
@@ -111,7 +112,7 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
     begun = at
     at += 1
     while len(hunk.old) < old or len(hunk.new) < new:
-        line = lines[at] if at < len(lines) else "~"
+        line = lines[at] if at < len(lines) else "end"
         mark = line[:1] or " "
         if mark not in " +-\\":
             raise DiffError(f"line {begun + 1}: the hunk is shorter than it says")

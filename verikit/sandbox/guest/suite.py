@@ -48,7 +48,8 @@ def far(name: str) -> Any:
 
 def failures() -> list[Exception]:
     """The failures of calls so far, as the session keeps them."""
-    return globals()[BASE]._failed if BASE in globals() else []
+    kept: list[Exception] = globals()[BASE]._failed if BASE in globals() else []
+    return kept
 
 
 def lost() -> str:

@@ -88,7 +88,7 @@ def by_pytest(asked: dict[str, Any], alarms: str, say: Callable[..., None]) -> i
         return 0
     load_all("_pytest")
     hold_to(pytest, {f"{asked['tree']}/{name}" for name in asked["conftests"]})
-    wanted, seen = set(asked["names"]), set[str]()
+    wanted = set(asked["names"])
     alarm = os.path.basename(alarms).removeprefix("test_").removesuffix(".py")
 
     class Reporter:
@@ -108,7 +108,6 @@ def by_pytest(asked: dict[str, Any], alarms: str, say: Callable[..., None]) -> i
                 ended = "passed"
             if call.excinfo is not None and ended == "passed" and not marked:
                 ended = "failed"
-            seen.add(report.nodeid)
             say("test", report.nodeid, report.when, ended, short(call.excinfo.value if call.excinfo else None))
 
         def pytest_collectreport(self, report: Any) -> None:
