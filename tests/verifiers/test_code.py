@@ -149,9 +149,9 @@ def test_a_sandbox_that_fails_is_unscored(monkeypatch: pytest.MonkeyPatch) -> No
     box = default_sandbox()
     assert box.run("1").status == "ok"  # its servers are up, whatever ran before
     monkeypatch.setattr("verikit.sandbox.client._BOOT", "/nowhere.py")
-    monkeypatch.setattr("verikit.verifiers.code.default_sandbox", lambda require: _fresh())
+    monkeypatch.setattr("verikit.verifiers.code.chosen_sandbox", lambda require: _fresh())
     assert score(SQUARE, tests=ASSERTS).status == "error"
-    monkeypatch.setattr("verikit.verifiers.code.default_sandbox", _refuse)
+    monkeypatch.setattr("verikit.verifiers.code.chosen_sandbox", _refuse)
     assert score(SQUARE, tests=ASSERTS).status == "error"
     assert box.run("1").status == "ok"
 
