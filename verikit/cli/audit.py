@@ -37,10 +37,16 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
 
 @click.command()
 @click.argument("file")
-@click.option("--by", default="", metavar="SPEC", help="The reward, as a verifier's spec; without it only data are.")
+@click.option(
+    "--by", default="", metavar="SPEC", help="The reward, a verifier's spec; without it only data are looked at."
+)
 @click.option("--against", default="", metavar="FILE", help="Questions that must not stand in FILE: training data.")
-@click.option("--rows", default=PROBED, show_default=True, type=click.IntRange(0), help="Tried rewards on; 0: all.")
-@click.option("--repeats", default=2, show_default=True, type=click.IntRange(1), help="Times a text is scored again.")
+@click.option(
+    "--rows", default=PROBED, show_default=True, type=click.IntRange(0), help="Rows the reward is tried on; 0: all."
+)
+@click.option(
+    "--repeats", default=2, show_default=True, type=click.IntRange(1), help="Scorings of a text, to see noise; 1: none."
+)
 @click.option("--pay", default=PASS_MARK, show_default=True, help="The least reward that counts as paid.")
 @click.option("--programs/--no-programs", default=None, help="Hacks that are programs; default: where programs run.")
 @click.option("--seed", default=0, show_default=True, help="Of the rows that are drawn.")
