@@ -67,4 +67,5 @@ def verikit_main() -> None:
     os._exit(0)
 
 
-verikit_main()
+if __name__ == "__main__":
+    verikit_main()

@@ -210,4 +210,5 @@ def import_from(asked: dict[str, Any]) -> None:
     sys.pycache_prefix = tempfile.mkdtemp()  # what the repository compiled is not read
 
 
-main()
+if __name__ == "__main__":
+    main()
