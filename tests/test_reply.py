@@ -138,7 +138,7 @@ PASS_ON = {
 }  # fmt: skip
 REPLY = {
     "answer", "boxed", "choice", "code", "cover_em", "exact", "f1", "genprm", "json_schema", "judge", "length", "math",
-    "numeric", "pairwise", "prm", "program", "reference_judge", "regex", "step_column", "bleu", "cer", "chrf",
+    "numeric", "pairwise", "patch", "prm", "program", "reference_judge", "regex", "step_column", "bleu", "cer", "chrf",
     "citations", "csv", "fuzzy", "instructions", "language", "openai_grader", "reasoning_gym", "refusal", "repetition",
     "rm", "rouge", "rubric", "sql", "ter", "toml", "wer", "xml", "yaml",
 }  # fmt: skip

@@ -70,7 +70,7 @@ def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -
     linux.mount("tmpfs", WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
     for path, copy in kept.items():
         if copy.startswith(_KEPT):
-            os.makedirs(path)
+            _make_target(path, like=copy)
             linux.mount(copy, path, "none", linux.MS_BIND | linux.MS_REC)
         else:
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -171,12 +171,17 @@ def _links(paths: Iterable[str]) -> list[tuple[str, str]]:
     return [(path, os.path.realpath(path)) for path in paths if os.path.realpath(path) != path]
 
 
+def _make_target(path: str, *, like: str) -> None:
+    """Make what something of that kind, a directory or a file, can be mounted on."""
+    if os.path.isdir(like):
+        os.makedirs(path, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o444))
+
+
 def _bind(descriptor: int, target: str) -> None:
     """Show what the descriptor stands for at `target`."""
     source = f"/proc/self/fd/{descriptor}"
-    if os.path.isdir(source):
-        os.makedirs(target, exist_ok=True)
-    else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o444))
+    _make_target(target, like=source)
     linux.mount(source, target, "none", linux.MS_BIND | linux.MS_REC)
