@@ -52,7 +52,8 @@ def run(arguments: list[str]) -> None:
         print("verikit needs Python 3.11 or newer to run programs here, not 3.9.1", file=sys.stderr)
         sys.exit(1)
     isolated(options)
-    os.execve(sys.executable, [sys.executable, *command], environment)
+    python = os.path.realpath(sys.executable)  # an environment's own is a link, perhaps out of what is shown
+    os.execve(python, [python, *command], environment)
 
 
 def isolated(options: dict[str, list[str]]) -> None:
