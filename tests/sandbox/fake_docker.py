@@ -51,8 +51,8 @@ def run(arguments: list[str]) -> None:
     if image == "python:3.9":
         print("verikit needs Python 3.11 or newer to run programs here, not 3.9.1", file=sys.stderr)
         sys.exit(1)
-    isolated(options)
     python = os.path.realpath(sys.executable)  # an environment's own is a link, perhaps out of what is shown
+    isolated(options)
     os.execve(python, [python, *command], environment)
 
 
