@@ -17,9 +17,10 @@ from pathlib import Path
 from statistics import fmean
 
 from verikit import Sample
+from verikit.sampling import StopRule
 from verikit.select import clusters
 from verikit.stats import Estimate, mean_interval
-from verikit.until import MajorityRule, SamplingRule, load_rule
+from verikit.until import MajorityRule, load_rule
 from verikit.verifiers.answer import Answer
 
 SHUFFLES = 20
@@ -66,7 +67,7 @@ def chosen(answers: Sequence[str | None]) -> int:
 
 
 def replay(
-    problem: Problem, order: Sequence[int], rule: SamplingRule, held: Sequence[str | None]
+    problem: Problem, order: Sequence[int], rule: StopRule, held: Sequence[str | None]
 ) -> tuple[int, bool, float]:
     """Samples taken, whether the same answer is chosen as of all, and the change of truth (1, 0, -1)."""
     told = [problem.samples[i] for i in order]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import Literal, get_args
 
 from verikit.base import Verifier, score_all
 from verikit.errors import SpecError, UsageError
+from verikit.sampling import StopRule
 from verikit.select import clusters
 from verikit.spec import load
 from verikit.stats.beta import beta_probability
@@ -38,21 +38,8 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _STEPS = 2_000
 
 
-class SamplingRule(ABC):
-    """Says when a prompt needs no more samples."""
-
-    @abstractmethod
-    def stop(self, samples: Sequence[Sample], n: int) -> bool:
-        """Whether to stop.
-
-        Args:
-            samples: The prompt's so far, in the order of their numbers; at least one.
-            n: How many were asked for.
-        """
-
-
 @dataclass(frozen=True)
-class MajorityRule(SamplingRule):
+class MajorityRule:
     """Stops when the majority is settled; ties go to the answer that came first, as in the selector `majority`.
 
     With `confidence` 1 it is settled when no answers of the remaining samples could change it. Below 1 it is settled
@@ -102,7 +89,7 @@ class MajorityRule(SamplingRule):
 
 
 @dataclass(frozen=True)
-class ScoreRule(SamplingRule):
+class ScoreRule:
     """Stops at the first sample that a verifier gives at least `level`; a sample without a score doesn't stop it."""
 
     by: Verifier
@@ -171,7 +158,7 @@ def _gamma_below(x: float, shape: int) -> float:
     return max(0.0, 1 - math.exp(-x) * total)
 
 
-def load_rule(spec: str) -> SamplingRule:
+def load_rule(spec: str) -> StopRule:
     """Make the rule that a spec describes.
 
     Raises:
@@ -190,7 +177,7 @@ def load_rule(spec: str) -> SamplingRule:
         raise SpecError(f"{spec!r}: {told}", hint=f"as in {', '.join(_EXAMPLES)}") from None
 
 
-def _majority(plain: list[str], named: dict[str, str]) -> SamplingRule:
+def _majority(plain: list[str], named: dict[str, str]) -> StopRule:
     _take(plain, named, ("confidence", "by", "form"))
     by = named.get("by")
     forms: Mapping[str, Posterior] = {name: name for name in get_args(Posterior)}
@@ -200,12 +187,12 @@ def _majority(plain: list[str], named: dict[str, str]) -> SamplingRule:
     return MajorityRule(float(named.get("confidence", 1.0)), load(by) if by else None, forms[form])
 
 
-def _first(plain: list[str], named: dict[str, str]) -> SamplingRule:
+def _first(plain: list[str], named: dict[str, str]) -> StopRule:
     _take(plain, named, ("by", "level"))
     return ScoreRule(load(_needed(named)), float(named.get("level", PASS_MARK)))
 
 
-def _confident(plain: list[str], named: dict[str, str]) -> SamplingRule:
+def _confident(plain: list[str], named: dict[str, str]) -> StopRule:
     _take(plain, named, ("by", "level"))
     return ScoreRule(load(_needed(named)), float(named.get("level", 0.9)))
 
@@ -278,7 +265,7 @@ def _filled(part: str, spec: str) -> str:
 
 
 _ANSWERS = Answer(tail_seconds=0)
-_RULES: Mapping[str, Callable[[list[str], dict[str, str]], SamplingRule]] = {
+_RULES: Mapping[str, Callable[[list[str], dict[str, str]], StopRule]] = {
     "majority": _majority,
     "first": _first,
     "confident": _confident,
