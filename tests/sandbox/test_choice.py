@@ -62,7 +62,7 @@ def samples() -> list[Sample]:
 
 
 def verdicts(**options: Any) -> list[tuple[float | None, str]]:
-    scores = Code(wall_s=1.5, **options).score(samples())
+    scores = Code(wall_s=3.0, **options).score(samples())
     return [(score.value, score.status) for score in scores]
 
 
