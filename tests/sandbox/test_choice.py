@@ -61,14 +61,13 @@ def samples() -> list[Sample]:
     return [*rows, *(Sample(completion=code, meta=meta) for meta in (tests, judged) for code in PIPED.values())]
 
 
-def verdicts(**options: Any) -> list[tuple[float | None, str]]:
-    scores = Code(wall_s=3.0, **options).score(samples())
-    return [(score.value, score.status) for score in scores]
+def verdicts(rows: list[Sample], wall_s: float = 1.5, **options: Any) -> list[tuple[float | None, str]]:
+    return [(score.value, score.status) for score in Code(wall_s=wall_s, **options).score(rows)]
 
 
 @pytest.fixture(scope="module")
 def local_verdicts() -> list[tuple[float | None, str]]:
-    found = verdicts(sandbox="local")
+    found = verdicts(samples(), sandbox="local")
     assert [value for value, _ in found].count(1.0) == 6
     assert {status for _, status in found} == {"ok"}
     return found
@@ -104,7 +103,11 @@ def test_every_backend_gives_the_verdicts_of_the_local_one(
         pytest.skip("bwrap is not installed")
     if name.startswith("docker"):
         request.getfixturevalue("docker")
-    assert verdicts(sandbox=name) == local_verdicts
+    found = verdicts(samples(), sandbox=name)
+    differ = [i for i, (own, local) in enumerate(zip(found, local_verdicts, strict=True)) if own != local]
+    # A busy machine may cut a right program short: what differs is run once more, with more time.
+    again = verdicts([samples()[i] for i in differ], wall_s=8.0, sandbox=name) if differ else []
+    assert again == [local_verdicts[i] for i in differ]
 
 
 def test_the_environment_chooses_and_the_option_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
