@@ -383,3 +383,14 @@ def test_a_killed_command_goes_on_to_the_same_bytes(tmp_path):
         with engine(server) as made, SampleFile(tmp_path / "whole", {"n": 4}) as out:
             list(SamplingRun(made, SamplingSettings(n=4)).rows(iter_problems(tmp_path / "in.jsonl", {}), out))
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_all_prompts_have_rows_when_an_earlier_run_left_nothing_to_ask(monkeypatch):
+    monkeypatch.setattr("verikit.sampling.core.OPEN", 2)
+    known = {index: {"text": "x", "index": index} for index in range(2)}
+    with Server(answer) as server, engine(server) as made:
+        settings = SamplingSettings(n=2)
+        rows = list(sample(made, problems(7), settings, kept=lambda line, group: known))
+        assert [row.group.id for row in rows] == [f"q{i}" for i in range(1, 8)]
+        half = list(sample(made, problems(7), settings, kept=lambda line, group: known if line < 6 else {}))
+    assert [len(row.candidates) for row in half] == [2] * 7

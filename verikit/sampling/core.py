@@ -109,7 +109,9 @@ def sample(
                 lanes.start(wave)
             yield from run.finished()
             if not lanes.busy:
-                return
+                if run.over:
+                    return
+                continue  # what was open had all it needs from an earlier run: there may be more prompts
             wave, index, result = lanes.next()
             if isinstance(result, Exception):
                 raise result
@@ -183,6 +185,8 @@ class _Run:
         self._engine, self._settings, self._rule = engine, settings, rule
         self._prompts, self._kept, self._most, self._ahead = prompts, kept, most, ahead
         self._open: deque[_Prompt] = deque()
+        self._read = False
+        """Whether the last prompt was read."""
         self._answered = False
         self._failing = 0
         """Failures since the last result that was none, in waves that failed whole."""
@@ -205,7 +209,10 @@ class _Run:
     def _candidates(self) -> Iterator[_Prompt]:
         """The prompts that are open, then new ones as far as there may be more."""
         yield from list(self._open)
-        while len(self._open) < self._most and (pair := next(self._prompts, None)) is not None:
+        while len(self._open) < self._most and not self._read:
+            if (pair := next(self._prompts, None)) is None:
+                self._read = True
+                return
             line, group = pair
             prompt = _Prompt(line, group, dict(self._kept(line, group)), end=self._settings.n)
             self._open.append(prompt)
@@ -234,6 +241,11 @@ class _Run:
         first = errors[0]
         if not self._answered and len(errors) > 1 and first is not None and len({*map(type, errors)}) == 1:
             raise first
+
+    @property
+    def over(self) -> bool:
+        """Whether no prompt is left."""
+        return self._read and not self._open
 
     def finished(self) -> Iterator[SampledRow]:
         """The rows that are ready, in order."""
