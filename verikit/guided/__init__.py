@@ -1,4 +1,4 @@
-"""Process-guided search: a policy writes step by step, and a verifier says which begun solutions are worth going on with.
+"""Process-guided search: a policy writes step by step, a verifier says which begun solutions are worth going on with.
 
     draft.py      a solution so far, and what may be asked for
     strategy.py   what a strategy is; the budget

@@ -40,10 +40,8 @@ class CriticLoop(SearchStrategy):
             grown = yield [Growth(Draft(), 1, at, whole=True, said=_doubted(found[number])) for number, at in asked]
             for number, drafts in zip(live, grown, strict=True):
                 found[number] = _refined(found[number], drafts)
-            live = [
-                number for number, drafts in zip(live, grown, strict=True) if drafts and drafts[0].value is not None
-            ]
-            live = [number for number in live if found[number].doubtful >= 0]
+            judged = [number for number, drafts in zip(live, grown, strict=True) if _has_value(drafts)]
+            live = [number for number in judged if found[number].doubtful >= 0]
         return found
 
 
@@ -52,9 +50,13 @@ def _doubted(draft: Draft) -> tuple[Message, ...]:
     return Message(role="assistant", content=draft.text), Message(role="user", content=asked)
 
 
+def _has_value(grown: list[Draft]) -> bool:
+    return any(draft.value is not None for draft in grown)
+
+
 def _refined(draft: Draft, grown: list[Draft]) -> Draft:
     """What takes a solution's place: the new one, if it could be judged."""
-    if not grown or grown[0].value is None:
+    if not _has_value(grown):
         return draft
     return replace(grown[0], history=(*draft.history, replace(draft, history=())))
 

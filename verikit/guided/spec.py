@@ -1,7 +1,7 @@
-"""`--search`: a strategy as text.
+r"""`--search`: a strategy as text.
 
 beam(4, 4, prm=prm('models/my-prm'))
-dvts(4, 4, prm="my.py:prm", step='\\n', step_tokens=64)
+dvts(4, 4, prm="my.py:prm", step='\n', step_tokens=64)
 my.py:strategy                                  an object in Python code
 """
 
