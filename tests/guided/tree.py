@@ -51,7 +51,7 @@ class Tree(Engine):
 
     def __init__(self, failing=0.0, order=0, deepest=4):
         self.failing, self.deepest, self.draw = failing, deepest, random.Random(order)
-        self.requests = []
+        self.requests, self.answered = [], []
 
     def generate(self, requests):
         raise NotImplementedError
@@ -61,6 +61,7 @@ class Tree(Engine):
         order = list(range(len(requests)))
         self.draw.shuffle(order)
         for index in order:
+            self.answered.append(requests[index])
             if self.draw.random() < self.failing:
                 yield index, Generation(error=EngineError("no"))
             else:
