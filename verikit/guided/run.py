@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from verikit.base import Verifier, score_all, walk
 from verikit.engines.types import Engine
@@ -54,6 +55,9 @@ def guided_search(
         raise UsageError(f"a budget is a number of at least 1, not {budget}")
     if engine.batched:
         raise UsageError("each step of a search would be a batch of its own", hint="search with another engine")
+    # A verifier that knows how (`genprm`) goes on from what it said of a draft before, instead of beginning anew.
+    guiding: Callable[[], Verifier] | None = getattr(strategy.prm, "guiding", None)
+    strategy = strategy if guiding is None else replace(strategy, prm=guiding())
     lanes, health = Lanes(engine), EngineHealth()
     run = _Searches(engine, settings, strategy, budget, iter(prompts), kept, keep)
     with closing(lanes):

@@ -52,6 +52,17 @@ class _Task:
     """Its event's number."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """A draft to be judged."""
+
+    draft: Draft
+    old: Draft
+    """What it continues."""
+    index: int
+    """Its event's number."""
+
+
 class PromptSearch:
     """A search under way.
 
@@ -82,7 +93,7 @@ class PromptSearch:
         self._tasks: list[_Task] = []
         self._todo: list[_Task] = []
         self._drafts: list[list[Draft]] = []
-        self._judging: dict[Draft, int] = {}
+        self._judging: dict[str, _Judgement] = {}
         self._result: list[Draft] = []
         self._failed: list[JsonObject] = []
         self._walk = strategy.search(self._budget)
@@ -105,9 +116,9 @@ class PromptSearch:
     def give(self, scores: Sequence[Score]) -> list[JsonObject]:
         """Note the scores of what was waiting, in order; returns their events."""
         events: list[JsonObject] = []
-        for (draft, index), score in zip(self._judging.items(), scores, strict=True):
-            events.append(_judged(self._strategy.prm, draft, score, index))
-            self._known[index] = events[-1]
+        for asked, score in zip(self._judging.values(), scores, strict=True):
+            events.append(_judged(self._strategy.prm, asked, score))
+            self._known[asked.index] = events[-1]
         self.waiting = []
         self._go_on()
         return events
@@ -138,10 +149,10 @@ class PromptSearch:
         while not self.done and not self.waiting and all(task.index in self._known for task in self._tasks):
             if not self._drafts:
                 self._grow()
-            elif all(index in self._known for index in self._judging.values()):
+            elif all(asked.index in self._known for asked in self._judging.values()):
                 self._score()
             else:
-                self.waiting = [self._shown(draft) for draft in self._judging]
+                self.waiting = [self._shown(asked.draft) for asked in self._judging.values()]
 
     def _advance(self, grown: list[list[Draft]] | None) -> None:
         """Let the strategy say what is wanted next."""
@@ -230,14 +241,12 @@ class PromptSearch:
             self._budget.generated += event["usage"]["completion_tokens"]
             self._read += event["usage"]["prompt_tokens"]
             self._drafts[task.growth].append(self._grown(self._growths[task.growth], task, event))
-        fresh = {
-            draft: 0
-            for growth, drafts in zip(self._growths, self._drafts, strict=True)
-            for draft in drafts
-            if draft.steps != growth.draft.steps or growth.draft.value is None
-        }
-        self._judging = {draft: self._events + number for number, draft in enumerate(_by_text(fresh))}
-        self._events += len(self._judging)
+        for growth, drafts in zip(self._growths, self._drafts, strict=True):
+            for draft in drafts:
+                new = draft.steps != growth.draft.steps or growth.draft.value is None
+                if new and draft.text not in self._judging:  # the same is judged once
+                    self._judging[draft.text] = _Judgement(draft, growth.draft, self._events)
+                    self._events += 1
 
     def _grown(self, growth: Growth, task: _Task, event: JsonObject) -> Draft:
         """The draft that a result makes of the one it continues; as yet with that one's scores."""
@@ -260,7 +269,7 @@ class PromptSearch:
 
     def _score(self) -> None:
         """Give the drafts their scores and the strategy its drafts, unless none of them has any."""
-        scores = {draft.text: self._known[index] for draft, index in self._judging.items()}
+        scores = {text: self._known[asked.index] for text, asked in self._judging.items()}
         self._budget.judged += sum(event["judged"] for event in scores.values())
         grown = [
             [_with(draft, growth.draft, scores.get(draft.text)) for draft in drafts] or _left(growth.draft)
@@ -296,11 +305,6 @@ def _written(generation: Generation, output: Output) -> int:
     return told or max(1, len(output.text) // CHARS_A_TOKEN)
 
 
-def _by_text(drafts: Mapping[Draft, int]) -> list[Draft]:
-    """One draft of each text: the same is judged once."""
-    return list({draft.text: draft for draft in drafts}.values())
-
-
 def _left(draft: Draft) -> list[Draft]:
     """A draft that was not grown, for want of budget."""
     return [draft] if draft.text else []
@@ -316,12 +320,11 @@ def _with(draft: Draft, old: Draft, event: JsonObject | None) -> Draft:
     return replace(draft, value=value, scores=scores, criticism=event.get("criticism", ""))
 
 
-def _judged(prm: Any, draft: Draft, score: Score, index: int) -> JsonObject:
+def _judged(prm: Any, asked: _Judgement, score: Score) -> JsonObject:
     """A score as an event."""
-    told = [step.value for step in score.steps]
-    scored = all(value is not None for value in told)
-    event: dict[str, Any] = {"index": index, "value": score.value, "steps": told if scored and score.scored else []}
-    event["judged"] = int(score.usage.get("completion_tokens", 0) or score.usage.get("prompt_tokens", 0))
+    told = [step.value for step in score.steps] if score.scored else []
+    event: dict[str, Any] = {"index": asked.index, "value": score.value, "steps": told}
+    event["judged"] = _spent(prm, asked, score)
     if not score.scored:
         event["reason"] = f"{score.status}: {score.reason}"
     event["doubtful"] = next((n for n, step in enumerate(score.steps) if step.scored and not step.passed), -1)
@@ -329,3 +332,16 @@ def _judged(prm: Any, draft: Draft, score: Score, index: int) -> JsonObject:
     if criticise is not None and event["doubtful"] >= 0 and (said := criticise(event["doubtful"], score)):
         event["criticism"] = said
     return event
+
+
+def _spent(prm: Any, asked: _Judgement, score: Score) -> int:
+    """Tokens of a judgement: written ones, or read ones of a verifier that writes none.
+
+    Of one that only reviews what is new, those of the steps that were not judged with what the draft continues.
+    """
+    parts: Sequence[Score] = (score,)
+    if getattr(prm, "incremental", False) and score.steps:
+        same = [a == b for a, b in zip(asked.draft.steps, asked.old.steps, strict=False)]
+        parts = score.steps[same.index(False) if False in same else len(same) :]
+    written = sum(part.usage.get("completion_tokens", 0) for part in parts)
+    return int(written or sum(part.usage.get("prompt_tokens", 0) for part in parts))

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from verikit.base import Verifier
 from verikit.errors import SpecError
 from verikit.folders import check_code
 from verikit.guided.beam import Beam
@@ -39,8 +37,6 @@ _EXAMPLE = "beam(4, 4, prm=prm('DIR'))"
 def load_strategy(spec: str) -> SearchStrategy:
     """Make the strategy that a spec describes.
 
-    A judge's own cache of generations is left out: a run keeps what was judged, and counts its tokens when it is.
-
     Raises:
         SpecError: it can't be read, names no strategy, or names a verifier that isn't there.
         UsageError: an option is out of range.
@@ -62,7 +58,7 @@ def load_strategy(spec: str) -> SearchStrategy:
         options = {name: _literal(name, text) for name, text in given.items() if name != "prm"}
     except ValueError as error:
         raise SpecError(f"{spec!r}: {error}", hint=f"as in {_EXAMPLE}") from None
-    return make(prm=_uncached(load(_unquoted(given["prm"]))), **options)
+    return make(prm=load(_unquoted(given["prm"])), **options)
 
 
 def _literal(name: str, text: str) -> Any:
@@ -79,9 +75,3 @@ def _literal(name: str, text: str) -> Any:
 def _unquoted(text: str) -> str:
     """A verifier's spec; it may stand in quotes as well."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
-
-
-def _uncached(prm: Verifier) -> Verifier:
-    if is_dataclass(prm) and getattr(prm, "cache", None) is True and "cache" in {field.name for field in fields(prm)}:
-        return replace(prm, cache=False)  # type: ignore[call-arg]
-    return prm
