@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import ROOT
-from tests.guided.tree import StepScores, Tree
+from tests.guided.tree import StepScores, Tree, child_seed, next_step
 from verikit.engines.errors import Unsupported
-from verikit.errors import UsageError
+from verikit.errors import EngineError, UsageError
 from verikit.guided import DVTS, Beam, BestOf, CriticLoop, Stepwise, guided_search
 from verikit.guided import run as guided_run
 from verikit.guided.files import SearchFile
@@ -44,9 +45,10 @@ def run(path, strategy, budget, failing=0.0, order=0, rows=None, prompts=PROMPTS
     sampler = partial(guided_search, strategy=strategy, budget=budget)
     with SearchFile(path, {"n": 1, "budget": budget}) as out:
         going = SamplingRun(engine, SETTINGS, sampler=sampler).rows(prompts, out)
-        for count, _ in enumerate(going, 1):
-            if count == rows:
-                break
+        with suppress(EngineError if failing else ()):  # a wave that fails whole, with nothing before it, ends the run
+            for count, _ in enumerate(going, 1):
+                if count == rows:
+                    break
         journal = path.with_name(path.name + ".run").read_bytes()
         going.close()
     return engine.answered, journal
@@ -95,6 +97,21 @@ def test_a_failed_request_empties_its_row_and_only_what_failed_is_asked_again(tm
     lost = sum(len(row["failed"]) for row in failed)
     assert len(first) - lost + len(second) == len(whole)
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_drafts_that_could_not_be_judged_are_judged_again_by_the_same_run(tmp_path):
+    run(tmp_path / "whole", STRATEGIES[1], None)
+    firsts = [next_step("", child_seed("q2", "", number))[0] for number in range(3)]
+    lame = Stepwise(3, prm=StepScores(broken=frozenset(firsts)))
+    first, _ = run(tmp_path / "out", lame, None)
+    rows = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
+    assert rows[1]["completions"] == []
+    assert rows[1]["failed"][0]["error"]["type"] == "Unscored"
+    second, _ = run(tmp_path / "out", STRATEGIES[1], None)
+    assert json.loads((tmp_path / "out").read_bytes().splitlines()[1]) == json.loads(
+        (tmp_path / "whole").read_bytes().splitlines()[1]
+    )
+    assert not {request.prompt for request in second} & {request.prompt for request in first}
 
 
 def test_more_prompts_than_are_searched_at_once_all_have_rows_also_when_all_is_known(tmp_path, monkeypatch):

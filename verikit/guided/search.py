@@ -114,14 +114,17 @@ class PromptSearch:
         return event
 
     def give(self, scores: Sequence[Score]) -> list[JsonObject]:
-        """Note the scores of what was waiting, in order; returns their events."""
+        """Note the scores of what was waiting, in order; returns their events, none where they ended the search.
+
+        Then nothing had a score, which the same run may ask for again.
+        """
         events: list[JsonObject] = []
         for asked, score in zip(self._judging.values(), scores, strict=True):
             events.append(_judged(self._strategy.prm, asked, score))
             self._known[asked.index] = events[-1]
         self.waiting = []
         self._go_on()
-        return events
+        return [] if self._failed else events
 
     def row(self) -> SearchedRow:
         """The result; without solutions where something failed."""
