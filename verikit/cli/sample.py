@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from importlib import import_module
 from itertools import islice
@@ -80,6 +80,7 @@ def sample(model: str, file: str, **options: Any) -> int:
     prices = _prices(options["prices"], model)
     rule = load_rule(options["until"]) if options["until"] else None
     sampler = _searching(options)
+    settings = settings if sampler is None else replace(settings, n=1)
     cache = Cache(default_path()) if options["cache"] else None
     engine_options = read_options(options["model_args"])
     with ExitStack() as stack:
@@ -193,7 +194,10 @@ def _tell(
     if not options["quiet"]:
         tokens = f"{run.prompt_tokens:,} prompt and {run.completion_tokens:,} reply tokens"
         tokens += f", {run.judged_tokens:,} for judging" if run.judged_tokens else ""
-        text = f"{run.done:,} prompts, {run.samples:,} samples, {run.asked:,} of them new: {tokens}"
+        found = f"{run.samples:,} samples, {run.asked:,} of them new"
+        if options["search"]:
+            found = f"{run.samples:,} solutions, {run.asked:,} replies in this run"
+        text = f"{run.done:,} prompts, {found}: {tokens}"
         text += _spent(run, prices, batch) + (f"; written to {out}" if out else "")
         click.secho(text, dim=True, err=True)
     if run.failed:

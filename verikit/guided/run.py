@@ -64,7 +64,8 @@ def guided_search(
         while True:
             while lanes.free and (wave := run.wave(lanes.size)) is not None:
                 lanes.start(wave)
-            if run.judge(at_least=JUDGED if lanes.busy else 1):
+            # While a model in this process writes, it is not asked to judge as well: it may be the same.
+            if (not lanes.busy or engine.tokenizer is None) and run.judge(at_least=JUDGED if lanes.busy else 1):
                 continue
             yield from run.finished()
             if not lanes.busy:

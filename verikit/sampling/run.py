@@ -203,7 +203,7 @@ class SamplingRun:
         self.failed = 0
         """Requests that failed."""
         self.asked = 0
-        """Samples that came in this run."""
+        """Replies that came in this run: samples, or the steps of a search."""
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self.judged_tokens = 0
