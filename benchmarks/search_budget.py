@@ -220,7 +220,9 @@ def search(work: Path, arm: str, limit: int | None, policy: Path | None = None, 
 
 def table(work: Path, limit: int | None) -> str:
     """Accuracy and tokens of the arms, and what best of n reaches with as many tokens, of all or of the written."""
-    found = {arm: measured(read(path)) for arm in ARMS if (path := searched(work, arm, limit)).exists()}
+    whole = len(read(work / "held_out.jsonl")[:limit])
+    rows = {arm: read(path) for arm in ARMS if (path := searched(work, arm, limit)).exists()}
+    found = {arm: measured(own) for arm, own in rows.items() if len(own) == whole}  # others are not done
     best = [arm for name, arm in found.items() if name.startswith("best_of")]
     plain = {by: sorted((arm[by], arm["right"]) for arm in best) for by in ("tokens", "generated")}
     lines = [
@@ -240,8 +242,9 @@ def table(work: Path, limit: int | None) -> str:
 
 def measured(rows: Sequence[JsonObject]) -> JsonObject:
     """An arm's figures: whether the first solution is right, whether any is, and tokens a question."""
+    rows = [row for row in rows if row["completions"]]  # a request that failed is no wrong answer
     right = [[last_number(found["text"]) == row["answer"] for found in row["completions"]] for row in rows]
-    first = mean_interval([float(flags[0]) if flags else 0.0 for flags in right])
+    first = mean_interval([float(flags[0]) for flags in right])
     spent = {name: fmean(row["search"][name] for row in rows) for name in ("generated", "judged")}
     return {
         "right": first.value,
