@@ -1,8 +1,9 @@
 """Best-of-N by comparing candidates: which pairs are worth a comparison.
 
-The scores a selector is given are not looked at: they may be the truth. Each round goes to the judge in one call, and no
-pair is played twice. How often a pair is asked about, and when it is decided, is the judge's matter (`asks` and
-`confidence` of `pairwise`). A comparison without a verdict leaves the group without a ranking, which is said, not guessed.
+The scores a selector is given are not looked at: they may be the truth. Each round goes to the judge in one call, and
+no pair is played twice. How often a pair is asked about, and when it is decided, is the judge's matter (`asks` and
+`confidence` of `pairwise`). A comparison without a verdict leaves the group without a ranking, which is said, not
+guessed.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ class _Tournament(Selector):
         return self._rank(_Table(self._comparer, group))
 
     def ratings(self, group: Group) -> list[Rating]:
-        """Play the tournament; the strength of each candidate (its index as the name) by the games played, with interval.
+        """Play the tournament; the strength of each candidate by its games, with an interval, best first.
 
-        Bradley-Terry ratings, best first. The intervals are rough where a candidate played few games.
+        Bradley-Terry ratings; a candidate's name is its index. Rough where candidates played few games.
 
         Raises:
             JudgeError: a comparison has no verdict.
@@ -120,7 +121,7 @@ class Knockout(_Tournament):
 
 @dataclass(frozen=True)
 class Halving(_Tournament):
-    """Successive halving (Karnin et al. 2013): in each round all play their two neighbours, and the better half goes on.
+    """Successive halving (Karnin et al. 2013): in each round all play their neighbours, and the better half goes on.
 
     Ranked by rounds survived, then by points per game; the last three play each other. About 2 n games of n candidates.
     """
@@ -142,7 +143,7 @@ class Halving(_Tournament):
 
 @dataclass(frozen=True)
 class Swiss(_Tournament):
-    """Swiss rounds: each candidate plays one that did as well so far and that it has not met; ranked by points per game.
+    """Swiss rounds: each candidate plays one that did as well and that it has not met; ranked by points per game.
 
     Equal ones are ranked by how well those did whom they met, then by position.
     """
@@ -186,7 +187,8 @@ class Swiss(_Tournament):
 class Pivot(_Tournament):
     """All play their two neighbours, then the best `pivots` of them; ranked by points per game (Kwok et al. 2026).
 
-    At most n + k (n - k) + k (k - 1) / 2 games of n candidates and k pivots.
+    Those who share the first place then play each other. About n + k (n - k) + k (k - 1) / 2 games of n candidates and
+    k pivots.
     """
 
     name = "pivot"
@@ -203,7 +205,16 @@ class Pivot(_Tournament):
         table.play(zip(everyone, [*everyone[1:], *everyone[:1]], strict=True))
         best = sorted(everyone, key=lambda i: (-table.mean(i), i))[: self.pivots]
         table.play((i, pivot) for pivot in best for i in everyone)
+        while games := self._tied(table):
+            table.play(games)
         return sorted(everyone, key=lambda i: (-table.mean(i), i))
+
+    @staticmethod
+    def _tied(table: _Table) -> list[tuple[int, int]]:
+        """Games of those who share the first place and have not met."""
+        means = [table.mean(i) for i in range(table.size)]
+        first = [i for i, mean in enumerate(means) if mean == max(means)]
+        return [game for game in zip(first[::2], first[1::2], strict=False) if not table.met(*game)]
 
 
 @dataclass(frozen=True)

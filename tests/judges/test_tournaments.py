@@ -72,7 +72,7 @@ def test_a_tournament_costs_what_it_says(n):
     assert costs[Knockout] == n - 1
     assert costs[Halving] <= 2 * n + 1
     assert costs[Swiss] <= n // 2 * math.ceil(math.log2(n))
-    assert costs[Pivot] <= n + k * (n - k) + math.comb(k, 2)
+    assert costs[Pivot] <= n + k * (n - k) + math.comb(k, 2) + n // 2
     assert costs[RoundRobin] == math.comb(n, 2)
 
 
@@ -88,7 +88,7 @@ def test_a_round_is_one_call_of_the_judge():
 
 def test_halving_leaves_the_worse_half_behind_and_ranks_it_last():
     ranking, judge = played(Halving, larger, [0, 7, 1, 6, 2, 5, 3, 4])
-    assert ranking[:4] == [7, 6, 5, 4] or {*ranking[:4]} == {4, 5, 6, 7}
+    assert {*ranking[:4]} == {4, 5, 6, 7}
     assert all(number in {4, 5, 6, 7} for games in judge.rounds[1:] for game in games for number in game)
 
 
@@ -128,11 +128,8 @@ def test_a_comparison_without_a_verdict_leaves_no_ranking(tournament):
 
 def test_decided_pairs_cost_a_tournament_fewer_requests():
     def rule(request):
-        return (
-            better("best", "other")(request)
-            if "best" in shown(request, "answer_1") + shown(request, "answer_2")
-            else "[[A]]"
-        )
+        texts = shown(request, "answer_1") + shown(request, "answer_2")
+        return better("best", "other")(request) if "best" in texts else "[[A]]"
 
     texts = ["best"] + [f"other {i}" for i in range(7)]
     costs = []
