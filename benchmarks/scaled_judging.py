@@ -66,7 +66,9 @@ def problems(count: int, size: int) -> list[Problem]:
     return found
 
 
-def verdict(worth, noise, number, first, second, criterion, asking):  # type: ignore[no-untyped-def]
+def verdict(
+    worth: list[list[float]], noise: float, number: int, first: int, second: int, criterion: int, asking: int
+) -> tuple[float, ...]:
     """What the judge gives the candidate shown first and the one shown second, 0 to 1; it favours the first place."""
     rng = random.Random(f"{number}:{first}:{second}:{criterion}:{asking}:{noise}")
     return tuple(
@@ -129,9 +131,9 @@ class Table(Engine):
         return [Generation(outputs=(self._output(request),)) for request in requests]
 
     def _output(self, request: Request) -> Output:
-        text = request.prompt[0]["content"]  # type: ignore[index]
-        first, second = map(int, re.findall(r"candidate (\d+)\.", text)[:2])  # type: ignore[arg-type]
-        criterion = int(re.findall(r"criterion (\d+)", text)[-1])  # type: ignore[arg-type]
+        text = json.dumps(request.prompt)
+        first, second = map(int, re.findall(r"candidate (\d+)\.", text)[:2])
+        criterion = int(re.findall(r"criterion (\d+)", text)[-1])
         scores = verdict(
             self.problem.worth, self.noise, self.problem.number, first, second, criterion, request.seed or 0
         )
@@ -158,7 +160,7 @@ def theirs(python: str, held: Sequence[Problem], noise: float, evaluations: int)
     program = PEER.format(verdict=inspect.getsource(verdict))
     told = "\n".join(map(json.dumps, jobs))
     done = subprocess.run([python, "-c", program], input=told, capture_output=True, text=True, check=True)
-    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]  # type: ignore[misc]
+    return [(index, calls) for index, calls in map(json.loads, done.stdout.splitlines())]
 
 
 def tournaments(python: str | None, count: int) -> None:
