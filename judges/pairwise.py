@@ -11,7 +11,6 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from math import fsum
 from statistics import fmean, pvariance
 from types import NoneType
 from typing import ClassVar, Literal, get_args
@@ -241,14 +240,15 @@ class ByScore(Comparer):
 
 
 def leads(preferences: Sequence[float]) -> float:
-    """The probability that one of two answers, whichever leads, is preferred more often than not.
+    """The probability that one of two answers, whichever leads, is preferred by most replies to come.
 
     Args:
-        preferences: Of single replies, for the same answer, 0 to 1; the share that is preferred has a flat prior.
+        preferences: Of single replies, for the same answer; each counts for the side it takes, a tie half for both, and
+            the share of replies for a side has a flat prior.
     """
-    won = fsum(preferences)
-    wins, losses = max(won, len(preferences) - won), min(won, len(preferences) - won)
-    return beta_probability(0.5, losses + 1, wins + 1)
+    won = sum((preference > TIE) + (preference == TIE) / 2 for preference in preferences)
+    lost = len(preferences) - won
+    return beta_probability(0.5, min(won, lost) + 1, max(won, lost) + 1)
 
 
 def _said(comparison: Comparison) -> JudgeVerdict:

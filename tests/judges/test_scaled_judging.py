@@ -238,7 +238,9 @@ def test_a_decided_pair_is_not_asked_about_again():
     assert [len(comparison.orders) for comparison in compared] == [4, 12, 0]
 
 
-@pytest.mark.parametrize(("preferences", "sure"), [([], 0.5), ([1.0], 0.75), ([0.0, 0.0], 0.875), ([1.0, 0.0], 0.5)])
+@pytest.mark.parametrize(
+    ("preferences", "sure"), [([], 0.5), ([1.0], 0.75), ([0.0, 0.4], 0.875), ([0.9, 0.3], 0.5), ([0.5, 0.5], 0.5)]
+)
 def test_how_sure_a_lead_is_follows_from_a_flat_prior(preferences, sure):
     assert leads(preferences) == pytest.approx(sure)
 
