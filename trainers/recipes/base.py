@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from statistics import fmean
 from typing import Any
 
-from verikit.engines.types import Generation, Output, Request
+from verikit.engines.types import EnginePrompt, Generation, Output, Request
 from verikit.trainers.recipe import Recipe, Sampler, Setting, Trajectory, Transcript
 from verikit.types import Message
 
@@ -67,13 +67,13 @@ class ReplyRecipe(Recipe):
         """What worker threads spend on judging the replies of one step."""
         self._metrics: dict[str, float] = {}
 
-    def request(self, sampler: Sampler, ids: Sequence[int], *key: str | int, n: int = 1, **others: Any) -> Request:
+    def request(self, sampler: Sampler, prompt: EnginePrompt, *key: str | int, n: int = 1, **others: Any) -> Request:
         """Return what samples n replies to a prompt and their log-probabilities; `others` are fields of `Request`.
 
         The seed is that of `key` in this run and step.
         """
         settings = {"temperature": self.options.temperature, "logprobs": 0} | others
-        return Request(ids, n=n, max_tokens=self.options.max_tokens, seed=sampler.seed(*key), **settings)
+        return Request(prompt, n=n, max_tokens=self.options.max_tokens, seed=sampler.seed(*key), **settings)
 
     def reply_trajectory(
         self, generation: Generation, output: Output, reward: float | None, group: Hashable, **others: Any

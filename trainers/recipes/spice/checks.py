@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from verikit.answers.choices import settled
 from verikit.reply import split
 from verikit.text import boxes
-from verikit.trainers.recipes.spice.formats import LETTERS, CorpusQuestion, InvalidQuestion
+from verikit.trainers.recipes.spice.formats import LETTERS, CorpusQuestion, InvalidQuestion, option_letter
 from verikit.trainers.recipes.spice.options import Check, SpiceOptions
 from verikit.types import Score
 from verikit.verifiers.answer import Math
@@ -19,7 +19,10 @@ _REFERENCE = re.compile(
     r"|\baccording to the (?:text|source|author)\b|\bas (?:stated|described|mentioned) (?:above|in the)\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\w+")
+_COMMAND_OR_WORD = re.compile(r"\\[A-Za-z]+|[^\W\d_]{2,}")
+_SYMBOL = re.compile(r"\w+")
+_RESTATED = 4
+"""A question may repeat so many times `copied_words` symbols of any kind in a row: a formula, but no page of them."""
 
 
 def check(question: CorpusQuestion, document: str, options: SpiceOptions) -> None:
@@ -53,13 +56,27 @@ def _quotes(question: CorpusQuestion, document: str) -> str | None:
 
 
 def _copied(question: CorpusQuestion, document: str, words: int) -> str | None:
-    """Whether more words in a row than allowed are the document's; whole documents are no question."""
-    length = words + 1
-    own, others = _WORD.findall(question.text.casefold()), _WORD.findall(document.casefold())
-    runs = {tuple(others[at : at + length]) for at in range(len(others) - length + 1)}
-    if any(tuple(own[at : at + length]) in runs for at in range(len(own) - length + 1)):
+    """Whether more words in a row than allowed are the document's; whole documents are no question.
+
+    Words are runs of letters outside of LaTeX's commands: a formula has to be restated as it is.
+    """
+    text, source = question.text.casefold(), document.casefold()
+    if _shared_run(_words(text), _words(source), words + 1):
         return f"copies more than {words} words in a row"
+    symbols = words * _RESTATED
+    if _shared_run(_SYMBOL.findall(text), _SYMBOL.findall(source), symbols + 1):
+        return f"copies more than {symbols} words, numbers and symbols in a row"
     return None
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _COMMAND_OR_WORD.findall(text) if not word.startswith("\\")]
+
+
+def _shared_run(own: Sequence[str], others: Sequence[str], length: int) -> bool:
+    """Whether so many items in a row stand in both."""
+    runs = {tuple(others[at : at + length]) for at in range(len(others) - length + 1)}
+    return any(tuple(own[at : at + length]) in runs for at in range(len(own) - length + 1))
 
 
 def _balance(question: CorpusQuestion, share: float) -> str | None:
@@ -94,7 +111,7 @@ class TypedEquality:
         letter: str | None = chosen.letter
         said = _plain(boxes(reply)[-1]) if boxes(reply) else ""
         if self.letter_only:
-            letter = said.rstrip(")") if said.rstrip(")") in LETTERS and said else None
+            letter = option_letter(said)
         elif said in map(_plain, question.options):
             letter = LETTERS[[_plain(option) for option in question.options].index(said)]
         if not letter:

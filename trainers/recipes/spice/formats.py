@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from verikit.reply import split
+from verikit.trainers.recipes.spice.expressions import is_expression
+from verikit.trainers.recipes.spice.latex import mended
 from verikit.trainers.recipes.spice.options import Format
 
 AnswerType = Literal["Integer", "Expression", "String", "Choice"]
@@ -24,7 +26,10 @@ TRIES = 64
 STRING_WORDS = 3
 REASON = 100
 _INTEGER = re.compile(r"[+-]?\d{1,100}")
-_OPTION = re.compile(r"^[ \t]{0,20}([A-Z])\)[ \t]{0,20}(.*)$", re.MULTILINE)
+_LABEL = r"\([A-Z]\)|[A-Z]\)|[A-Z][.:](?=[ \t]|$)"
+_OPTION = re.compile(rf"^[ \t]{{0,20}}({_LABEL})[ \t]{{0,20}}(.*)$", re.MULTILINE)
+_LETTER = re.compile(rf"{_LABEL}|[A-Z]")
+_LETTERS = re.compile("[A-Z]")
 
 
 class InvalidQuestion(ValueError):
@@ -64,7 +69,7 @@ def parse_kind(reply: str) -> QuestionKind:
         Invalid: it is anything else, fences included.
     """
     try:
-        row = json.loads(split(reply).reply[:LONGEST])
+        row = json.loads(mended(split(reply).reply[:LONGEST]))
     except (ValueError, RecursionError):
         raise InvalidQuestion("no bare JSON object") from None
     keys = {"suitable_for_mcq", "suitable_for_free_form", "best_answer_type", "reason"}
@@ -85,7 +90,7 @@ def parse_kind(reply: str) -> QuestionKind:
 
 
 def parse_mcq(reply: str) -> CorpusQuestion:
-    """Read a multiple-choice question: thoughts, then one JSON object.
+    """Read a multiple-choice question: thoughts, then one JSON object; its options' labels become `A)` to `D)`.
 
     Raises:
         Invalid: a key is missing or empty, there are not four options A) to D), or no one letter is the gold.
@@ -93,29 +98,52 @@ def parse_mcq(reply: str) -> CorpusQuestion:
     row = last_object(reply)
     text = _text(row, "multiple_choice_question")
     _text(row, "identified_answer")
-    letter = _text(row, "multiple_choice_correct").rstrip(").")
-    found = _OPTION.findall(text)
-    if [label for label, _ in found] != list(LETTERS):
+    gold = _text(row, "multiple_choice_correct")
+    listed = _option_lines(text)
+    if not listed:
         raise InvalidQuestion("the options are not A), B), C), D), each once and in order")
-    options = tuple(option.strip() for _, option in found)
+    options = tuple(line[2].strip() for line in listed)
     if not all(options):
         raise InvalidQuestion("an option is empty")
     if len({option.casefold() for option in options}) < len(options):
         raise InvalidQuestion("two options are the same")
-    if letter not in LETTERS or len(letter) != 1:
-        raise InvalidQuestion(f"multiple_choice_correct is {letter[:20]!r}, not one of A, B, C, D")
-    if not text.partition("A)")[0].strip():
+    letter = option_letter(gold)
+    if not letter:
+        raise InvalidQuestion(f"multiple_choice_correct is {gold[:20]!r}, not one of A, B, C, D")
+    if not text[: listed[0].start()].strip():
         raise InvalidQuestion("there are options, but no question")
-    return CorpusQuestion(text, letter, "Choice", options, _quotes(row, "answer_quote"))
+    return CorpusQuestion(_with_options(text, options), letter, "Choice", options, _quotes(row, "answer_quote"))
 
 
 def shuffled(question: CorpusQuestion, draw: random.Random) -> CorpusQuestion:
     """Put a choice's options in a drawn order; the gold letter goes with its option."""
     order = draw.sample(range(len(LETTERS)), len(LETTERS))
     options = tuple(question.options[index] for index in order)
-    lines = iter(f"{letter}) {option}" for letter, option in zip(LETTERS, options, strict=True))
-    text = _OPTION.sub(lambda _: next(lines), question.text)
-    return replace(question, text=text, answer=LETTERS[order.index(LETTERS.index(question.answer))], options=options)
+    text, answer = _with_options(question.text, options), LETTERS[order.index(LETTERS.index(question.answer))]
+    return replace(question, text=text, answer=answer, options=options)
+
+
+def option_letter(text: str) -> str:
+    """Return the letter that `B`, `(B)`, `B)`, `B.` or `B:` says and nothing else; "" for all other texts."""
+    found = _LETTER.fullmatch(text.strip())
+    letter = found[0].strip("().:") if found else ""
+    return letter if letter in LETTERS else ""
+
+
+def _option_lines(text: str) -> list[re.Match[str]]:
+    """Return the four lines A to D whose labels are written alike (`A)`, `(A)`, `A.` or `A:`); [] if there are none."""
+    styles: dict[str, list[re.Match[str]]] = {}
+    for line in _OPTION.finditer(text):
+        styles.setdefault(_LETTERS.sub("", line[1]), []).append(line)
+    whole = [lines for lines in styles.values() if [line[1].strip("().:") for line in lines] == list(LETTERS)]
+    return max(whole, key=lambda lines: lines[-1].start(), default=[])
+
+
+def _with_options(text: str, options: Sequence[str]) -> str:
+    """Return a question with other options in its lines A) to D)."""
+    for line, letter, option in reversed([*zip(_option_lines(text), LETTERS, options, strict=True)]):
+        text = f"{text[: line.start()]}{letter}) {option}{text[line.end() :]}"
+    return text
 
 
 def parse_free_form(reply: str, answer_type: AnswerType) -> CorpusQuestion:
@@ -136,6 +164,8 @@ def parse_free_form(reply: str, answer_type: AnswerType) -> CorpusQuestion:
         raise InvalidQuestion("the answer is empty, or of more than 200 characters")
     if answer_type == "Integer" and not _INTEGER.fullmatch(text):
         raise InvalidQuestion("the answer is no integer")
+    if answer_type == "Expression" and not is_expression(text):
+        raise InvalidQuestion("the answer is no mathematical expression")
     if answer_type == "String" and len(text.split()) > STRING_WORDS:
         raise InvalidQuestion(f"the answer has more than {STRING_WORDS} words")
     return CorpusQuestion(question, text, answer_type, quotes=_quotes(row, "relevant_quotes"))
@@ -150,6 +180,7 @@ def last_object(reply: str) -> dict[str, Any]:
     if len(reply) > LONGEST:
         raise InvalidQuestion(f"a reply of more than {LONGEST} characters")
     decoder, found, position = json.JSONDecoder(parse_constant=_refuse), None, 0
+    reply = mended(reply)
     for _ in range(TRIES):
         start = reply.find("{", position)
         if start < 0:

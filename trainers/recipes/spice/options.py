@@ -37,13 +37,19 @@ class SpiceOptions(BaseModel):
     """Beyond the form: questions that speak of "the text", quotes that the document does not hold, questions that
     copy more than `copied_words` words in a row, options whose lengths differ by more than `balance`."""
     copied_words: PositiveInt = 12
+    """Words are runs of two and more letters, not LaTeX's commands; of numbers and symbols four times as many count."""
     balance: float = Field(default=0.2, gt=0)
     shuffle: bool = False
     """Put a choice's options in a drawn order before it is asked, so that the roles can't agree on a letter."""
     letter_only: bool = False
-    """A choice is right only as its letter, `B` or `B)`; else the option's text, with or without it, counts too."""
+    """A choice is right only as its letter (`B`, `(B)`, `B)`, `B.`, `B:`); else the option's text counts too."""
+    challenger: str = ""
+    """Who asks: "" the policy itself; else an engine that is never trained, such as openai:http://host:8000/v1#MODEL
+    (the paper's Strong Challenger) or hf:PATH with the folder of the start's weights (a frozen Challenger)."""
+    challenger_chat: bool | None = None
+    """Whether another Challenger is asked through its chat template; not given: as `chat`."""
     train_challenger: bool = True
-    """False (an ablation) trains the Reasoner alone."""
+    """False (an ablation) trains on the Reasoner's answers alone; the weights that ask change all the same."""
     use_documents: bool = True
     """False (an ablation) shows the Challenger no document."""
     challenger_weight: float = Field(default=1.0, ge=0)

@@ -8,12 +8,16 @@ among the valid, trains the Reasoner, with the answers that were sampled already
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
-from verikit.engines.types import Generation, Request
-from verikit.trainers.recipe import Sampler, Setting, Trajectory
+from verikit.engines.load import load_engine
+from verikit.engines.types import EnginePrompt, Generation, Request
+from verikit.trainers.probes import engine_probe
+from verikit.trainers.recipe import Probe, Result, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import SelfPlay, stratified
+from verikit.trainers.recipes.spice.challengers import OtherChallenger
 from verikit.trainers.recipes.spice.checks import TypedEquality, check
 from verikit.trainers.recipes.spice.corpus import Corpus, open_corpus, segment
 from verikit.trainers.recipes.spice.formats import (
@@ -43,6 +47,8 @@ class Spice(SelfPlay):
     equality: TypedEquality
     corpus: Sequence[str] | Corpus
     held_out: list[CorpusQuestion]
+    other: OtherChallenger | None
+    """Who asks, where it is not the policy."""
 
     def __init__(self, options: SpiceOptions, setting: Setting) -> None:
         super().__init__(options, setting)
@@ -50,6 +56,19 @@ class Spice(SelfPlay):
         self.equality = TypedEquality(options.letter_only)
         self.corpus = self.load_corpus()
         self.held_out = self.load_held_out()
+        chat = options.chat if options.challenger_chat is None else options.challenger_chat
+        self.other = OtherChallenger(load_engine(options.challenger), chat=chat) if options.challenger else None
+
+    def probes(self) -> Iterator[Probe]:
+        """Yield the documents, and the Challenger where it is another model."""
+        yield "data", lambda: f"{len(self.corpus):,} documents, {len(self.held_out):,} questions held out"
+        if self.other is not None:
+            yield "challenger", partial(engine_probe, self.other.engine)
+
+    def close(self) -> None:
+        """Give back another Challenger's connections."""
+        if self.other is not None:
+            self.other.engine.close()
 
     def load_corpus(self) -> Sequence[str] | Corpus:
         """Open the documents; where none is shown, there is an empty one.
@@ -113,10 +132,11 @@ class Spice(SelfPlay):
             return [both[index % 2] for index in range(len(documents))]
         if formats != "model":
             return [both[formats == "free_form"] for _ in documents]
-        prompts = [self.encode(sampler, self.prompts.choose(document)) for document in documents]
-        replies = sampler.generate([self.request(sampler, ids, "kind", number) for number, ids in enumerate(prompts)])
+        prompts = [self._to_challenger(sampler, self.prompts.choose(document)) for document in documents]
+        requests = [self.request(sampler, prompt, "kind", number) for number, prompt in enumerate(prompts)]
         result = []
-        for reply, other in zip(replies, drawn, strict=True):
+        replies = self._challenged(sampler, requests, lambda index, generation: None)
+        for (reply, _), other in zip(replies, drawn, strict=True):
             try:
                 result.append(parse_kind(reply.outputs[0].text if reply.outputs else ""))
             except InvalidQuestion:
@@ -127,7 +147,7 @@ class Spice(SelfPlay):
         """Sample attempts, a group at a time, until a document has a valid one or `attempts` are used up."""
         shown = self.options.use_documents
         prompts = [
-            self.encode(sampler, self.prompts.challenge(challenge.kind, challenge.document if shown else None))
+            self._to_challenger(sampler, self.prompts.challenge(challenge.kind, challenge.document if shown else None))
             for challenge in challenges
         ]
         for first in range(0, self.options.attempts, self.options.group):
@@ -147,7 +167,7 @@ class Spice(SelfPlay):
                         for number in range(len(generation.outputs))
                     ]
 
-            for number, (_, found) in zip(open_ones, sampler.generate_then(requests, judge), strict=True):
+            for number, (_, found) in zip(open_ones, self._challenged(sampler, requests, judge), strict=True):
                 challenges[number].attempts.extend(found)
             if all(challenge.valid for challenge in challenges):
                 break
@@ -182,6 +202,20 @@ class Spice(SelfPlay):
         values = [[score.value for score in scores if score.value is not None] for _, scores in done]
         return stratified(name, zip(strata, values, strict=True))
 
+    def _to_challenger(self, sampler: Sampler, question: str) -> EnginePrompt:
+        """Return what the Challenger is sent."""
+        if self.other is None:
+            return self.encode(sampler, question)
+        return self.other.prompt(question, self.prompts.text(question))
+
+    def _challenged(
+        self, sampler: Sampler, requests: Sequence[Request], then: Callable[[int, Generation], Result]
+    ) -> list[tuple[Generation, Result]]:
+        """Let the Challenger reply, the policy or another."""
+        if self.other is None:
+            return sampler.generate_then(requests, then)
+        return self.other.generate_then(sampler, requests, then)
+
     def _reasoning(self, sampler: Sampler, question: CorpusQuestion, *key: str | int, **others: Any) -> Request:
         return self.request(sampler, self.encode(sampler, self.prompts.reason(question)), *key, **others)
 
@@ -214,7 +248,8 @@ class Spice(SelfPlay):
     ) -> list[Trajectory]:
         """Make both roles' trajectories."""
         result = []
-        for number, group in enumerate(groups if self.options.train_challenger else ()):
+        learns = self.options.train_challenger and self.other is None
+        for number, group in enumerate(groups if learns else ()):
             prompt = sampler.decode(group[0].generation.prompt_ids) if group else ""
             for attempt in group:
                 rate = asked[id(attempt)].rate if attempt.question is not None else None
