@@ -21,6 +21,10 @@ MAKERS = {
         "verikit.trainers.recipes.r1_searcher.synth:search_data",
         "Two-hop questions of a corpus, and transcripts that search.",
     ),
+    "difficulty": (
+        "verikit.trainers.recipes.r1_searcher.grading:grade",
+        "How many rollouts a searching model needs for each question.",
+    ),
     "opponents": ("verikit.trainers.recipes.elo_evolve.cli:opponents", "Answers of a pool of models to play against."),
 }
 

@@ -246,26 +246,35 @@ class Spice(SelfPlay):
         chosen: Sequence[AnsweredQuestion | None],
         asked: Mapping[int, AnsweredQuestion],
     ) -> list[Trajectory]:
-        """Make both roles' trajectories."""
+        """Make both roles' trajectories, document by document, so that a gradient step on some has both roles."""
         result = []
         learns = self.options.train_challenger and self.other is None
-        for number, group in enumerate(groups if learns else ()):
-            prompt = sampler.decode(group[0].generation.prompt_ids) if group else ""
-            for attempt in group:
-                rate = asked[id(attempt)].rate if attempt.question is not None else None
-                reward = None if rate is None else challenger_reward(rate, self.options.reward)
-                if attempt.question is None:
-                    reward = self.options.penalty
-                shown = attempt.reason if attempt.question is None else f"{attempt.question.answer}; {rate} right"
-                weight = self.options.challenger_weight
-                others = {"role": "challenger", "weight": weight, "prompt": prompt, "answer": shown}
-                output = attempt.generation.outputs[attempt.number]
-                result.append(self.reply_trajectory(attempt.generation, output, reward, number, **others))
-        for number, question in enumerate(chosen):
-            if question is None:
-                continue
-            for output, score in zip(question.generation.outputs, question.scores, strict=True):
-                shown = (score.answer if score.scored else score.reason) or ""
-                others = {"role": "reasoner", "prompt": self.prompts.reason(question.question), "answer": shown}
-                result.append(self.reply_trajectory(question.generation, output, score.value, number, **others))
+        for number, (group, question) in enumerate(zip(groups, chosen, strict=True)):
+            if learns and group:
+                prompt = sampler.decode(group[0].generation.prompt_ids)
+                result += [self._question_trajectory(attempt, asked, number, prompt) for attempt in group]
+            if question is not None:
+                result += self._answer_trajectories(question, number)
+        return result
+
+    def _question_trajectory(
+        self, attempt: Attempt, asked: Mapping[int, AnsweredQuestion], number: int, prompt: str
+    ) -> Trajectory:
+        """Return an attempt of the Challenger, rewarded by its answers."""
+        rate = asked[id(attempt)].rate if attempt.question is not None else None
+        reward = None if rate is None else challenger_reward(rate, self.options.reward)
+        if attempt.question is None:
+            reward = self.options.penalty
+        shown = attempt.reason if attempt.question is None else f"{attempt.question.answer}; {rate} right"
+        weight, output = self.options.challenger_weight, attempt.generation.outputs[attempt.number]
+        others = {"role": "challenger", "weight": weight, "prompt": prompt, "answer": shown}
+        return self.reply_trajectory(attempt.generation, output, reward, number, **others)
+
+    def _answer_trajectories(self, question: AnsweredQuestion, number: int) -> list[Trajectory]:
+        """Return the Reasoner's answers to a question."""
+        result = []
+        for output, score in zip(question.generation.outputs, question.scores, strict=True):
+            shown = (score.answer if score.scored else score.reason) or ""
+            others = {"role": "reasoner", "prompt": self.prompts.reason(question.question), "answer": shown}
+            result.append(self.reply_trajectory(question.generation, output, score.value, number, **others))
         return result

@@ -1,0 +1,93 @@
+"""`verikit synth difficulty`: how many rollouts a model needs for the first right answer to each question."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from verikit.cli.options import map_option, quiet_option
+from verikit.engines.load import load_engine
+from verikit.errors import SchemaError
+from verikit.readers.problems import read_problems
+from verikit.retrieval.load import load_retriever
+from verikit.search import EVALUATION, search_messages, search_prompt
+from verikit.terminal import Watch
+from verikit.trainers.recipes.offline import append_rows
+from verikit.trainers.recipes.r1_searcher.difficulty import by_searching, graded
+from verikit.types import Group
+
+AT_ONCE = 256
+"""Questions between two writes of the file."""
+
+
+@click.command("difficulty")
+@click.argument("questions", type=click.Path(path_type=Path))
+@click.option("-e", "--engine", required=True, metavar="SPEC", help="Grades: openai:URL#MODEL, hf:PATH, …")
+@click.option("-r", "--retriever", required=True, metavar="SPEC", help="What it searches: bm25:DIR, an address, …")
+@click.option("-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path))
+@click.option("-k", default=EVALUATION.k, show_default=True, type=click.IntRange(1), help="Passages a search.")
+@click.option("--prompt", type=click.Choice(("base", "instruct")), default="instruct", show_default=True)
+@click.option("--source", help="Write this as the rows' source, such as hotpotqa.")
+@map_option
+@click.option("--limit", type=click.IntRange(1), help="Only the first so many questions.")
+@click.option("--seed", default=0, show_default=True)
+@quiet_option
+def grade(
+    questions: Path, engine: str, retriever: str, out: Path, k: int, prompt: Literal["base", "instruct"],
+    source: str | None, mapping: dict[str, str], limit: int | None, seed: int, quiet: bool,
+) -> None:  # fmt: skip
+    """Grade the QUESTIONS of a file by the rollouts that a searching model needs for its first right answer (cover-EM).
+
+    Below 10 is easy, 10 to 20 medium, more hard (R1-Searcher, section 3.1, grades with Qwen-2.5-7B-Instruct). Rows are
+    written with `difficulty` and `rollouts`, as `r1-searcher` and its options.mix read them; the same command goes on
+    where it stopped.
+
+    \b
+    verikit synth difficulty hotpot.jsonl --source hotpotqa -r bm25:wiki \\
+        -e openai:http://localhost:8000/v1#Qwen2.5-7B-Instruct -o graded.jsonl
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    asked = read_problems(questions, mapping)[:limit]
+    done = finished(out)
+    missing = [question for question in asked if (question.id, str(question.prompt)) not in done]
+    ask, found = (search_prompt if prompt == "base" else search_messages), 0
+    with load_engine(engine) as model, Watch(quiet=quiet) as watch:
+        attempt = by_searching(model, load_retriever(retriever), ask, replace(EVALUATION, k=k), seed)
+        watch.start(lambda seconds: f"{found:,} of {len(missing):,} questions in {seconds:,.0f} s")
+        for start in range(0, len(missing), AT_ONCE):
+            part = graded(missing[start : start + AT_ONCE], attempt)
+            append_rows(out, [as_graded_row(question, source) for question in part])
+            found += len(part)
+    click.echo(f"{len(asked):,} questions in {out}", err=True)
+
+
+def as_graded_row(question: Group, source: str | None = None) -> dict[str, Any]:
+    """Return a graded question as a row of JSON."""
+    row = {"id": question.id, "prompt": question.prompt, "answer": question.answer, **question.meta}
+    return row | ({"source": source} if source else {})
+
+
+def finished(path: Path) -> set[tuple[str, str]]:
+    """Return the ids and prompts that a file holds already, and cut off a row that was not written whole.
+
+    Raises:
+        SchemaError: it holds something else than graded questions.
+    """
+    if not path.exists():
+        return set()
+    text = path.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    found = set()
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            row = json.loads(line)
+            found.add((str(row["id"]), str(row["prompt"])))
+            row["rollouts"] + 0
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise SchemaError("no row of `verikit synth difficulty`", file=path, line=number) from None
+    os.truncate(path, len(whole))
+    return found
