@@ -164,16 +164,17 @@ class Graph(Index):
         return ranked
 
     def _start(self, named: Sequence[int], rows: Sequence[int]) -> dict[int, float]:
-        """Half-way even among the titles; first passages have `SHARE` beside them, or all where none is named."""
+        """Titles share it by their weights; first passages have `SHARE` beside them, or all where none is named."""
         found = {row: 1 / (CONSTANT + rank) for rank, row in enumerate(rows)}
         start: dict[int, float] = {}
         keys = dict.fromkeys(named)
+        weights = sum([self._weights[key] for key in keys])
         for key in keys:
             titled = self._titled[self._titled_at[key] : self._titled_at[key + 1]].tolist()
             shares = [found.get(row, 0.0) + HOMONYMS for row in titled]
-            whole = len(keys) * sum(shares)
+            part = self._weights[key] / (weights * sum(shares) or 1.0)
             for row, share in zip(titled, shares, strict=True):
-                start[row] = start.get(row, 0.0) + share / whole
+                start[row] = start.get(row, 0.0) + part * share
         share = (SHARE if start else 1.0) / (sum(found.values()) or 1.0)
         for row, mass in found.items():
             start[row] = start.get(row, 0.0) + share * mass

@@ -107,7 +107,7 @@ class Finder:
         self._opens = lru_cache(CACHED)(self._opens_any)
 
     def find(self, words: Sequence[Token], *, any_case: bool = False) -> list[Mention]:
-        """Return mentions from left to right, none within another, each the longest at its word.
+        """Return mentions from left to right, none within another, each the longest at its word, if not a stop word.
 
         Args:
             words: The text.
@@ -121,7 +121,7 @@ class Finder:
             if word.lower and not any_case and not _among(self._openers, word.hash):
                 continue
             length, key = self._longest(words, start, word.lower and not any_case)
-            if length:
+            if length > 1 or (length and word.stem):  # `It` and `Who` are titles too, and begin half of all sentences
                 found.append(Mention(start, length, key))
                 free = start + length
         return found
@@ -163,22 +163,19 @@ class _Gathered:
         self._short, self._short_rows = array("Q"), array("q")
         self._own, self._openers, self._small = array("Q"), array("Q"), array("Q")
         self._beginnings = array("Q")
-        self._last: tuple[str, int] = ("", 0)
+        self._last: tuple[str, int, int, int] = ("", 0, 0, 0)
 
     def add(self, row: int, title: str) -> None:
-        if title != self._last[0]:
-            self._last = (title, 0)
-        if self._last[1] == 0:
-            self._last = (title, self._of(_BRACKETS.sub("", title)))
-            self._full, self._comma = self._of(title), self._of_comma(title)
-        bare, full = self._last[1], self._full
+        if title != self._last[0]:  # pieces of a text follow each other
+            self._last = (title, self._of(_BRACKETS.sub("", title)), self._of(title), self._of_comma(title))
+        _, bare, full, comma = self._last
         self._own.append(bare)
         for hash in dict.fromkeys((bare, full)):
             if hash:
                 self._hashes.append(hash)
                 self._rows.append(row)
-        if self._comma:
-            self._short.append(self._comma)
+        if comma:
+            self._short.append(comma)
             self._short_rows.append(row)
 
     def _of_comma(self, title: str) -> int:
