@@ -17,6 +17,8 @@ from verikit.cli import cli
 from verikit.errors import MissingExtra, SchemaError, SpecError, UsageError
 from verikit.retrieval import Client, load_retriever
 
+HASHED = "tests.retrieval.worlds:Hashed"
+
 
 def run(*args):
     return CliRunner().invoke(cli, list(map(str, args)), standalone_mode=False)
@@ -25,16 +27,17 @@ def run(*args):
 @pytest.fixture
 def index(tmp_path):
     corpus = write_corpus(tmp_path / "corpus.jsonl", count=50)
-    done = run("index", "build", corpus, "-o", tmp_path / "index", "--encoder", "tests.retrieval.worlds:Hashed")
+    done = run("index", "build", corpus, "-o", tmp_path / "index", "--graph", "--encoder", HASHED)
     assert done.exception is None, done.output
     assert "50 passages; ask bm25:" in done.stderr
-    assert f"hybrid:{tmp_path / 'index'}#tests.retrieval.worlds:Hashed" in done.stderr
+    assert f"hybrid:{tmp_path / 'index'}#{HASHED}, graph:bm25:{tmp_path / 'index'}, graph:dense:" in done.stderr
+    assert f"graph:hybrid:{tmp_path / 'index'}#{HASHED}\n" in done.stderr
     return tmp_path / "index"
 
 
-@pytest.mark.parametrize("kind", ["bm25", "dense", "hybrid", "two-step:bm25"])
+@pytest.mark.parametrize("kind", ["bm25", "dense", "hybrid", "two-step:bm25", "graph:bm25", "graph:hybrid"])
 def test_every_kind_is_asked_by_its_spec(index, kind):
-    code = "" if "bm25" in kind else "#tests.retrieval.worlds:Hashed"
+    code = "" if "bm25" in kind else f"#{HASHED}"
     done = run("index", "search", f"{kind}:{index}{code}", "w1 w2", "w3 w4 w5", "-k", "2", "--json")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["query"] for row in rows] == ["w1 w2", "w3 w4 w5"]

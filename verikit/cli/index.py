@@ -37,6 +37,7 @@ def index() -> None:
 )
 @click.option("--words", type=click.IntRange(1), help="Cut texts into passages of N words. Text files: 100.")
 @click.option("--bm25/--no-bm25", default=True, show_default=True, help="Build the BM25 index.")
+@click.option("--graph/--no-graph", default=False, help="Build the graph of titles, for graph:bm25:DIR and others.")
 @click.option("--encoder", metavar="MODEL", default="", help="Build a dense index too: a model, or module:name.")
 @click.option("--factory", metavar="TEXT", default="Flat", show_default=True, help="faiss index over the vectors.")
 @click.option("--parameters", metavar="TEXT", default="", help="How that is searched: nprobe=32, efSearch=128.")
@@ -52,6 +53,7 @@ def build(
     out: str,
     words: int | None,
     bm25: bool,
+    graph: bool,
     encoder: str,
     factory: str,
     parameters: str,
@@ -62,12 +64,13 @@ def build(
 
     \b
     verikit index build corpus.jsonl -o wiki
+    verikit index build corpus.jsonl -o wiki --graph
     verikit index build corpus.jsonl -o wiki --encoder BAAI/bge-large-en-v1.5 \\
         --query-prefix "Represent this sentence for searching relevant passages: "
     """  # noqa: D301 - click reads \b as "don't wrap"
     settings = EncoderSettings(path=encoder, **how) if encoder else None
-    if settings is None and not bm25:
-        raise click.UsageError("nothing to build: --no-bm25 goes with --encoder")
+    if settings is None and not bm25 and not graph:
+        raise click.UsageError("nothing to build: --no-bm25 goes with --encoder or --graph")
     seen = Seen()
     try:
         with Watch(quiet=quiet) as watch:
@@ -77,6 +80,7 @@ def build(
                 out,
                 words=words,
                 bm25=bm25,
+                graph=graph,
                 settings=settings,
                 factory=factory,
                 parameters=parameters,
@@ -87,8 +91,9 @@ def build(
         return 1
     kinds = [*(["bm25"] if bm25 else []), *(["dense"] if settings else [])]
     kinds += ["hybrid"] if len(kinds) == 2 else []
+    kinds += [f"graph:{kind}" for kind in kinds] if graph else []
     code = f"#{encoder}" if ":" in encoder else ""
-    specs = ", ".join(f"{kind}:{out}{code if kind != 'bm25' else ''}" for kind in kinds)
+    specs = ", ".join(f"{kind}:{out}{'' if kind.endswith('bm25') else code}" for kind in kinds)
     click.echo(f"{count:,} passages; ask {specs}", err=True)
     return 0
 
@@ -127,7 +132,7 @@ class Seen:
 @click.option("--questions", metavar="FILE", help="JSON lines with `question` and `gold_titles`: print recall instead.")
 @json_option
 def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_json: bool) -> int:
-    """Ask a retriever: bm25:DIR, dense:DIR, hybrid:DIR, two-step:bm25:DIR, or a server's address.
+    """Ask a retriever: bm25:DIR, dense:DIR, graph:bm25:DIR, a server's address (all: `verikit list`).
 
     \b
     verikit index search bm25:wiki "capital of France"

@@ -1,4 +1,4 @@
-"""Build an index's folder: passages first, then BM25 and dense vectors over them; what is there is not built again."""
+"""Build an index's folder: passages, then BM25, a graph and vectors over them; what is there is not built again."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def build_index(
     *,
     words: int | None = None,
     bm25: bool = True,
+    graph: bool = False,
     settings: EncoderSettings | None = None,
     factory: str = "Flat",
     parameters: str = "",
@@ -35,6 +36,7 @@ def build_index(
         folder: Where the index goes, or goes on.
         words: Words of a passage; by default text files are cut into 100, rows are left whole.
         bm25: Whether to build the BM25 index.
+        graph: Whether to build the graph of titles.
         settings: The encoder of the dense index; None builds none.
         factory: The faiss index over the vectors.
         parameters: How that is searched, such as `nprobe=32`.
@@ -56,6 +58,10 @@ def build_index(
                 from verikit.retrieval.bm25 import build_bm25
 
                 build_bm25(passages, tell)
+            if graph:
+                from verikit.retrieval.graph_build import build_graph
+
+                build_graph(passages, tell)
             if settings is not None:
                 from verikit.retrieval.dense import build_dense
 

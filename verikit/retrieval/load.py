@@ -4,6 +4,7 @@ bm25:DIR   dense:DIR        an index that `verikit index build` made
 hybrid:DIR                  both, fused by reciprocal ranks
 dense:DIR#module:name       one whose encoder is your own code, as hybrid:DIR#…: a folder never names code to run
 two-step:SPEC               an index asked again with its first passages
+graph:SPEC                  an index whose folder has a graph of titles, walked from its first passages
 http://HOST:PORT/queries    a server of R1-Searcher's protocol
 package.module:name         what that makes without arguments
 
@@ -23,7 +24,7 @@ from verikit.retrieval.index import Index
 from verikit.retrieval.types import Retriever
 from verikit.secrets import strike
 
-KINDS = ("bm25", "dense", "hybrid", "two-step")
+KINDS = ("bm25", "dense", "hybrid", "two-step", "graph")
 
 
 def load_retriever(spec: str) -> Retriever:
@@ -58,6 +59,7 @@ def table() -> dict[str, str]:
         "dense:DIR": "The index of embeddings that `verikit index build` made.",
         "hybrid:DIR": "Both, fused by reciprocal ranks.",
         "two-step:SPEC": "An index asked again with its first passages.",
+        "graph:SPEC": "An index, and the graph of titles in its folder, walked by PageRank from what a query names.",
         "http://HOST:PORT/queries": "A server of R1-Searcher's protocol.",
         "package.module:Name": "Your own class, made without arguments.",
     }
@@ -91,6 +93,10 @@ def load_index(spec: str) -> Index:
             from verikit.retrieval.hybrid import TwoStep
 
             return TwoStep(load_index(rest))
+        if kind == "graph":
+            from verikit.retrieval.graph import Graph
+
+            return Graph(load_index(rest))
         if kind == "bm25":
             from verikit.retrieval.bm25 import BM25
 

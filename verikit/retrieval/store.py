@@ -9,6 +9,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Passages(Sequence[Passage]):
         refuse_links(self.folder)
         try:
             about = json.loads((self.folder / ABOUT).read_text("utf-8"))
-            self._offsets = np.load(self.folder / OFFSETS, mmap_mode="r")
+            self._offsets = mapped(self.folder / OFFSETS, "int64", 1)
             with open(self.folder / TEXTS, "rb") as file:
                 self._texts = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self.digest: str = about["digest"]
@@ -101,6 +102,22 @@ def write_passages(
     about = {"count": len(offsets) - 1, "digest": digest.hexdigest(), "sources": list(sources)}
     write_json(folder / ABOUT, about)
     return Passages(folder)
+
+
+def mapped(path: Path, kind: str, dimensions: int) -> np.ndarray:
+    """Map an array that somebody else may have written; one of objects is refused, never unpickled.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it is damaged, or of another type or shape.
+    """
+    try:
+        values = np.asarray(np.lib.format.open_memmap(path, mode="r"))
+    except (TokenError, SyntaxError, OverflowError, EOFError, MemoryError) as error:  # a header cut off or changed
+        raise ValueError(f"{path.name}: {error}") from None
+    if values.dtype != np.dtype(kind) or values.ndim != dimensions or not values.flags.c_contiguous:
+        raise ValueError(f"{path.name} is no {kind} array of {dimensions} dimensions")
+    return values
 
 
 def write_json(path: Path, value: object) -> None:

@@ -51,7 +51,7 @@ class SearchOptions(BaseModel):
     stage1_mix: dict[str, int] = {}
     """The same for stage 1."""
     retriever: str = ""
-    """What finds passages: bm25:DIR, dense:DIR, hybrid:DIR, a server's address, or package.module:name."""
+    """What finds passages: bm25:DIR, hybrid:DIR, graph:bm25:DIR, a server's address, or package.module:name."""
     prompt: Literal["base", "instruct"] = "base"
     stage1_steps: int = Field(default=0, ge=0)
     """Steps that reward searching, before those that reward answering."""

@@ -1,0 +1,225 @@
+"""Titles found in texts: the longest that stands at a word, without a model.
+
+A title is a key of words without accents and case: `Étienne de Crécy` is `etienne de crecy`. It is known in full
+(`Agni (2004 film)`), without what is in brackets behind it (`Agni`), and up to its first comma where that leaves two
+words or more and is no other title (`Albert III, Duke of Bavaria`). Keys are 64-bit hashes; all their beginnings are
+kept in one sorted array, so that a text is read as through a trie and nothing but arrays is needed, memory-mapped.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+LONGEST = 16
+"""Words of a key; longer titles are known by so many of their first words."""
+FAN = 64
+"""Most passages of one title: a text cut into a million pieces has one title."""
+CACHED = 2**16
+"""Words whose hashes are kept."""
+_BASE, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
+_WORD = re.compile(r"\w+")
+_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
+_STOP = frozenset(
+    "the a an of in on at by to and or is was were are be for with from as his her its their he she it who which what"
+    " when where that this did do does has have had".split()
+)
+
+
+class Token(NamedTuple):
+    """A word of a text."""
+
+    hash: int
+    stem: int
+    """16 bits of its first five letters; 0 for one that says nothing."""
+    upper: bool
+    """It begins with a capital."""
+    lower: bool
+    """It begins with a small letter."""
+
+
+class Mention(NamedTuple):
+    """A title that was found."""
+
+    start: int
+    """Its first word."""
+    length: int
+    key: int
+    """The number of the key."""
+
+
+class Keys(NamedTuple):
+    """All keys of a corpus, and the passages they are titles of."""
+
+    beginnings: np.ndarray
+    """uint64, sorted: the hashes of keys and of all that keys begin with."""
+    numbers: np.ndarray
+    """int32: the key that each is, or -1."""
+    openers: np.ndarray
+    """uint64, sorted: first words of titles that are written small."""
+    small: np.ndarray
+    """bool, by key: it is written small somewhere, and may be so in texts."""
+    titled_at: np.ndarray
+    """int64: where each key's passages begin."""
+    titled: np.ndarray
+    """int32: passages, `FAN` of a key at most."""
+    own: np.ndarray
+    """int32, by passage: the key of its title without brackets, or -1."""
+
+
+def tokens(text: str) -> list[Token]:
+    """Return the words of a text."""
+    return [_token(word) for word in _WORD.findall(unicodedata.normalize("NFC", text))]
+
+
+@lru_cache(CACHED)
+def _token(word: str) -> Token:
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter))
+    plain = plain.lower() or word
+    return Token(
+        _hash(plain), 0 if plain in _STOP else 1 + _hash(plain[:5]) % 65535, word[0].isupper(), word[0].islower()
+    )
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def extended(beginning: int, token: Token) -> int:
+    """Return the hash of a beginning and one more word."""
+    return (beginning * _BASE + token.hash) & _MASK
+
+
+class Finder:
+    """Finds keys in texts."""
+
+    def __init__(self, beginnings: np.ndarray, numbers: np.ndarray, openers: np.ndarray, small: np.ndarray) -> None:
+        self._beginnings, self._numbers = memoryview(beginnings), memoryview(numbers)
+        self._openers, self._small = memoryview(openers), memoryview(small)
+        self._opens = lru_cache(CACHED)(self._opens_any)
+
+    def find(self, words: Sequence[Token], *, any_case: bool = False) -> list[Mention]:
+        """Return mentions from left to right, none within another, each the longest at its word, if not a stop word.
+
+        Args:
+            words: The text.
+            any_case: A mention may begin with a small letter, whatever its title does.
+        """
+        found: list[Mention] = []
+        free = 0
+        for start, word in enumerate(words):
+            if start < free or (word.lower and not any_case and not len(self._openers)) or not self._opens(word.hash):
+                continue
+            if word.lower and not any_case and not _among(self._openers, word.hash):
+                continue
+            length, key = self._longest(words, start, word.lower and not any_case)
+            if length > 1 or (length and word.stem):  # `It` and `Who` are titles too, and begin half of all sentences
+                found.append(Mention(start, length, key))
+                free = start + length
+        return found
+
+    def _opens_any(self, hash: int) -> bool:
+        return _among(self._beginnings, hash)
+
+    def _longest(self, words: Sequence[Token], start: int, small: bool) -> tuple[int, int]:
+        beginning, best = 0, (0, -1)
+        for at in range(start, min(start + LONGEST, len(words))):
+            beginning = extended(beginning, words[at])
+            row = bisect_left(self._beginnings, beginning)
+            if row == len(self._beginnings) or self._beginnings[row] != beginning:
+                break
+            key = self._numbers[row]
+            if key >= 0 and (not small or self._small[key]):
+                best = (at - start + 1, key)
+        return best
+
+
+def _among(values: memoryview, value: int) -> bool:
+    row = bisect_left(values, value)
+    return row < len(values) and values[row] == value
+
+
+def collect(titles: Iterable[str]) -> Keys:
+    """Make the keys of passages' titles."""
+    gathered = _Gathered()
+    for row, title in enumerate(titles):
+        gathered.add(row, title)
+    return gathered.keys()
+
+
+class _Gathered:
+    """Keys as they come: hash, passage, and how each begins."""
+
+    def __init__(self) -> None:
+        self._hashes, self._rows = array("Q"), array("q")
+        self._short, self._short_rows = array("Q"), array("q")
+        self._own, self._openers, self._small = array("Q"), array("Q"), array("Q")
+        self._beginnings = array("Q")
+        self._last: tuple[str, int, int, int] = ("", 0, 0, 0)
+
+    def add(self, row: int, title: str) -> None:
+        if title != self._last[0]:  # pieces of a text follow each other
+            self._last = (title, self._of(_BRACKETS.sub("", title)), self._of(title), self._of_comma(title))
+        _, bare, full, comma = self._last
+        self._own.append(bare)
+        for hash in dict.fromkeys((bare, full)):
+            if hash:
+                self._hashes.append(hash)
+                self._rows.append(row)
+        if comma:
+            self._short.append(comma)
+            self._short_rows.append(row)
+
+    def _of_comma(self, title: str) -> int:
+        head, comma, _ = _BRACKETS.sub("", title).partition(",")
+        return self._of(head) if comma and len(tokens(head)) > 1 else 0
+
+    def _of(self, text: str) -> int:
+        """The hash of a key, 0 if it has no words; its beginnings are noted."""
+        beginning, words = 0, tokens(text)[:LONGEST]
+        for word in words:
+            beginning = extended(beginning, word)
+            self._beginnings.append(beginning)
+        if words and words[0].lower:
+            self._openers.append(words[0].hash)
+            self._small.append(beginning)
+        return beginning
+
+    def keys(self) -> Keys:
+        hashes, rows = _unsigned(self._hashes), np.frombuffer(self._rows, np.int64)
+        short, short_rows = _unsigned(self._short), np.frombuffer(self._short_rows, np.int64)
+        new = ~np.isin(short, hashes)
+        hashes, rows = np.concatenate([hashes, short[new]]), np.concatenate([rows, short_rows[new]])
+        known, number = np.unique(hashes, return_inverse=True)
+        titled_at, titled = grouped(number, rows, len(known))
+        beginnings = np.unique(_unsigned(self._beginnings))
+        numbers = np.full(len(beginnings), -1, np.int32)
+        numbers[np.searchsorted(beginnings, known)] = np.arange(len(known))
+        own = _unsigned(self._own)
+        number_of_own = np.searchsorted(known, own).astype(np.int32)
+        number_of_own[own == 0] = -1
+        small = np.isin(known, _unsigned(self._small))
+        return Keys(beginnings, numbers, np.unique(_unsigned(self._openers)), small, titled_at, titled, number_of_own)
+
+
+def _unsigned(values: array[int]) -> np.ndarray:
+    return np.frombuffer(values, np.uint64) if values else np.empty(0, np.uint64)
+
+
+def grouped(groups: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each group's values begin, and the values by group: the first `FAN` of each, in order."""
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups, minlength=count)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if count else np.empty(0, np.int64)
+    within = np.arange(len(order)) - np.repeat(starts, sizes)
+    kept = order[within < FAN]
+    at = np.concatenate([[0], np.cumsum(np.minimum(sizes, FAN))]).astype(np.int64)
+    return at, values[kept].astype(np.int32)
