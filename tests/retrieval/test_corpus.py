@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.convert.test_run import write_parquet, zstd
 from verikit.errors import SchemaError, UsageError
 from verikit.retrieval import Passage, read_corpus, split
 
@@ -78,3 +79,52 @@ def test_bad_text_files_are_named(tmp_path):
         list(read_corpus(tmp_path / "empty.txt"))
     with pytest.raises(UsageError, match="can't be read"):
         list(read_corpus(tmp_path / "none.txt"))
+
+
+PASSAGES = [Passage("T, one", 'a "b" c', "1"), Passage("", "d\te", "2")]
+
+
+@pytest.mark.parametrize("kind", ["jsonl.zst", "parquet", "tsv.gz", "folder", "pattern"])
+def test_a_corpus_is_read_in_any_form(kind, tmp_path):
+    rows = [{"id": passage.id, "text": passage.text, "title": passage.title} for passage in PASSAGES]
+    path = tmp_path / f"corpus.{kind}"
+    if kind == "jsonl.zst":
+        path.write_bytes(zstd("\n".join(map(json.dumps, rows)).encode()))
+    elif kind == "parquet":
+        write_parquet(path, rows)
+    elif kind == "tsv.gz":
+        path.write_bytes(gzip.compress(b'id\ttext\ttitle\n1\t"a ""b"" c"\tT, one\n2\t"d\te"\t\n'))
+    else:
+        for number, row in enumerate(rows):
+            (tmp_path / f"part-{number}.jsonl").write_text(json.dumps(row))
+        path = tmp_path if kind == "folder" else tmp_path / "part-*.jsonl"
+    assert list(read_corpus(path)) == PASSAGES
+
+
+def test_a_folder_of_texts_is_an_article_a_file(tmp_path):
+    (tmp_path / "B.txt.gz").write_bytes(gzip.compress(b"beta"))
+    (tmp_path / "A.md").write_text("alpha")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    assert list(read_corpus(tmp_path)) == [Passage("A", "alpha", "A"), Passage("B", "beta", "B")]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("bad.jsonl.gz", b"\x1f\x8bno"),
+        ("bad.parquet", b"PAR1 no"),
+        ("bad.pdf", b"%PDF-1.4\n\xe2\xe3"),
+        ("bad.json", b'{"body": 1}'),
+        ("bad.txt", b""),
+    ],
+)
+def test_a_corpus_that_can_not_be_read_is_named_before_anything_is_built(name, data, tmp_path):
+    pytest.importorskip("bm25s")
+    from verikit.retrieval.build import build_index
+
+    good = tmp_path / "good.jsonl"
+    good.write_text('{"text": "x"}\n')
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(UsageError, match=name):
+        build_index([good, tmp_path / name], tmp_path / "index")
+    assert not (tmp_path / "index").exists()

@@ -35,6 +35,7 @@ COMMANDS = {
     ),
     "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
     "synth": ("verikit.cli.synth:synth", "Make training data offline: verified tasks, step labels, rationales."),
+    "data": ("verikit.cli.data:data", "Convert public data sets (GSM8K, HotpotQA, …) into rows."),
     "index": ("verikit.cli.index:index", "Find passages: build an index, ask it, serve it."),
     "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
     "mcp": ("verikit.cli.mcp:mcp", "Offer scores and audits to coding assistants (Model Context Protocol)."),

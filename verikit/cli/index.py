@@ -60,7 +60,7 @@ def build(
     quiet: bool,
     **how: Any,
 ) -> int:
-    """Build an index of CORPUS: JSON lines with `text` (and `title`, `id`), or text files.
+    """Build an index of CORPUS: rows with `text` (and `title`, `id`), or text files; patterns and folders too.
 
     \b
     verikit index build corpus.jsonl -o wiki
@@ -200,7 +200,7 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
 
 
 def _question(row: JsonRow, line: int) -> tuple[str, list[str]]:
-    question, titles = row.get("question"), row.get("gold_titles")
+    question, titles = row.get("question", row.get("prompt")), row.get("gold_titles")
     if not isinstance(question, str):
         raise SchemaError("is not a text", field="question", hint=f"this row has {', '.join(row)}")
     if not isinstance(titles, list) or not titles or not all(isinstance(title, str) for title in titles):

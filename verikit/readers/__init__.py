@@ -13,6 +13,7 @@
     layout.py      one row to a `Group`, by a format and the caller's `mapping`
     golds.py       golds of other files, joined by id
     ids.py         which ids were seen, on which line
+    texts.py       corpora: files of rows, and files that are one text
     reader.py      `read`: all of it together, streaming
 
 A bad row is yielded as a `SchemaError` and reading goes on; a bad file raises a `UsageError`.

@@ -76,7 +76,7 @@ def _folder(path: str) -> list[str]:
     if isinstance(saved, list):
         return _saved(path, saved)
     by_kind: dict[str, list[str]] = {}
-    for file in _walk(path):
+    for file in walk(path):
         if kind := _kind(file):
             by_kind.setdefault(kind, []).append(file)
     if not by_kind:
@@ -106,7 +106,8 @@ def _several(path: str, names: Sequence[str]) -> UsageError:
     return UsageError(f"{path} holds several splits or data sets", hint=f"name one, in quotes: {shown}")
 
 
-def _walk(path: str) -> Iterator[str]:
+def walk(path: str) -> Iterator[str]:
+    """The files below a folder, in natural order, without hidden ones."""
     for parent, folders, files in os.walk(path):
         folders[:] = sorted((name for name in folders if name[:1] not in "._"), key=_natural)
         yield from (os.path.join(parent, name) for name in sorted(files, key=_natural) if name[:1] not in "._")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from verikit.errors import MissingExtra, UsageError
 from verikit.folders import refuse_links
-from verikit.retrieval.corpus import read_corpus
+from verikit.retrieval.corpus import check_corpus, read_corpus
 from verikit.retrieval.encoder import Encoder, EncoderSettings
 from verikit.system import lock_file
 
@@ -32,7 +32,7 @@ def build_index(
     """Build what is missing and return the number of passages.
 
     Args:
-        corpora: Files of passages or text.
+        corpora: Files of passages or text, patterns, folders.
         folder: Where the index goes, or goes on.
         words: Words of a passage; by default text files are cut into 100, rows are left whole.
         bm25: Whether to build the BM25 index.
@@ -47,7 +47,7 @@ def build_index(
         UsageError: a corpus can't be read, or the folder is of another corpus or encoder.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
-    sources = [_identity(Path(corpus), words) for corpus in corpora]
+    sources = [_identity(Path(name), words) for corpus in corpora for name in check_corpus(corpus, words)]
     with _locked(Path(folder)):
         try:
             from verikit.retrieval.store import write_passages

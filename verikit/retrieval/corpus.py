@@ -1,4 +1,4 @@
-"""A corpus as passages: JSON lines, or plain text cut into pieces of so many words.
+"""A corpus as passages: rows of files in any format that is read, or plain text cut into pieces of so many words.
 
 A row has its text under `text` or `contents`, and may have `title` and `id`. In `contents` a first line in double
 quotes is the title, as in the corpora that FlashRAG and Search-R1 ship. A text file is one document; its name is the
@@ -13,15 +13,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from verikit.errors import SchemaError, UsageError
+from verikit.errors import SchemaError
 from verikit.readers.files import placed
 from verikit.readers.parse import JsonRow, kind, parse
 from verikit.readers.source import cut, opened
+from verikit.readers.texts import corpus_files, holds_rows, plain_name, read_text
 from verikit.retrieval.types import Passage
 
 WORDS = 100
 """Words of a passage (Karpukhin et al. 2020, section 4.1; R1-Searcher's KILT corpus)."""
-JSON_LINES = (".jsonl", ".ndjson", ".json")
 Made = TypeVar("Made")
 _WORD = re.compile(r"\S+")
 
@@ -36,20 +36,24 @@ def split(text: str, words: int = WORDS) -> list[str]:
 
 
 def read_corpus(path: str | Path, words: int | None = None) -> Iterator[Passage]:
-    """Read passages from a file.
+    """Read passages from a file, or from those that a pattern or a folder stands for.
 
     Args:
-        path: JSON lines (also gzip, or one array), or plain text.
+        path: JSON lines, one array, CSV, TSV, parquet, Arrow, or plain text; compressed or not.
         words: Cut texts into passages of so many words. By default text files are cut into 100, rows are left whole.
 
     Raises:
         UsageError: the file can't be read.
         SchemaError: a row can't be used; names file, line and field.
     """
-    name = str(path)
-    rows = read_rows(name, _passage) if name.removesuffix(".gz").endswith(JSON_LINES) else iter([_document(Path(path))])
-    words = words if words is not None or name.removesuffix(".gz").endswith(JSON_LINES) else WORDS
-    for passage in rows:
+    for name in corpus_files(path):
+        yield from _cut(name, words)
+
+
+def _cut(name: str, words: int | None) -> Iterator[Passage]:
+    rows = holds_rows(name)
+    words = words if words is not None or rows else WORDS
+    for passage in read_rows(name, _passage) if rows else (_document(name),):
         pieces = split(passage.text, words) if words else [passage.text]
         if len(pieces) < 2:
             yield passage
@@ -101,14 +105,20 @@ def _filled(passage: Passage, field: str) -> Passage:
     return passage
 
 
-def _document(path: Path) -> Passage:
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: can't be read: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise SchemaError(f"not UTF-8: byte 0x{error.object[error.start]:02x}", file=path, line=line) from None
-    if not text.strip():
-        raise SchemaError("the file is empty", file=path)
-    return Passage(path.stem, text, path.stem)
+def _document(name: str) -> Passage:
+    stem = Path(plain_name(name)).stem
+    return Passage(stem, read_text(name), stem)
+
+
+def check_corpus(path: str | Path, words: int | None = None) -> list[str]:
+    """The files that a corpus stands for, of each of which a first passage can be read.
+
+    Raises:
+        UsageError: one can't be read; says which.
+        SchemaError: its first row can't be used.
+    """
+    files = corpus_files(path)
+    for name in files:
+        if next(_cut(name, words), None) is None:
+            raise SchemaError("the file has no rows", file=name)
+    return files

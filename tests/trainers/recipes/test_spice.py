@@ -140,12 +140,12 @@ def test_documents_are_uniform_over_all_files(tmp_path):
 
 def test_a_corpus_without_text_is_named(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"body": "x"}\nnot json\n')
-    corpus = open_corpus(["a.jsonl"], "text", tmp_path)
     with pytest.raises(SchemaError, match=r"a\.jsonl:1.*text"):
-        corpus[0]
+        open_corpus(["a.jsonl"], "text", tmp_path)
+    corpus = open_corpus(["a.jsonl"], "body", tmp_path)
     with pytest.raises(SchemaError, match=r"a\.jsonl:2"):
         corpus[1]
-    with pytest.raises(ConfigError, match="no documents"):
+    with pytest.raises(ConfigError, match="nothing matches"):
         open_corpus(["*.nothing"], "text", tmp_path)
     with pytest.raises(ConfigError, match="missing"):
         open_corpus(["missing.jsonl"], "text", tmp_path)

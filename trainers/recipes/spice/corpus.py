@@ -1,12 +1,15 @@
 """Documents to ask from: millions, on disk, read one at a time.
 
 Opening takes one pass that notes where each document begins (8 bytes a document); texts are read when they are drawn.
+Files that can't be read from the middle (compressed ones, arrays, tables) are unpacked in this pass into a temporary
+file without a name, one for each process. Of parquet nothing stays in memory but how many rows each row group has.
 """
 
 from __future__ import annotations
 
-import json
+import mmap
 import random
+import tempfile
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
@@ -15,10 +18,18 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from verikit.errors import ConfigError, MissingExtra, SchemaError
+from verikit.errors import ConfigError, MissingExtra, SchemaError, UsageError
+from verikit.readers import placed, rows
+from verikit.readers.compressed import decompressed
+from verikit.readers.parquet import MAGIC, reader_of
+from verikit.readers.parse import parse
+from verikit.readers.source import opened
+from verikit.readers.texts import corpus_files, holds_rows, plain_name, read_text
 
 CHARACTERS = 16
 """Of a long document so many characters for each token wanted are encoded; no tokenizer merges more on average."""
+BATCH = 64
+"""Rows of a parquet file that are read at once, up to the one that is wanted."""
 
 
 class Source(ABC):
@@ -38,7 +49,7 @@ class Source(ABC):
     def __getitem__(self, index: int) -> str:
         """Read one document."""
 
-    def text(self, row: Any, index: int) -> str:
+    def text(self, row: Any, line: int) -> str:
         """Return a row's text.
 
         Raises:
@@ -48,7 +59,7 @@ class Source(ABC):
         if not isinstance(found, str) or not found.strip():
             keys = ", ".join(row) if isinstance(row, dict) else "no keys"
             hint = f"it has {keys}; options.text_key names the key"
-            raise SchemaError("no text", file=self.path, line=index + 1, field=self.key, hint=hint)
+            raise SchemaError("no text", file=self.path, line=line, field=self.key, hint=hint)
         return found
 
 
@@ -59,7 +70,7 @@ class JsonLines(Source):
         super().__init__(path, key)
         self._starts = array("Q")
         position = 0
-        with open(path, "rb") as stream:
+        with opened(str(path)) as stream:
             for line in stream:
                 if line.strip():
                     self._starts.append(position)
@@ -75,13 +86,39 @@ class JsonLines(Source):
             stream.seek(self._starts[index])
             line = stream.readline()
         try:
-            return self.text(json.loads(line), index)
-        except (ValueError, RecursionError) as error:
-            raise SchemaError(f"not JSON: {error}", file=self.path, line=index + 1) from None
+            return self.text(parse(line.removeprefix(b"\xef\xbb\xbf").strip()), index + 1)
+        except SchemaError as error:
+            raise error if error.line else placed(error, str(self.path), index + 1) from None
+
+
+class Unpacked(Source):
+    """A document a row of a file that can only be read from its beginning: its texts in a temporary file."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        super().__init__(path, key)
+        self._starts = array("Q", [0])
+        with tempfile.TemporaryFile() as file:
+            for _, line, row in rows(path):
+                if isinstance(row, SchemaError):
+                    raise row
+                text = self.text(row, line).encode("utf-8", "replace")
+                file.write(text)
+                self._starts.append(self._starts[-1] + len(text))
+            file.flush()
+            # The map outlives the file, which has no name: its space is free when the process ends, however it does.
+            self._texts = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self._starts) - 1
+
+    def __getitem__(self, index: int) -> str:
+        """Read one text."""
+        return self._texts[self._starts[index] : self._starts[index + 1]].decode("utf-8")
 
 
 class Parquet(Source):
-    """A document a row; the row group last read stays in memory."""
+    """A document a row, read from its row group up to that row; no file is held open."""
 
     def __init__(self, path: Path, key: str) -> None:
         super().__init__(path, key)
@@ -90,16 +127,18 @@ class Parquet(Source):
             from pyarrow import parquet
         except ImportError:
             raise MissingExtra("reading parquet", "parquet") from None
+        self._faults = (arrow.ArrowException, OSError)
+        self._open = parquet.ParquetFile
         try:
-            self._file = parquet.ParquetFile(path)
-        except arrow.ArrowInvalid as error:
+            with self._open(path) as file:
+                names, meta = file.schema_arrow.names, file.metadata
+                groups = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
+        except self._faults as error:
             raise ConfigError(f"{path} is no parquet file: {error}") from None
-        if key not in self._file.schema_arrow.names:
-            hint = f"it has {', '.join(self._file.schema_arrow.names)}; options.text_key names the column"
+        if key not in names:
+            hint = f"it has {', '.join(names)}; options.text_key names the column"
             raise SchemaError("no such column", file=path, field=key, hint=hint)
-        meta = self._file.metadata
-        self._ends = list(accumulate(meta.row_group(number).num_rows for number in range(meta.num_row_groups)))
-        self._read: tuple[int, Any] = (-1, None)
+        self._ends = array("Q", accumulate(groups))
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -108,10 +147,17 @@ class Parquet(Source):
     def __getitem__(self, index: int) -> str:
         """Read one row."""
         group = bisect_right(self._ends, index)
-        if self._read[0] != group:
-            self._read = (group, self._file.read_row_group(group, columns=[self.key]).column(self.key))
-        first = self._ends[group - 1] if group else 0
-        return self.text({self.key: self._read[1][index - first].as_py()}, index)
+        skipped = index - (self._ends[group - 1] if group else 0)
+        try:
+            with self._open(self.path, pre_buffer=False) as file:
+                for batch in file.iter_batches(BATCH, row_groups=[group], columns=[self.key]):
+                    if skipped < batch.num_rows:
+                        return self.text({self.key: batch.column(0)[skipped].as_py()}, index + 1)
+                    skipped -= batch.num_rows
+        except self._faults as error:
+            problem = f"can't be read: {' '.join(str(error).split())}"
+            raise SchemaError(problem, file=self.path, line=index + 1, hint="fetch the file again") from None
+        raise SchemaError("the row group is shorter than the file says", file=self.path, line=index + 1)
 
 
 class TextDocument(Source):
@@ -123,7 +169,7 @@ class TextDocument(Source):
 
     def __getitem__(self, index: int) -> str:
         """Read the file."""
-        return self.text({self.key: self.path.read_text(encoding="utf-8", errors="replace")}, index)
+        return read_text(self.path)
 
 
 class Corpus:
@@ -144,28 +190,59 @@ class Corpus:
 
 
 def open_corpus(names: Sequence[str], key: str, folder: Path) -> Corpus:
-    """Open files by name or pattern.
+    """Open files by name, pattern or folder; of each a first document is read.
 
     Raises:
         ConfigError: there are none, or one can't be read.
-        SchemaError: a parquet file has no column of texts.
+        SchemaError: a first document has no text; of files that are unpacked, any.
+        MissingExtra: what reads such files is not installed.
     """
     paths = [path for name in names for path in _matching(folder, name)]
-    kinds: dict[str, type[Source]] = {".jsonl": JsonLines, ".parquet": Parquet}
-    try:
-        corpus = Corpus([kinds.get(path.suffix, TextDocument)(path, key) for path in paths])
-    except OSError as error:
-        raise ConfigError(f"options.corpus: {error}") from None
+    sources = [_opened(path, key) for path in paths]
+    for source in sources:
+        if len(source):
+            source[0]
+    corpus = Corpus(sources)
     if not len(corpus):
         raise ConfigError("options.corpus names no documents", hint='such as options.corpus=["texts/*.jsonl"]')
     return corpus
 
 
+def _opened(path: Path, key: str) -> Source:
+    """A file as what it is by its name and its first bytes.
+
+    Raises:
+        ConfigError: it can't be read.
+    """
+    try:
+        if not holds_rows(path):
+            return TextDocument(path, key)
+        with opened(str(path)) as stream:
+            start = stream.peek(6)[:6]
+            if start.startswith(MAGIC):
+                return Parquet(path, key)
+            packed = decompressed(stream) is not stream or reader_of(start) is not None
+            first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        lines = plain_name(path).lower().endswith((".jsonl", ".ndjson")) or first == b"{"
+        return (JsonLines if lines and not packed else Unpacked)(path, key)
+    except (SchemaError, MissingExtra):
+        raise
+    except (OSError, UsageError) as error:
+        raise ConfigError(f"options.corpus: {error}", hint=getattr(error, "hint", "")) from None
+
+
 def _matching(folder: Path, name: str) -> list[Path]:
+    """The files of a name, in the order that draws count in: those of a pattern as they sort, else in natural order."""
     path = folder / name
-    if not any(char in path.name for char in "*?["):
-        return [path]
-    return sorted(path.parent.glob(path.name))
+    if not any(char in str(path.parent) for char in "*?[") and any(char in path.name for char in "*?["):
+        found = [match for match in sorted(path.parent.glob(path.name)) if match.is_file()]
+        if not found:
+            raise ConfigError(f"options.corpus: nothing matches {name!r}", hint=f"the folder is {folder.absolute()}")
+        return found
+    try:
+        return [Path(file) for file in corpus_files(path)]
+    except UsageError as error:
+        raise ConfigError(f"options.corpus: {error}", hint=error.hint) from None
 
 
 def segment(text: str, tokenizer: Any, limit: int, draw: random.Random) -> str:

@@ -1,0 +1,152 @@
+"""`verikit data`: public data sets become rows that verikit reads."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from verikit.cli.options import UNSCORED, json_option, parse_share, quiet_option
+from verikit.convert import FORMS, Conversion, Form, convert
+from verikit.convert.inputs import rows
+from verikit.errors import SchemaError, with_hint
+from verikit.terminal import Watch, printable
+
+SHOWN = 3
+"""Bad rows that are printed."""
+LIST = "list"
+
+
+@click.command()
+@click.argument("form", type=click.Choice([LIST, *FORMS]), metavar="list|FORM")
+@click.argument("inputs", nargs=-1, metavar="INPUT...")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="JSON lines; - for stdout.")
+@click.option("--config", metavar="NAME", default="", help="Configuration of a data set of the hub.")
+@click.option("--split", metavar="NAME", default="", help="Split of a data set of the hub, or of a folder of several.")
+@click.option("--limit", type=click.IntRange(1), help="Most rows that are made.")
+@click.option("--held-out", type=click.IntRange(1), metavar="N", help="Keep N prompts apart, in a second file.")
+@click.option(
+    "--held-out-file", type=click.Path(path_type=Path), metavar="FILE", help="That file; default FILE-held-out.jsonl."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the prompts that are held out.")
+@click.option("--errors", type=click.Path(path_type=Path), metavar="FILE", help="All bad rows, as JSON lines.")
+@click.option(
+    "--fail-over",
+    default="0%",
+    show_default=True,
+    callback=parse_share,
+    metavar="SHARE",
+    help="Exit with 3 if more than this share of the rows is bad.",
+)
+@json_option
+@quiet_option
+def data(
+    form: str,
+    inputs: tuple[str, ...],
+    out: Path | None,
+    config: str,
+    split: str,
+    limit: int | None,
+    held_out: int | None,
+    held_out_file: Path | None,
+    seed: int,
+    errors: Path | None,
+    fail_over: float,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Convert a data set in its published FORM to rows; `verikit data list` names the forms.
+
+    INPUT is files, folders, patterns in quotes, - for stdin, or hf:ORG/NAME (hf:FOLDER for a copy of it).
+    Compressed and parquet files are read as they are. A bad row is told and left out; the others are converted.
+
+    \b
+    verikit data gsm8k train.jsonl -o gsm8k.jsonl --held-out 200
+    verikit data hotpotqa hf:hotpotqa/hotpot_qa --config distractor --split train -o hotpotqa.jsonl
+    verikit data documents 'dclm/*.jsonl.zst' -o documents.jsonl --limit 20000
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    if form == LIST:
+        return _listed(as_json)
+    if not inputs or out is None:
+        raise click.UsageError("give INPUT and -o FILE; `verikit data list` names the forms")
+    chosen, to_stdout = FORMS[form], str(out) == "-"
+    if held_out and (to_stdout or not chosen.prompts):
+        raise click.UsageError("--held-out goes with prompts and -o FILE")
+    apart = held_out_file or out.with_name(f"{out.name.removesuffix('.jsonl')}-held-out.jsonl")
+    if held_out and apart.absolute() == out.absolute():
+        raise click.UsageError("both files have the same name")
+    with ExitStack() as stack:
+        watch = stack.enter_context(Watch(quiet=quiet))
+        told = _Told(form, errors, watch)
+        watch.start(told.describe)
+        stack.callback(told.close)
+        state = convert(
+            chosen,
+            rows(inputs, config, split, golds=chosen.golds_beside),
+            None if to_stdout else out,
+            sys.stdout.buffer.write if to_stdout else None,
+            held_out=held_out or 0,
+            held_out_path=apart,
+            seed=seed,
+            limit=limit,
+            tell=told.error,
+            watch=told.see,
+        )
+    _summary(chosen, state, str(out), str(apart) if held_out else "", as_json and not to_stdout)
+    return UNSCORED if state.bad > fail_over * state.read else 0
+
+
+class _Told:
+    """What is said of a conversion while it runs: the first bad rows, and how far it is."""
+
+    def __init__(self, form: str, errors: Path | None, watch: Watch) -> None:
+        self._form, self._state, self._count, self._watch = form, Conversion(), 0, watch
+        self._file = open(errors, "w", encoding="utf-8") if errors else None  # noqa: SIM115 - closed by close
+
+    def see(self, state: Conversion) -> None:
+        """Take how far it is."""
+        self._state = state
+
+    def describe(self, seconds: float) -> str:
+        """Say it."""
+        return f"{self._form}: {self._state.read:,} rows read, {self._state.written:,} made"
+
+    def error(self, error: SchemaError) -> None:
+        """Print one of the first bad rows; write each to the file of errors."""
+        self._count += 1
+        if self._count <= SHOWN:
+            self._watch.warn(f"  {printable(with_hint(str(error), error.hint))}")
+        if self._file is not None:
+            row = {"file": error.file, "line": error.line, "field": error.field, "problem": error.problem}
+            self._file.write(json.dumps(row | {"hint": error.hint}, ensure_ascii=True) + "\n")
+
+    def close(self) -> None:
+        """Close the file of errors."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _summary(form: Form, state: Conversion, out: str, apart: str, as_json: bool) -> None:
+    if as_json:
+        found = {name: getattr(state, name) for name in ("read", "written", "held_out", "bad", "repeated")}
+        click.echo(json.dumps(found | {"left_out": dict(state.left_out)}, indent=2))
+        return
+    parts = [f"{state.written:,} rows in {out}"] + ([f"{state.held_out:,} in {apart}"] if apart else [])
+    parts += [f"{state.bad:,} of {state.read:,} bad"] if state.bad else []
+    parts += [f"{state.repeated:,} repeated"] if state.repeated else []
+    parts += [f"{count:,} left out: {reason}" for reason, count in state.left_out.most_common(SHOWN)]
+    click.echo(printable("; ".join(parts)), err=True)
+    asked = form.use if form.use.startswith("verikit") else f"verikit score … -v {form.use!r}"
+    click.echo(f"next: {asked}", err=True)
+
+
+def _listed(as_json: bool) -> int:
+    if as_json:
+        click.echo(json.dumps({form.name: {"what": form.told, "use": form.use} for form in FORMS.values()}, indent=2))
+        return 0
+    width = max(map(len, FORMS))
+    click.echo("\n".join(f"{form.name:<{width}}  {form.told}\n{'':<{width}}  {form.use}" for form in FORMS.values()))
+    return 0

@@ -1,0 +1,126 @@
+"""Rows of local files, or of the hub, as (file, line, row).
+
+`hf:ORG/NAME` is a data set of the hub, `hf:FOLDER` a local copy of one, whose card names configurations and splits.
+Both are streamed by the package `datasets`; no code of a data set is run.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import MissingExtra, SchemaError, UsageError
+from verikit.readers import expand
+from verikit.readers import rows as read_rows
+from verikit.readers.parse import JsonRow
+from verikit.readers.values import plain_row
+
+HUB = "hf:"
+GOLDS = "possible_answer"
+"""The folder of BFCL's expected calls, beside the questions, under the same names and in the same order."""
+Rows = Iterator[tuple[str, int, JsonRow | SchemaError]]
+
+
+def rows(paths: Sequence[str], config: str = "", split: str = "", *, golds: bool = False) -> Rows:
+    """The rows of files, folders, patterns, stdin and data sets of the hub, one after the other.
+
+    Args:
+        paths: What `verikit.readers.rows` takes, or `hf:…`.
+        config: Of a data set of the hub.
+        split: Of that, or of a folder that holds several.
+        golds: Whether rows without `ground_truth` get that of the folder beside their file.
+
+    Raises:
+        UsageError: something can't be read at all, or a split is to be named.
+        MissingExtra: what reads such a file is not installed.
+    """
+    hub = [path for path in paths if path.startswith(HUB)]
+    if hub and len(hub) < len(paths):
+        raise UsageError("files and data sets of the hub at once", hint="convert one after the other")
+    if config and not hub:
+        raise UsageError("--config goes with hf:ORG/NAME")
+    if hub:
+        for path in hub:
+            yield from _streamed(path.removeprefix(HUB), config, split)
+        return
+    files = [name for path in paths for name in (expand(_split_of(path, split)) if split else expand(path))]
+    if not golds:
+        yield from read_rows(files)
+        return
+    for name in files:
+        yield from _with_golds(name)
+
+
+def _split_of(folder: str, split: str) -> list[str]:
+    """The files of a split: a folder of that name, or files whose names begin with it (test-00000-of-00001.parquet).
+
+    Raises:
+        UsageError: it is no folder, or has no such split.
+    """
+    if not os.path.isdir(folder):
+        raise UsageError(f"--split goes with a folder or hf:ORG/NAME; {folder} is neither")
+    whole = os.path.join(folder, split)
+    if os.path.isdir(whole):
+        return [whole]
+    name = glob.escape(split)
+    found = [
+        path
+        for ending in (".", "-", "_")
+        for path in glob.glob(os.path.join(glob.escape(folder), "**", f"{name}{ending}*"), recursive=True)
+        if os.path.isfile(path)
+    ]
+    folders = {os.path.dirname(path) for path in found}
+    if not found:
+        raise UsageError(f"{folder} has no split {split!r}", hint="name the files instead")
+    if len(folders) > 1:
+        raise UsageError(
+            f"{split} is in several folders of {folder}", hint=f"name one: {', '.join(sorted(folders)[:5])}"
+        )
+    return found
+
+
+def _with_golds(name: str) -> Rows:
+    beside = Path(name).parent / GOLDS / Path(name).name
+    golds: list[Any] = []
+    if name != "-" and beside.is_file():
+        golds = [row.get("ground_truth") if isinstance(row, dict) else None for _, _, row in read_rows(beside)]
+    for index, (file, line, row) in enumerate(read_rows(name)):
+        if isinstance(row, dict) and index < len(golds) and golds[index] is not None:
+            row = {"ground_truth": golds[index], **row}
+        yield file, line, row
+
+
+def _streamed(path: str, config: str, split: str) -> Rows:
+    """A data set by the package `datasets`, one row at a time.
+
+    Raises:
+        UsageError: it can't be had, breaks off, or has several splits.
+        MissingExtra: datasets is not installed.
+    """
+    try:
+        datasets: Any = import_module("datasets")
+    except ImportError:
+        raise MissingExtra("reading data sets of the hub", "frames") from None
+    name, number = f"{HUB}{path}", 0
+    faults = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
+    try:
+        found = datasets.load_dataset(path, config or None, split=split or None, streaming=True)
+        if not split:
+            if len(found) > 1:
+                raise UsageError(f"{name} holds the splits {', '.join(found)}", hint="--split names one")
+            found = next(iter(found.values()))
+        for number, row in enumerate(found, 1):
+            yield name, number, plain_row(row)
+    except faults as error:
+        if isinstance(error, UsageError):
+            raise
+        told = " ".join(str(error).split())[:300]
+        where = f"breaks off after row {number}" if number else "can't be had"
+        hint = "download it and give the files" if number == 0 else "fetch it again"
+        raise UsageError(f"{name} {where}: {told}", hint=hint) from None
+    if not number:
+        raise UsageError(f"{name} has no rows")

@@ -1,0 +1,130 @@
+"""What the converters of all families take from rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from verikit.errors import SchemaError
+from verikit.readers.parse import JsonRow, kind
+
+MISSING: tuple[Any, ...] = (None, "", [], {})
+ID = ("id", "_id", "unique_id", "uuid", "task_id", "problem_id", "question_id", "prompt_id", "key")
+_BROKEN = re.compile(r"[\x07\x08\x0b\x0c](?=[a-z])")
+"""A control character before letters: what is left of `\\frac`, `\\begin` or `\\vec` in a text that was unescaped once
+too often. No mathematics holds one."""
+
+
+class LeftOut(Exception):
+    """A row that the form itself says is not to be used: a proof without an answer, a question that has none."""
+
+
+def need(row: JsonRow, *keys: str) -> Any:
+    """What the first of some keys holds that holds something.
+
+    Raises:
+        SchemaError: none does.
+    """
+    for key in keys:
+        if row.get(key) not in MISSING:
+            return row[key]
+    shown = ", ".join(row) or "none"
+    problem = "is missing" if keys[0] not in row else "is empty"
+    raise SchemaError(problem, field=keys[0], hint=f"this row has the keys {shown}; is the file in another form?")
+
+
+def text(row: JsonRow, *keys: str) -> str:
+    """The text under the first of some keys.
+
+    Raises:
+        SchemaError: there is none, or it is no text.
+    """
+    value = need(row, *keys)
+    key = next(key for key in keys if row.get(key) not in MISSING)
+    if not isinstance(value, str):
+        raise SchemaError(f"is {kind(value)}, not a text", field=key)
+    if not value.strip():
+        raise SchemaError("is empty", field=key)
+    return value
+
+
+def formula(row: JsonRow, *keys: str) -> str:
+    """A text with mathematics.
+
+    Raises:
+        SchemaError: there is none, or its backslashes were read as escapes.
+    """
+    found = text(row, *keys)
+    whole(found, keys[0])
+    return found
+
+
+def whole(value: str, field: str) -> None:
+    r"""Refuse mathematics whose backslashes were read as escapes.
+
+    Raises:
+        SchemaError: a control character stands where `\frac` or its like stood.
+    """
+    if broken := _BROKEN.search(value):
+        shown = value[max(0, broken.start() - 20) : broken.end() + 20]
+        raise SchemaError(
+            f"holds {broken[0]!r} before letters, the rest of a LaTeX command: {shown!r}",
+            field=field,
+            hint="the file was unescaped once too often: fetch it again",
+        )
+
+
+def decoded(value: Any, field: str) -> Any:
+    """A value that may lie in the row as JSON text.
+
+    Raises:
+        SchemaError: it is a text, and no JSON.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"is no JSON: {error}", field=field) from None
+
+
+def texts(value: Any, field: str) -> list[str]:
+    """A list of texts, or one; numbers become their text, empty ones go.
+
+    Raises:
+        SchemaError: something else is in it.
+    """
+    items: Sequence[Any] = value if isinstance(value, list) else [value]
+    if any(isinstance(item, bool) or not isinstance(item, str | int | float) for item in items):
+        raise SchemaError("is not a text or a list of texts", field=field)
+    return list(dict.fromkeys(str(item) for item in items if str(item).strip()))
+
+
+def gold(found: Sequence[str]) -> str | list[str]:
+    """Accepted answers as a row has them: one, or a list of several."""
+    return found[0] if len(found) == 1 else list(found)
+
+
+def made(row: JsonRow, prompt: Any, answer: Any = None, /, taken: Iterable[str] = (), **more: Any) -> JsonRow:
+    """A row of verikit: prompt, answer, and all keys of the source's row that were not taken.
+
+    The row's own id is kept where it has one; the run gives one to the others.
+    """
+    used = {*taken, *ID}
+    rest = {key: value for key, value in row.items() if key not in used and value not in MISSING}
+    named: JsonRow = {"id": identity(row), "prompt": prompt}
+    if answer is not None:
+        named["answer"] = answer
+    return {**{key: value for key, value in rest.items() if key not in RESERVED}, **named, **more}
+
+
+RESERVED = ("prompt", "answer", "completion", "completions", "solution", "response", "messages", "text", "reward_model")
+"""Keys that would make a reader take the row for another format, or its text for a candidate."""
+
+
+def identity(row: Mapping[str, Any]) -> str:
+    """The row's own id, or ""."""
+    found = next((row[key] for key in ID if row.get(key) not in MISSING), "")
+    return str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""

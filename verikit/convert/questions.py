@@ -1,0 +1,127 @@
+"""Questions over several passages: as questions with their golds, and as the passages that stand beside them.
+
+Sources: HotpotQA (hotpot_train_v1.1.json, hotpotqa/hotpot_qa), 2WikiMultihopQA (Alab-NII's files; on the hub
+framolfese/, xanhho/ and voidful/2WikiMultihopQA), MuSiQue (StonyBrookNLP's musique_ans_v1.0 and musique_full, on the
+hub dgslibisey/MuSiQue), and all of these as FlashRAG repackages them (`golden_answers`, `metadata`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from verikit.convert.parts import LeftOut, decoded, gold, made, need, text, texts
+from verikit.errors import SchemaError
+from verikit.readers.parse import JsonRow
+
+BULKY = ("question", "context", "supporting_facts", "paragraphs", "question_decomposition", "metadata", "evidences")
+ANSWERS = ("answer", "golden_answers", "answer_aliases", "answers_aliases")
+
+
+def question(row: JsonRow, source: str) -> Iterator[JsonRow]:
+    """A question with its accepted answers and the titles of the passages that hold it (`gold_titles`).
+
+    MuSiQue's questions without an answer are left out, and so are questions of test files, whose answers are secret.
+    """
+    if row.get("answerable") is False:
+        raise LeftOut("not answerable")
+    if not any(row.get(key) for key in ("answer", "golden_answers")):
+        if "answer" in row or "golden_answers" in row or "context" in row or "paragraphs" in row:
+            raise LeftOut("no answer")
+        need(row, "answer", "golden_answers")
+    found = [answer for key in ANSWERS if row.get(key) for answer in texts(row[key], key)]
+    titles = _gold_titles(row)
+    more: JsonRow = {"source": source} | ({"gold_titles": titles} if titles else {})
+    yield made(row, text(row, "question"), gold(list(dict.fromkeys(found))), taken=(*BULKY, *ANSWERS), **more)
+
+
+def beside(row: JsonRow) -> Iterator[JsonRow]:
+    """The passages of a question, gold ones and distractors: {title, text}; the run drops those seen before."""
+    passages = list(_passages(row))
+    if not passages:
+        raise SchemaError("holds no passages", field="context" if "context" in row else "paragraphs")
+    for title, content in passages:
+        if content.strip():
+            yield {"id": "", "title": title, "text": content}
+
+
+def _inner(row: JsonRow) -> Mapping[str, Any]:
+    """Where contexts stand: in the row, or in FlashRAG's `metadata`."""
+    meta = row.get("metadata")
+    return meta if isinstance(meta, dict) and not ({"context", "paragraphs"} & row.keys()) else row
+
+
+def _gold_titles(row: JsonRow) -> list[str]:
+    """The titles of the passages that a question was made from, each once, in the row's order."""
+    inner = _inner(row)
+    if inner.get("paragraphs"):
+        listed = _objects(inner["paragraphs"], "paragraphs")
+        return _unique(item.get("title") for item in listed if item.get("is_supporting"))
+    facts = decoded(inner.get("supporting_facts") or [], "supporting_facts")
+    if isinstance(facts, dict):
+        facts = facts.get("title") or []
+        return _unique(facts)
+    if not isinstance(facts, list):
+        raise SchemaError("is neither a list nor an object", field="supporting_facts")
+    return _unique(fact[0] if isinstance(fact, list) and fact else _title_of(fact) for fact in facts)
+
+
+def _title_of(fact: Any) -> Any:
+    return fact.get("title") if isinstance(fact, dict) else None
+
+
+def _unique(titles: Any) -> list[str]:
+    return list(dict.fromkeys(title for title in titles if isinstance(title, str) and title.strip()))
+
+
+def _passages(row: JsonRow) -> Iterator[tuple[str, str]]:
+    inner = _inner(row)
+    if inner.get("paragraphs"):
+        for item in _objects(inner["paragraphs"], "paragraphs"):
+            yield _named(item.get("title"), "paragraphs"), _joined(item.get("paragraph_text"), "paragraphs")
+        return
+    context = decoded(inner.get("context") or [], "context")
+    if isinstance(context, dict):  # columns
+        titles, sentences = context.get("title"), context.get("sentences", context.get("content"))
+        if not isinstance(titles, list) or not isinstance(sentences, list) or len(titles) != len(sentences):
+            raise SchemaError("needs lists `title` and `sentences` of one length", field="context")
+        context = [list(pair) for pair in zip(titles, sentences, strict=True)]
+    if not isinstance(context, list):
+        raise SchemaError("is neither a list nor an object", field="context")
+    for item in context:
+        if isinstance(item, dict):
+            item = [item.get("title"), item.get("sentences", item.get("content"))]
+        if not isinstance(item, list) or len(item) != 2:
+            raise SchemaError("an item is [title, sentences]", field="context")
+        yield _named(item[0], "context"), _joined(item[1], "context")
+
+
+def _objects(value: Any, field: str) -> list[dict[str, Any]]:
+    found = decoded(value, field)
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise SchemaError("is not a list of objects", field=field)
+    return found
+
+
+def _named(title: Any, field: str) -> str:
+    if not isinstance(title, str):
+        raise SchemaError("a title is not a text", field=field)
+    return title
+
+
+def _joined(value: Any, field: str) -> str:
+    """Sentences put together: HotpotQA's begin with the space that parts them, 2Wiki's do not."""
+    parts = value if isinstance(value, list) else [value]
+    if not all(isinstance(part, str) for part in parts):
+        raise SchemaError("the sentences are not texts", field=field)
+    joined = ""
+    for part in parts:
+        gap = " " if joined and part and not joined[-1].isspace() and not part[0].isspace() else ""
+        joined += gap + part
+    return joined.strip()
+
+
+hotpotqa = partial(question, source="hotpotqa")
+two_wiki = partial(question, source="2wiki")
+musique = partial(question, source="musique")

@@ -1,0 +1,219 @@
+"""A conversion: rows in, rows out, one at a time; and of them a held-out file that shares no prompt with the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from verikit.convert.forms import Form
+from verikit.convert.inputs import Rows
+from verikit.convert.parts import LeftOut
+from verikit.errors import SchemaError, UsageError
+from verikit.readers import IdIndex, placed
+from verikit.readers.parse import JsonRow
+
+PART = ".part"
+_HEX = 32
+"""Digits of a prompt's digest, which begins a line while it is not known which prompts are held out."""
+
+
+@dataclass(slots=True)
+class Conversion:
+    """What came of a conversion."""
+
+    read: int = 0
+    """Rows of the source that were looked at."""
+    written: int = 0
+    held_out: int = 0
+    bad: int = 0
+    repeated: int = 0
+    """Passages that were seen before."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Rows that the form says are not to be used, by reason."""
+
+
+def convert(
+    form: Form,
+    source: Rows,
+    out: Path | None,
+    write: Callable[[bytes], object] | None = None,
+    *,
+    held_out: int = 0,
+    held_out_path: Path | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    tell: Callable[[SchemaError], None] = lambda error: None,
+    watch: Callable[[Conversion], None] = lambda state: None,
+) -> Conversion:
+    """Convert rows; files appear under their names when they are whole.
+
+    Args:
+        form: What the rows are in.
+        source: What `verikit.convert.inputs.rows` gives.
+        out: Where rows go; None: to `write`.
+        write: Gets each row's line instead of a file.
+        held_out: So many distinct prompts go to `held_out_path` with all their rows, drawn by a hash of seed and
+            prompt: the same ones whatever the order of the rows.
+        held_out_path: The held-out file.
+        seed: Of the draw.
+        limit: Most rows that are made, both files together.
+        tell: Gets each bad row's error.
+        watch: Is told after each row how far it is.
+
+    Raises:
+        UsageError: the source can't be read, no row could be converted, or too few prompts are there to hold out.
+    """
+    state = Conversion()
+    lines = _lines(form, source, state, tell, watch, limit)
+    if out is None:
+        for _, line in lines:
+            if write is not None:
+                write(line)
+    elif held_out and held_out_path is not None:
+        _divided(lines, out, held_out_path, held_out, seed, state)
+    else:
+        _whole(lines, out)
+    return state
+
+
+def _lines(
+    form: Form,
+    source: Rows,
+    state: Conversion,
+    tell: Callable[[SchemaError], None],
+    watch: Callable[[Conversion], None],
+    limit: int | None,
+) -> Iterator[tuple[JsonRow, bytes]]:
+    """Each made row with its line.
+
+    Raises:
+        UsageError: there is none.
+    """
+    ids, contents = IdIndex(), IdIndex() if form.distinct else None
+    try:
+        for row in _made(form, source, state, tell, watch):
+            if contents is not None and contents.add(f"{row.get('title')}\n{row.get('text')}", 1):
+                state.repeated += 1
+                continue
+            state.written += 1
+            row["id"] = row["id"] or f"{form.name}-{state.read if form.prompts else state.written}"
+            if ids.add(row["id"], state.written):
+                row["id"] = f"{row['id']}-{state.written}"
+            yield row, json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            if limit is not None and state.written >= limit:
+                break
+    finally:
+        ids.close()
+        if contents is not None:
+            contents.close()
+    if not state.written:
+        told = f"{state.bad:,} bad" + (f", {state.left_out.total():,} left out" if state.left_out else "")
+        raise UsageError(
+            f"no row could be converted as {form.name} ({told})", hint="`verikit data list` names the forms"
+        )
+
+
+def _made(
+    form: Form,
+    source: Rows,
+    state: Conversion,
+    tell: Callable[[SchemaError], None],
+    watch: Callable[[Conversion], None],
+) -> Iterator[JsonRow]:
+    for file, line, row in source:
+        state.read += 1
+        try:
+            if isinstance(row, SchemaError):
+                raise row
+            made = list(form.make(row))
+        except SchemaError as error:
+            state.bad += 1
+            tell(placed(error, file, line))
+            made = []
+        except LeftOut as reason:
+            state.left_out[str(reason)] += 1
+            made = []
+        watch(state)
+        yield from made
+
+
+def prompt_key(row: JsonRow) -> str:
+    """What two rows with the same prompt have in common: its words, whatever their case and the space between them."""
+    prompt = row["prompt"]
+    said = prompt if isinstance(prompt, str) else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
+    return " ".join(said.casefold().split())
+
+
+def _divided(
+    lines: Iterable[tuple[JsonRow, bytes]], out: Path, other: Path, count: int, seed: int, state: Conversion
+) -> None:
+    """Write the rows of the `count` prompts with the smallest digests to `other`, the rest to `out`, both in order.
+
+    Raises:
+        UsageError: there are no more prompts than that.
+    """
+    largest: list[int] = []  # a heap of negated digests: the largest of the smallest is on top
+    drawn: set[int] = set()
+    passed = False  # whether a prompt was seen that is not held out
+    aside = Path(f"{out}.divided")
+    try:
+        with _named(aside) as stream:
+            for row, line in lines:
+                digest = hashlib.sha256(f"{seed}\0{prompt_key(row)}".encode("utf-8", "replace")).hexdigest()[:_HEX]
+                number = int(digest, 16)
+                if number not in drawn and (len(drawn) < count or number < -largest[0]):
+                    heapq.heappush(largest, -number)
+                    drawn.add(number)
+                    if len(drawn) > count:
+                        drawn.discard(-heapq.heappop(largest))
+                        passed = True
+                elif number not in drawn:
+                    passed = True
+                stream.write(digest.encode() + line)
+        if not passed:
+            found = f"{len(drawn):,} distinct prompts"
+            raise UsageError(f"{found} are too few to hold {count:,} out", hint="hold fewer out")
+        with open(aside, "rb") as stream, _named(out) as kept, _named(other) as apart:
+            for line in stream:
+                held = int(line[:_HEX], 16) in drawn
+                (apart if held else kept).write(line[_HEX:])
+                state.held_out += held
+        state.written -= state.held_out
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+
+
+def _whole(lines: Iterable[tuple[JsonRow, bytes]], out: Path) -> None:
+    with _named(out) as stream:
+        for _, line in lines:
+            stream.write(line)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[IO[bytes]]:
+    """A file that gets its name when it is whole, and is gone if it does not become so.
+
+    Raises:
+        UsageError: it can't be written.
+    """
+    part = Path(f"{path}{PART}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = open(part, "wb")  # noqa: SIM115 - closed below; only opening may fail here
+    except OSError as error:
+        raise UsageError(f"can't write {path}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        with stream:
+            yield stream
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,86 @@
+"""Rows of benchmarks that are graded by something other than an answer.
+
+Sources: google/IFEval (also IFBench and IF-RLVR), gorilla-llm/Berkeley-Function-Calling-Leaderboard (its golds lie in a
+folder possible_answer beside), openai/healthbench.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verikit.convert.parts import made, need, text
+from verikit.errors import SchemaError
+from verikit.readers.parse import JsonRow
+from verikit.types import Sample
+from verikit.verifiers.instructions.arguments import BadArgument
+from verikit.verifiers.instructions.row import instructions
+from verikit.verifiers.instructions.table import INSTRUCTIONS
+
+
+def ifeval(row: JsonRow) -> Iterator[JsonRow]:
+    """A prompt with the ids and arguments of its instructions; arguments that a table filled up with null go."""
+    try:
+        given = instructions(Sample("", "", meta=row))
+        for id, arguments in given:
+            if id not in INSTRUCTIONS:
+                raise BadArgument(f"no instruction is called {id[:80]!r}")
+            INSTRUCTIONS[id].look(arguments)
+    except BadArgument as error:
+        raise SchemaError(str(error), field="instruction_id_list") from None
+    asked, turns = row.get("prompt"), row.get("messages")
+    if not asked and isinstance(turns, list) and turns and isinstance(turns[0], dict):
+        asked = turns[0].get("content")
+    taken = ("ground_truth", "instruction_id_list", "instruction_id", "kwargs")
+    more = {"instruction_id_list": [id for id, _ in given], "kwargs": [dict(arguments) for _, arguments in given]}
+    yield made(row, text({"prompt": asked}, "prompt"), taken=taken, **more)
+
+
+def bfcl(row: JsonRow) -> Iterator[JsonRow]:
+    """A single-turn question with tools and the expected calls; irrelevance needs no call, relevance any."""
+    asked, tools = need(row, "question"), need(row, "function", "tools")
+    turns = asked if isinstance(asked, list) else [[{"role": "user", "content": asked}]]
+    if len(turns) != 1 or not isinstance(turns[0], list):
+        if all(isinstance(turn, dict) for turn in turns):
+            turns = [turns]
+        else:
+            raise SchemaError("a single turn is expected", field="question", hint="multi-turn items have no gold calls")
+    messages = [_message(item) for item in turns[0]]
+    id = str(row.get("id") or "")
+    category = str(row.get("category") or id.rpartition("_")[0])
+    calls = row.get("ground_truth")
+    if calls is None:
+        calls = [] if "irrelevance" in category else "any" if "relevance" in category else None
+    if calls is None:
+        raise SchemaError(
+            "no expected calls",
+            field="ground_truth",
+            hint="they are in the row, or in the folder possible_answer beside the file",
+        )
+    more: JsonRow = {"category": category, "tools": tools, "calls": calls}
+    yield made(row, messages, taken=("question", "function", "ground_truth"), **more)
+
+
+def _message(item: object) -> dict[str, str]:
+    if not isinstance(item, dict) or not isinstance(item.get("content"), str):
+        raise SchemaError("is no message", field="question")
+    return {"role": str(item.get("role") or "user"), "content": item["content"]}
+
+
+def healthbench(row: JsonRow) -> Iterator[JsonRow]:
+    """A conversation whose reply is judged by the row's own rubric; answers that lie in the row are left out of it."""
+    turns = need(row, "prompt")
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        raise SchemaError("is not a list of messages", field="prompt")
+    rubrics = need(row, "rubrics")
+    if not isinstance(rubrics, list):
+        raise SchemaError("is not a list", field="rubrics")
+    for number, item in enumerate(rubrics):
+        points = item.get("points") if isinstance(item, dict) else None
+        if isinstance(points, bool) or not isinstance(points, int | float):
+            raise SchemaError("is not a number", field=f"rubrics[{number}].points")
+        text(item, "criterion")
+    if not any(item["points"] > 0 for item in rubrics):
+        raise SchemaError("no criterion has positive points", field="rubrics")
+    messages = [_message({**turn, "content": turn.get("content")}) for turn in turns]
+    taken = ("ideal_completions_data", "canary")
+    yield made(row, messages, taken=taken, rubrics=rubrics)

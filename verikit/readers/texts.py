@@ -1,0 +1,83 @@
+"""Corpora: files that hold rows, a text each, and files that are one text; plain or compressed.
+
+Which of both a file is says its name (`.jsonl`, `.json`, `.csv`, …, also with `.gz` and its like behind), or its first
+bytes where these are parquet's or Arrow's.
+"""
+
+from __future__ import annotations
+
+import os
+from os import PathLike, fspath
+
+from verikit.errors import SchemaError
+from verikit.readers.compressed import ENDINGS, decompressed, errors
+from verikit.readers.parquet import reader_of
+from verikit.readers.paths import expand, walk
+from verikit.readers.source import opened
+
+ROWS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
+TEXTS = (".txt", ".text", ".md", ".rst", ".tex")
+"""Endings of the files that a folder without files of rows stands for."""
+MAX_TEXT = 2**30
+"""Bytes of a text that is one file, unpacked."""
+
+
+def plain_name(path: str | PathLike[str]) -> str:
+    """A path without the ending of its compression."""
+    name = fspath(path)
+    return next((name.removesuffix(ending) for ending in ENDINGS if name.lower().endswith(ending)), name)
+
+
+def corpus_files(path: str | PathLike[str]) -> list[str]:
+    """The files that a path, a pattern or a folder stands for; a folder of texts stands for them, in natural order.
+
+    Raises:
+        UsageError: there are none, or a folder holds several data sets.
+    """
+    name = fspath(path)
+    if os.path.isdir(name):
+        kinds = {os.path.splitext(plain_name(file))[1].lower() for file in walk(name)}
+        if not kinds & set(ROWS) and kinds & set(TEXTS):
+            return [file for file in walk(name) if plain_name(file).lower().endswith(TEXTS)]
+    return expand(name)
+
+
+def holds_rows(path: str | PathLike[str]) -> bool:
+    """Whether a file holds rows.
+
+    Raises:
+        UsageError: it can't be read.
+    """
+    if plain_name(path).lower().endswith(ROWS):
+        return True
+    with opened(fspath(path)) as stream:
+        return reader_of(stream.peek(6)[:6]) is not None
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """The text that a file is.
+
+    Raises:
+        UsageError: it can't be read.
+        SchemaError: it is damaged, too long, empty, or no text in UTF-8.
+        MissingExtra: what unpacks it is not installed.
+    """
+    name = fspath(path)
+    try:
+        with opened(name) as stream:
+            data = decompressed(stream).read(MAX_TEXT + 1)
+    except errors() as error:
+        raise SchemaError(f"can't be read: {error}", file=name, hint="the file is damaged: fetch it again") from None
+    if len(data) > MAX_TEXT:
+        raise SchemaError(f"a text of over {MAX_TEXT:,} bytes", file=name, hint="cut it, or write it as JSON lines")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        hint = f"a text in UTF-8 is expected, or a file of rows ({', '.join(ROWS)})"
+        raise SchemaError(f"not UTF-8: byte 0x{data[error.start]:02x}", file=name, line=line, hint=hint) from None
+    if "\0" in text:
+        raise SchemaError("is no text: it holds NUL", file=name, hint="delete it, or convert it to text")
+    if not text.strip():
+        raise SchemaError("the file is empty", file=name)
+    return text
