@@ -14,7 +14,7 @@ None: it leaves the mean and is counted by the other metric. Called as in lm-eva
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
 from verikit.base import Verifier
@@ -30,6 +30,8 @@ Gold = str | Callable[[Mapping[str, Any]], Any] | None
 class LmEvalFilter(Reward):
     """Called by lm-eval with all replies to all documents of a task."""
 
+    masks: ClassVar[bool] = True
+
     def __init__(
         self, verifier: str | Verifier, name: str | None, unscored: float | None, prompt: str | None, answer: Gold
     ) -> None:
@@ -41,8 +43,8 @@ class LmEvalFilter(Reward):
         """Return each reply's score, in the replies' shape."""
         replies = [list(group) for group in resps]
         samples = [self.sample(doc, reply) for doc, group in zip(docs, replies, strict=True) for reply in group]
-        scores = iter(self.score(samples))
-        return [[self.value(next(scores)) for _ in group] for group in replies]
+        values = iter(self.rewards(samples, self.score(samples)))
+        return [[next(values) for _ in group] for group in replies]
 
     def sample(self, doc: Mapping[str, Any], reply: Reply) -> Sample:
         """A reply with its document's question and gold; the document is the sample's meta."""
