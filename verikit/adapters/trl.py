@@ -2,9 +2,9 @@
 
 TRL calls with keywords, `prompts`, `completions`, `completion_ids`, a list for every other column of the data set,
 `trainer_state`, `log_extra` and `log_metric`, and takes None for a completion that has no score (TRL 1.16,
-`GRPOTrainer._calculate_rewards`). Where all functions say None it is left out of its group; where another function has a
-value, None counts 0 in the weighted sum, and `unscored="mean"` keeps it from moving the advantage. Unsloth and Axolotl
-call TRL's way, ms-swift nearly so (`verikit.adapters.swift`).
+`GRPOTrainer._calculate_rewards`). Where all functions say None it is left out of its group; where another function has
+a value, None counts 0 in the weighted sum, and `unscored="mean"` keeps it from moving the advantage. Unsloth and
+Axolotl call TRL's way, ms-swift nearly so (`verikit.adapters.swift`).
 """
 
 from __future__ import annotations

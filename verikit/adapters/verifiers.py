@@ -73,8 +73,8 @@ def to_verifiers(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of a rollout without a score: a number, or `mean`, that of the prompt's scored ones; None and
-            `raise` raise `Unscored`, which v1 keeps apart from rewards.
+        unscored: The reward of a rollout without a score: a number, or `mean`, that of the prompt's scored ones; None
+            and `raise` raise `Unscored`, which v1 keeps apart from rewards.
         tries: How often a sample is scored whose score is a time-out or an error.
         name: Under which it is logged; None: the verifier's.
         echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.

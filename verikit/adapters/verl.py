@@ -114,8 +114,8 @@ def to_verl(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The `score` of a sample without one: a number; `mean`, that of the prompt's scored samples; or `raise`,
-            which ends the run. Its `scored` is then 0.0.
+        unscored: The `score` of a sample without one: a number; `mean`, that of the prompt's scored samples; or
+            `raise`, which ends the run. Its `scored` is then 0.0.
         tries: How often a sample is scored whose score is a time-out or an error.
         name: Its `__name__`; None: the verifier's.
         messages: The key of `extra_info` under which an agent loop leaves the rollout's messages (its `extra_fields`);

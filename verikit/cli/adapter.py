@@ -15,7 +15,7 @@ _STACK = click.Choice(list(STACKS))
 
 @click.group()
 def adapter() -> None:
-    """Use a verifier in another stack: trl, verl, openrlhf, verifiers, inspect, lm-eval, openai-grader."""
+    """Use a verifier as the reward or scorer of another stack."""
 
 
 @adapter.command()
@@ -46,8 +46,8 @@ def write(stack: str, spec: str, out: str | None, force: bool) -> None:
 @adapter.command()
 @click.argument("stack", type=_STACK)
 def show(stack: str) -> None:
-    """Show how STACK names a reward, what it then passes, by example, and what it takes back."""
+    """Show how STACK names a reward, what it then passes, by example, what it takes back, and what has no score."""
     found = stack_of(stack)
     click.echo(f"{found.tested}\n\nnamed as: {found.hook}\n\npasses, for example:")
     click.echo(json.dumps(found.call, indent=2, ensure_ascii=False))
-    click.echo(f"\ntakes: {found.returns}")
+    click.echo(f"\ntakes: {found.returns}\n\nno score: {found.no_score}")
