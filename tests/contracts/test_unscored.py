@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from verikit import Sample, Score, verifier
 from verikit.adapters import to_areal, to_forge, to_openrlhf, to_rllm, to_slime, to_swift, to_trl, to_verifiers, to_verl
-from verikit.adapters.reward import GroupMeans, Reward
+from verikit.adapters.reward import GroupMeans, NumberReward, Reward
 from verikit.errors import Unscored, UsageError
 
 
@@ -146,7 +146,7 @@ def test_a_score_that_takes_too_long_for_a_waiting_caller_is_a_timeout():
         done.wait(5)
         return 1.0
 
-    reward = Reward(slow, "slow", "raise")
+    reward = NumberReward(slow, "slow", "raise")
     score = reward.score_waiting(batch("a")[0], 0.05)
     done.set()
     assert score.status == "timeout"

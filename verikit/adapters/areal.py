@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from verikit.adapters.openrlhf import without_specials
-from verikit.adapters.reward import GOLD_KEYS, Reward, WhenUnscored, gold_of
+from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of
 from verikit.base import Verifier
 from verikit.types import Sample
 
 
-class ArealReward(Reward):
+class ArealReward(NumberReward):
     """Called by AReaL for one sample."""
 
     def __init__(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from verikit.adapters.reward import Reward, gold_of
+from verikit.adapters.reward import NumberReward, gold_of
 from verikit.base import Verifier
 from verikit.types import Sample
 
 
-class ForgeReward(Reward):
+class ForgeReward(NumberReward):
     """Called by torchforge for one sample."""
 
     def __call__(self, prompt: str, response: str, target: Any = None) -> float:

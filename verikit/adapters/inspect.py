@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from verikit.adapters.reward import Reward, prompt_of
 from verikit.base import Verifier
@@ -13,8 +13,6 @@ from verikit.types import Sample
 
 class InspectScorer(Reward):
     """Awaited by Inspect for one sample; single calls are gathered into batches."""
-
-    masks: ClassVar[bool] = True
 
     async def __call__(self, state: Any, target: Any) -> Any:
         """Score a `TaskState` against a `Target`, as Inspect's `Score`."""

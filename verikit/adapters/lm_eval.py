@@ -14,7 +14,7 @@ None: it leaves the mean and is counted by the other metric. Called as in lm-eva
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
 from verikit.base import Verifier
@@ -29,8 +29,6 @@ Gold = str | Callable[[Mapping[str, Any]], Any] | None
 
 class LmEvalFilter(Reward):
     """Called by lm-eval with all replies to all documents of a task."""
-
-    masks: ClassVar[bool] = True
 
     def __init__(
         self, verifier: str | Verifier, name: str | None, unscored: float | None, prompt: str | None, answer: Gold

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Literal
 
-from verikit.adapters.reward import Reward, gold_of
+from verikit.adapters.reward import NumberReward, gold_of
 from verikit.base import Verifier
 from verikit.types import Sample, Score
 
@@ -40,7 +40,7 @@ def to_open_instruct(
         SpecError: the spec can't be read.
     """
     stack = import_module("open_instruct.ground_truth_utils")
-    reward = Reward(verifier, name, unscored, echoes=echoes, tries=tries)
+    reward = NumberReward(verifier, name, unscored, echoes=echoes, tries=tries)
 
     def result(sample: Sample, score: Score) -> Any:
         return stack.VerificationResult(score=reward.number(sample, score), reasoning=score.reason)

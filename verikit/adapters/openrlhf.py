@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from verikit.adapters.reward import Reward, gold_of
+from verikit.adapters.reward import NumberReward, gold_of
 from verikit.base import Verifier
 from verikit.errors import MissingExtra
 from verikit.types import Sample, Score
@@ -24,7 +24,7 @@ _HEAD = 24
 """Characters by which a prompt cut from the left is found again."""
 
 
-class OpenRLHFReward(Reward):
+class OpenRLHFReward(NumberReward):
     """Called by OpenRLHF."""
 
     def __call__(
@@ -52,7 +52,7 @@ class OpenRLHFReward(Reward):
     def reply(self, asked: Sequence[Sample | Score], scores: Sequence[Score]) -> dict[str, Any]:
         """The reply as plain numbers, as the HTTP protocol has it too."""
         known = [Sample("", "") if isinstance(sample, Score) else sample for sample in asked]
-        rewards = [value or 0.0 for value in self.rewards(known, scores)]
+        rewards = self.numbers(known, scores)
         return {
             "rewards": rewards,
             "scores": [min(1.0, max(0.0, reward)) for reward in rewards],

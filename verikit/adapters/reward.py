@@ -47,8 +47,8 @@ class Reward:
         UsageError: `unscored` is none of its forms, or None where the stack knows no missing reward.
     """
 
-    masks: ClassVar[bool] = False
-    """Whether the stack takes None for a reward and leaves it out."""
+    masks: ClassVar[bool] = True
+    """Whether the stack takes None for a reward."""
 
     def __init__(
         self,
@@ -114,16 +114,6 @@ class Reward:
             raise Unscored(f"{self.__name__}: {lost.status}: {lost.reason}")
         return [self.unscored if score.value is None else score.value for score in scores]
 
-    def number(self, sample: Sample, score: Score) -> float:
-        """The reward of one sample in a stack that knows no missing reward.
-
-        Raises:
-            Unscored: it has no score, and `unscored` is `raise`.
-        """
-        [value] = self.rewards([sample], [score])
-        assert value is not None
-        return value
-
     def part_values(self, score: Score) -> dict[str, float]:
         """The value of every part under `part/NAME`, the same names for every sample.
 
@@ -154,6 +144,28 @@ class Reward:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.verifier!r}, name={self.__name__!r}, unscored={self.unscored!r})"
+
+
+class NumberReward(Reward):
+    """One for a stack that knows no missing reward."""
+
+    masks: ClassVar[bool] = False
+
+    def numbers(self, samples: Sequence[Sample], scores: Sequence[Score]) -> list[float]:
+        """The rewards, none of which is missing.
+
+        Raises:
+            Unscored: a sample has no score, and `unscored` is `raise`.
+        """
+        return [value for value in self.rewards(samples, scores) if value is not None]
+
+    def number(self, sample: Sample, score: Score) -> float:
+        """The reward of one sample.
+
+        Raises:
+            Unscored: it has no score, and `unscored` is `raise`.
+        """
+        return self.numbers([sample], [score])[0]
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Literal
 
-from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
+from verikit.adapters.reward import GOLD_KEYS, NumberReward, gold_of, prompt_of
 from verikit.base import Verifier
 from verikit.types import Sample
 
 _PROMPTS = ("prompt", "question", "problem")
 
 
-class RllmReward(Reward):
+class RllmReward(NumberReward):
     """Called by rLLM for one action."""
 
     def __call__(self, task_info: Mapping[str, Any], action: Any) -> Any:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from verikit.adapters.openrlhf import without_specials
-from verikit.adapters.reward import Awaited, Reward, gold_of, prompt_of
+from verikit.adapters.reward import Awaited, NumberReward, gold_of, prompt_of
 from verikit.base import Verifier
 from verikit.types import Sample
 
 
-class SlimeReward(Awaited, Reward):
+class SlimeReward(Awaited, NumberReward):
     """Awaited by slime for a sample or a group."""
 
     async def __call__(self, args: Any, sample: Any, **kwargs: Any) -> Any:

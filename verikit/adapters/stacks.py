@@ -22,10 +22,10 @@ class Stack:
     call: dict[str, Any]
     """An example of what it passes; what JSON can't say is a text in angle brackets."""
     returns: str
-    no_score: str
-    """What becomes of a sample without a score there."""
     lines: tuple[str, ...]
-    """The shim, with {spec} for the verifier; none: a server takes its place."""
+    """The shim, with {spec} for the verifier."""
+    no_score: str = ""
+    """What becomes of a sample without a score there."""
 
 
 _PROMPT = "What is 17 + 25? End with the answer in \\boxed{}."
@@ -55,9 +55,9 @@ STACKS = {
         },
         "a list of float or None, one a completion; every other column of the data set comes under its own name, and "
         "prompts and completions are texts where the data set is not conversational",
+        ("from verikit.adapters import to_trl", "", "reward = to_trl({spec})"),
         "None: left out of the group, advantage 0. Where another reward function has a value it counts 0 in the sum: "
         "unscored='mean' then",
-        ("from verikit.adapters import to_trl", "", "reward = to_trl({spec})"),
     ),
     "verl": Stack(
         "verl 0.9.1",
@@ -70,13 +70,13 @@ STACKS = {
             "extra_info": {"index": 0, "question": _PROMPT, "num_turns": 2, "rollout_reward_scores": {}},
         },
         "a dict with `score`; its other keys become columns. The batch manager passes lists under plural names",
-        f"{_MEAN}; the column `scored` is 0",
         (
             "from verikit.adapters import to_verl",
             "",
             "compute_score = to_verl({spec})",
             "compute_score_async = to_verl({spec}, asynchronous=True)",
         ),
+        f"{_MEAN}; the column `scored` is 0",
     ),
     "openrlhf": Stack(
         "OpenRLHF 0.11.2",
@@ -87,8 +87,8 @@ STACKS = {
             "labels": ["42"],
         },
         "a dict of tensors: rewards, scores (0 to 1), extra_logs; called by position, with one sample, in threads",
-        f"{_MEAN}; extra_logs['scored'] is 0",
         ("from verikit.adapters import to_openrlhf", "", "reward_func = to_openrlhf({spec})"),
+        f"{_MEAN}; extra_logs['scored'] is 0",
     ),
     "verifiers": Stack(
         "verifiers 0.4.0",
@@ -98,9 +98,9 @@ STACKS = {
             "trace": "<verifiers.v1.Trace; its last_reply is the completion>",
         },
         "a float, awaited; the older Rubric passes prompt, completion, answer, state, task and info",
+        ("from verikit.adapters import to_verifiers", "", "reward = to_verifiers({spec})"),
         "Unscored is raised: v1 keeps it as the trace's error and the reward as missing; the older Rubric counts 0.0: "
         "unscored='mean' or a number there",
-        ("from verikit.adapters import to_verifiers", "", "reward = to_verifiers({spec})"),
     ),
     "inspect": Stack(
         "inspect_ai 0.3.285",
@@ -110,8 +110,8 @@ STACKS = {
             "target": ["42"],
         },
         "inspect_ai.scorer.Score, awaited; Score.unscored where there is none",
-        "Score.unscored: left out of metrics, counted",
         ("from verikit.adapters import to_inspect", "", "verified = to_inspect({spec})"),
+        "Score.unscored: left out of metrics, counted",
     ),
     "lm-eval": Stack(
         "lm-eval 0.4.13",
@@ -119,7 +119,6 @@ STACKS = {
         "reward.process_results, aggregation: !function reward.mean_scored",
         {"resps": [[_REPLY]], "docs": [{"question": _PROMPT, "answer": "42"}]},
         "a list of floats or None for each list of replies",
-        "None: left out of the mean, counted by the metric `unscored`",
         (
             "from verikit.adapters import to_lm_eval",
             "from verikit.adapters.lm_eval import mean_scored, process_results",
@@ -127,6 +126,7 @@ STACKS = {
             "filter_fn = to_lm_eval({spec})",
             '__all__ = ["filter_fn", "mean_scored", "process_results"]',
         ),
+        "None: left out of the mean, counted by the metric `unscored`",
     ),
     "slime": Stack(
         "THUDM/slime of 2026 (source)",
@@ -143,9 +143,9 @@ STACKS = {
             },
         },
         "a float, awaited, or a list of them; the sample is slime.utils.types.Sample",
+        ("from verikit.adapters import to_slime", "", "rm = to_slime({spec})"),
         "sample.remove_sample: its tokens leave the loss; its reward, the group's mean, still counts in the "
         "statistics. Exact with --group-rm, near it without",
-        ("from verikit.adapters import to_slime", "", "rm = to_slime({spec})"),
     ),
     "ms-swift": Stack(
         "ms-swift 4.6",
@@ -159,8 +159,6 @@ STACKS = {
             "solution": ["42", "42"],
         },
         "a list of float or None; completions come by position, other columns of the data set under their names",
-        "None would count 0 in its sum, so it gets the group's mean (advantage 0); unscored=None for "
-        "--scale_rewards gdpo, which leaves None out; or a number, or 'raise'",
         (
             "from swift.rewards import orms",
             "from verikit.adapters import to_swift",
@@ -168,6 +166,8 @@ STACKS = {
             'reward = to_swift({spec}, name="verikit")',
             'orms["verikit"] = lambda args=None, **kwargs: reward',
         ),
+        "None would count 0 in its sum, so it gets the group's mean (advantage 0); unscored=None for "
+        "--scale_rewards gdpo, which leaves None out; or a number, or 'raise'",
     ),
     "areal": Stack(
         "AReaL 1.0.4",
@@ -181,9 +181,9 @@ STACKS = {
             "answer": "42",
         },
         "a float; called in a pool of processes, the row's fields by name",
+        ("from verikit.adapters import to_areal", "", "reward_fn = to_areal({spec})"),
         "Unscored is raised: AReaL calls three times more, then rejects the trajectory (with its group) and samples "
         "another. Its own time-out would count 0, so a score that takes 12 s is missing too (seconds=)",
-        ("from verikit.adapters import to_areal", "", "reward_fn = to_areal({spec})"),
     ),
     "open-instruct": Stack(
         "allenai/open-instruct of 2026 (source)",
@@ -197,40 +197,40 @@ STACKS = {
             "rollout_state": None,
         },
         "a VerificationResult(score, cost, reasoning), awaited from async_call",
-        _MEAN,
         ("from verikit.adapters import to_open_instruct", "", "Verified = to_open_instruct({spec})"),
+        _MEAN,
     ),
     "torchforge": Stack(
         "meta-pytorch/torchforge of 2026 (source)",
         "RewardActor.options(…).as_service(reward_functions=[reward])",
         {"prompt": _PROMPT, "response": _REPLY, "target": "42"},
         "a float, called by position for one sample",
-        _MEAN,
         ("from verikit.adapters import to_forge", "", "reward = to_forge({spec})"),
+        _MEAN,
     ),
     "rllm": Stack(
         "rllm-org/rllm of 2026 (source)",
         "SingleTurnEnvironment(task, reward_fn=reward), or env_args={'reward_fn': reward}",
         {"task_info": {"question": _PROMPT, "ground_truth": "42", "data_source": "gsm8k"}, "action": _REPLY},
         "a RewardOutput(reward, metadata, is_correct)",
-        f"{_MEAN}; metadata['scored'] is False",
         ("from verikit.adapters import to_rllm", "", "reward = to_rllm({spec})"),
+        f"{_MEAN}; metadata['scored'] is False",
     ),
     "tinker": Stack(
         "tinker-cookbook 0.6.1",
         "ProblemGroupBuilder(env_thunk=partial(problem, question, gold, renderer), num_envs=8)",
         {"question": _PROMPT, "answer": "42", "renderer": "<tinker_cookbook.renderers.Renderer>"},
         "a ProblemEnv, whose check_answer gives the value",
-        f"{_MEAN}; under RetryOnFailure 'raise' has it sampled again. The metric `unscored` is 1",
         ("from verikit.adapters import to_tinker", "", "problem = to_tinker({spec})"),
+        f"{_MEAN}; under RetryOnFailure 'raise' has it sampled again. The metric `unscored` is 1",
     ),
     GRADER: Stack(
         "OpenAI's grader schema of May 2025",
         "the `grader` of a reinforcement fine-tuning job, or one of an eval's testing_criteria",
         {"item": {"prompt": _PROMPT, "answer": "42"}, "sample": {"output_text": _REPLY}},
         "a number; the file is the grader's JSON, not Python, and holds no verikit",
-        "OpenAI's to say: a grader's error fails the sample",
         (),
+        "OpenAI's to say: a grader's error fails the sample",
     ),
 }
 """Name -> stack; the examples are what the contract tests call with."""

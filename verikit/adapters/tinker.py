@@ -12,12 +12,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal
 
-from verikit.adapters.reward import Reward, gold_of
+from verikit.adapters.reward import NumberReward, gold_of
 from verikit.base import Verifier
 from verikit.types import Sample, Score
 
 
-class TinkerReward(Reward):
+class TinkerReward(NumberReward):
     """Makes environments of one question each; can be pickled, as group builders are."""
 
     def __call__(self, question: str, answer: Any, renderer: Any, convo_prefix: Any = None, **meta: Any) -> Any:

@@ -14,7 +14,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, Literal, overload
 
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
@@ -28,8 +28,6 @@ _NOT_COLUMNS = frozenset(("trainer_state", "log_extra", "log_metric", "environme
 
 class TRLReward(Reward):
     """Called by TRL with a batch."""
-
-    masks: ClassVar[bool] = True
 
     def __init__(
         self,

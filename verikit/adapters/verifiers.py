@@ -8,7 +8,7 @@ A sample without a score raises `Unscored`: v1 keeps that as the trace's error a
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from typing import Any, ClassVar
+from typing import Any
 
 from verikit.adapters.reward import GOLD_KEYS, Reward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
@@ -19,8 +19,6 @@ from verikit.types import Sample
 
 class VerifiersReward(Reward):
     """Awaited by verifiers for one rollout; single calls are gathered into batches."""
-
-    masks: ClassVar[bool] = True
 
     async def __call__(
         self,

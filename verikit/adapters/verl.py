@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from verikit.adapters.reward import Awaited, Reward, WhenUnscored, gold_of, prompt_of
+from verikit.adapters.reward import Awaited, NumberReward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.messages import continuation
 from verikit.types import Sample, Score
 
 
-class VerlReward(Reward):
+class VerlReward(NumberReward):
     """Called by verl for one sample or for a batch."""
 
     def __init__(
@@ -60,7 +60,7 @@ class VerlReward(Reward):
             for text, source, gold, info in zip(solution_strs, *columns, strict=True)
         ]
         scores = self.score(samples)
-        return [self.columns(*row) for row in zip(scores, self.rewards(samples, scores), strict=True)]
+        return [self.columns(*row) for row in zip(scores, self.numbers(samples, scores), strict=True)]
 
     def sample(self, source: Any, text: Any, gold: Any, info: Mapping[str, Any] | None) -> Sample:
         """A sample; `data_source` and `extra_info` are its meta, the question among them its prompt."""
@@ -77,9 +77,8 @@ class VerlReward(Reward):
         """What verl is given for one sample."""
         return self.columns(score, self.number(sample, score))
 
-    def columns(self, score: Score, value: float | None) -> dict[str, float | str]:
+    def columns(self, score: Score, value: float) -> dict[str, float | str]:
         """The same keys for every sample: verl collects them as columns."""
-        assert value is not None
         told = {"pred": score.answer or "", "reason": score.reason}
         return {"score": value, "scored": float(score.scored), **told, **self.part_values(score)}
 

@@ -50,4 +50,6 @@ def show(stack: str) -> None:
     found = stack_of(stack)
     click.echo(f"{found.tested}\n\nnamed as: {found.hook}\n\npasses, for example:")
     click.echo(json.dumps(found.call, indent=2, ensure_ascii=False))
-    click.echo(f"\ntakes: {found.returns}\n\nno score: {found.no_score}")
+    click.echo(f"\ntakes: {found.returns}")
+    if found.no_score:
+        click.echo(f"\nno score: {found.no_score}")
