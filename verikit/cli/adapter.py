@@ -15,7 +15,7 @@ _STACK = click.Choice(list(STACKS))
 
 @click.group()
 def adapter() -> None:
-    """Use a verifier as the reward or scorer of another stack."""
+    """Use a verifier in another stack, as a reward or as an environment."""
 
 
 @adapter.command()
