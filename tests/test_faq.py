@@ -213,7 +213,7 @@ def test_each_stack_learns_in_its_own_form_that_there_is_no_score():
 def test_nemo_gyms_reply_masks_such_a_row():
     from verikit.serve.protocols import PROTOCOLS
 
-    protocol = PROTOCOLS["nemo-gym"]
+    protocol = PROTOCOLS["nemo-gym-mask"]
     row = json.dumps({"value": None, "status": "error", "reason": "no sandbox"}).encode()
     assert json.loads(protocol.reply({}, [row], 0.0))["mask_sample"] is True
     row = json.dumps({"value": 1.0, "status": "ok"}).encode()

@@ -102,6 +102,35 @@ STACKS = {
         "Unscored is raised: v1 keeps it as the trace's error and the reward as missing; the older Rubric counts 0.0: "
         "unscored='mean' or a number there",
     ),
+    "skyrl": Stack(
+        "skyrl-gym 0.4.0",
+        'skyrl_gym.register(id="verikit", entry_point="reward:Environment"), and environment.env_class=verikit',
+        {
+            "env_config": {},
+            "extras": {"reward_spec": {"method": "rule", "ground_truth": "42"}, "data_source": "gsm8k", "max_turns": 1},
+            "prompt": _TURNS,
+            "action": _REPLY,
+        },
+        "observations, reward, done, metadata of each step; it can't leave a sample out: one without a score gets the "
+        "mean of its prompt's, or with unscored= a number or an exception, and verikit/unscored is its share",
+        ("from verikit.adapters.skyrl import to_skyrl", "", "Environment = to_skyrl({spec})"),
+    ),
+    "nemo-rl": Stack(
+        "NeMo-RL of November 2026",
+        "import the file before training is set up; env.verikit of the configuration is its `config`",
+        {
+            "message_log_batch": [[*_TURNS, _TURN]],
+            "metadata": [{"ground_truth": "42"}],
+        },
+        "EnvironmentReturn: observations, metadata, next_stop_strings, rewards, terminateds, answers; it can't leave a "
+        "sample out: one without a score gets the mean of its prompt's, or with unscored: a number or `raise`",
+        (
+            "from verikit.adapters.nemo_rl import register",
+            "",
+            'config = {"spec": {spec}, "unscored": "mean"}',
+            'register("verikit")',
+        ),
+    ),
     "inspect": Stack(
         "inspect_ai 0.3.285",
         "Task(dataset, scorer=verified)",
