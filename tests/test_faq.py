@@ -197,9 +197,11 @@ def test_each_stack_learns_in_its_own_form_that_there_is_no_score():
     assert logged["good/unscored"] == 0.5
     told = to_verl(broken)(data_source="x", solution_str="broken", ground_truth="1")
     assert (told["score"], told["scored"]) == (0.0, 0.0)
-    told = to_openrlhf(broken).reply([broken("broken"), broken("fine")])
-    assert told["rewards"] == [0.0, 1.0]
+    asked = [verikit.Sample("q", "broken"), verikit.Sample("q", "fine")]
+    told = to_openrlhf(broken).reply(asked, [broken("broken"), broken("fine")])
+    assert told["rewards"] == [1.0, 1.0]
     assert told["extra_logs"]["scored"] == [0.0, 1.0]
+    assert to_openrlhf(broken, unscored=0.0).reply(asked, [broken("broken"), broken("fine")])["rewards"] == [0.0, 1.0]
     for make in (to_trl, to_verl, to_openrlhf, to_verifiers, to_lm_eval):
         assert "unscored" in inspect.signature(make).parameters
     with pytest.raises(Unscored):
@@ -211,7 +213,7 @@ def test_each_stack_learns_in_its_own_form_that_there_is_no_score():
 def test_nemo_gyms_reply_masks_such_a_row():
     from verikit.serve.protocols import PROTOCOLS
 
-    protocol = PROTOCOLS["nemo-gym"]
+    protocol = PROTOCOLS["nemo-gym-mask"]
     row = json.dumps({"value": None, "status": "error", "reason": "no sandbox"}).encode()
     assert json.loads(protocol.reply({}, [row], 0.0))["mask_sample"] is True
     row = json.dumps({"value": 1.0, "status": "ok"}).encode()
@@ -411,7 +413,8 @@ def test_each_part_has_its_own_score_and_each_adapter_tells_it():
     told = to_verl(spec)(data_source="x", solution_str="4", ground_truth="4")
     assert (told["part/answer"], told["part/boxed"]) == (1.0, 0.0)
     told = to_openrlhf(spec)
-    assert told.reply([verikit.load(spec)("4", "4")])["extra_logs"]["part/answer"] == [1.0]
+    told = told.reply([verikit.Sample("q", "4", "4")], [verikit.load(spec)("4", "4")])
+    assert told["extra_logs"]["part/answer"] == [1.0]
 
 
 @answers(25)

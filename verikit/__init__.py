@@ -14,7 +14,7 @@ The package has six wings. A module imports from its own wing and from those in 
 - machines (core, files): `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes, finds, runs.
 - rules (core, machines): `answers`, `echo`, `graders`, `until`, `verifiers`: what is right.
 - runs (core, files): `report`, `results`, `scoring`, `terminal`: a file scored, and shown.
-- doors (core, files, machines, rules, runs): `__main__`, `adapters`, `audit`, `cli`, `convert`, `mcp`, `serve`,
+- doors (core, files, machines, rules, runs): `__main__`, `adapters`, `audit`, `cli`, `convert`, `env`, `mcp`, `serve`,
   `testing`: how all this is called.
 
 `verikit.judges`, `verikit.trainers` and `verikit.evals` stand above all of them.

@@ -1,5 +1,7 @@
 """Inspect's scorer interface, run by Inspect itself on a model that says what it is told to."""
 
+import pickle
+
 import pytest
 
 from verikit import Score, verifier
@@ -62,3 +64,9 @@ class TestInInspect:
         [result] = log.results.scores
         assert result.metrics["mean"].value == 1.0
         assert result.unscored_samples == 1
+
+    def test_a_pickled_scorer_scores_under_its_name(self, run):
+        log = run(pickle.loads(pickle.dumps(to_inspect("answer", name="mine"))), ["\\boxed{42}", "It is 41."])
+        [result] = log.results.scores
+        assert result.name == "mine"
+        assert result.metrics["mean"].value == pytest.approx(0.5)

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from verikit import Score, verifier
+from verikit import Score, load, verifier
 from verikit.adapters import to_trl
 from verikit.adapters.stacks import STACKS
 from verikit.errors import UsageError
@@ -80,9 +80,71 @@ def test_the_coroutine_form_gives_the_same_rewards():
     assert asyncio.run(to_trl("answer", asynchronous=True)(**call)) == [1.0, 0.0]
 
 
-@pytest.mark.filterwarnings("ignore")
+@verifier
+def counted(sample):
+    counted_calls.append(sample)
+    return Score.error("the judge is away") if "away" in sample.completion else 1.0
+
+
+counted_calls = []
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_grpo_trainer_trains_on_a_composed_reward_and_logs_its_parts(tmp_path, asynchronous):
+def test_a_split_reward_is_a_function_a_part_scored_once_a_batch(asynchronous):
+    parts = to_trl(0.7 * counted + 0.3 * load("length(max=4)"), split=True, asynchronous=asynchronous)
+    assert [part.__name__ for part in parts] == ["counted", "length"]
+    assert parts.weights == pytest.approx([0.7, 0.3])
+    assert [inspect.iscoroutinefunction(part) for part in parts] == [asynchronous] * 2
+
+    def call(completions):
+        async def together():
+            return await asyncio.gather(*(part(prompts=["p"] * 2, completions=completions) for part in parts))
+
+        if asynchronous:
+            return asyncio.run(together())
+        return [part(prompts=["p"] * 2, completions=completions) for part in parts]
+
+    counted_calls.clear()
+    batches = [["away", "here!"], ["b", "c"]]
+    assert call(batches[0]) == [[None, 1.0], [1.0, 0.0]]
+    assert len(counted_calls) == 2
+    assert call(batches[1]) == [[1.0, 1.0], [1.0, 1.0]]
+    assert len(counted_calls) == 4
+    call(batches[1])  # the same list again: what is in it may be new
+    assert len(counted_calls) == 6
+    assert parts[0].counts == {"scored": 5, "unscored": 1}
+    assert parts[1].counts == {"scored": 6, "unscored": 0}
+
+
+def test_the_weighted_sum_of_a_split_rewards_parts_is_the_whole():
+    spec = "0.9*answer + 0.1*boxed"
+    texts = ["\\boxed{2}", "2", "\\boxed{3}", "", "\\boxed{(1+i)2}"]
+    columns = {"answer": ["2", "2", "2", "2", "2+2i"]}
+    prompts = ["1+1="] * 4 + ["Compute $(1+i)2$."]
+    parts = to_trl(spec, split=True)
+    found = [Caller()(part, prompts, texts, **columns) for part in parts]
+    weighed = [sum(w * v for w, v in zip(parts.weights, row, strict=True)) for row in zip(*found, strict=True)]
+    assert weighed == pytest.approx(Caller()(to_trl(spec), prompts, texts, **columns))
+    assert weighed[-1] == 0.0  # an echo of the question is paid for by no part
+
+
+def test_a_split_reward_can_be_pickled_and_named_and_stands_in_by_part():
+    parts = pickle.loads(pickle.dumps(to_trl("answer + boxed", name="good", split=True)))
+    assert ([part.__name__ for part in parts], parts.weights) == (["good/answer", "good/boxed"], [1.0, 1.0])
+    assert Caller()(parts[0], ["", ""], ["2", "3"], answer=["2", "2"]) == [1.0, 0.0]
+    parts = to_trl(0.7 * counted + 0.3 * load("length(max=4)"), split=True, unscored="mean")
+    completions = ["away", "here!", "also"]
+    assert [part(["p"] * 3, completions) for part in parts] == [[1.0, 1.0, 1.0], [1.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize("spec", ["answer", "minimum(answer, boxed)", "clip(answer + boxed)"])
+def test_what_is_no_sum_is_not_split(spec):
+    with pytest.raises(UsageError, match="weighted sum"):
+        to_trl(spec, split=True)
+
+
+def trained(tmp_path, rewards, **options):
+    """A run of TRL's trainer on a tiny model: what it logged of each step."""
     trl = pytest.importorskip("trl")
     datasets = pytest.importorskip("datasets")
     from tests.engines import tiny
@@ -101,15 +163,31 @@ def test_a_grpo_trainer_trains_on_a_composed_reward_and_logs_its_parts(tmp_path,
         use_cpu=True,
         bf16=False,
         disable_tqdm=True,
+        **options,
     )
-    reward = to_trl("0.8*answer + 0.2*length(max=6)", name="good", asynchronous=asynchronous)
     trainer = trl.GRPOTrainer(
-        model=path, reward_funcs=reward, args=config, train_dataset=datasets.Dataset.from_list(rows)
+        model=path, reward_funcs=rewards, args=config, train_dataset=datasets.Dataset.from_list(rows)
     )
     trainer.train()
-    last = [row for row in trainer.state.log_history if "reward" in row]
+    return [row for row in trainer.state.log_history if "reward" in row]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_grpo_trainer_trains_on_a_composed_reward_and_logs_its_parts(tmp_path, asynchronous):
+    last = trained(tmp_path, to_trl("0.8*answer + 0.2*length(max=6)", name="good", asynchronous=asynchronous))
     assert len(last) == 2
     for row in last:
         assert row["reward"] == pytest.approx(row["rewards/good/mean"])
         assert row["good/unscored"] == 0.0
         assert row["reward"] == pytest.approx(0.8 * row["good/answer"] + 0.2 * row["good/length"], abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_grpo_trainer_weighs_and_normalises_the_parts_of_a_split_reward(tmp_path):
+    parts = to_trl("0.8*answer + 0.2*length(max=6)", split=True)
+    options = {"reward_weights": parts.weights, "multi_objective_aggregation": "normalize_then_sum"}
+    for row in trained(tmp_path, parts, **options):
+        means = [row[f"rewards/{part.__name__}/mean"] for part in parts]
+        assert row["reward"] == pytest.approx(0.8 * means[0] + 0.2 * means[1], abs=1e-6)
+        assert row["sum/unscored"] == 0.0

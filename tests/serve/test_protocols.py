@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from verikit import Sample, Score
 from verikit.errors import SchemaError, UsageError
 from verikit.scoring.rows import encode, to_row
+from verikit.serve.nemo_gym import UnscoredRollout
 from verikit.serve.protocols import NATIVE, PROTOCOLS
 
 KEYS = [
@@ -57,7 +58,10 @@ def test_any_object_gives_samples_and_a_reply_or_a_usage_error(name, body):
         if isinstance(sample, Sample):
             assert isinstance(sample.completion, str)
     rows = [encode(to_row(Score.error("away"))).encode() for _ in samples]
-    if rows or name in ("native", "openrlhf"):
+    if name == "nemo-gym":
+        with pytest.raises(UnscoredRollout):
+            protocol.reply(body, rows, 0.0)
+    elif rows or name in ("native", "openrlhf"):
         assert isinstance(json.loads(protocol.reply(body, rows, 0.0)), dict)
 
 

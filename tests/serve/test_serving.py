@@ -87,10 +87,11 @@ def test_what_has_no_score_is_said_so_in_every_protocol(serve):
 
 
 def test_nemo_gyms_reply_masks_a_sample_that_could_not_be_scored(serve):
-    with serve("--protocol", "nemo-gym", spec="column('rm')") as server:
+    with serve("--protocol", "nemo-gym-mask", spec="column('rm')") as server:
         ask = {"responses_create_params": {"input": "?"}, "response": RESPONSE}
         found = server.http.post("/verify", json=ask).json()
         assert found["mask_sample"] is True
+        assert found["instance_config"] == {"mask_sample": True}
         assert found["failure_kind"].startswith("verikit:")
     with serve("--protocol", "nemo-gym", spec="answer") as server:
         assert server.http.post("/verify", json=ask | {"answer": "42"}).json()["reward"] == 1.0

@@ -11,45 +11,61 @@ from verikit.messages import continuation
 from verikit.types import Sample
 
 
-def to_inspect(verifier: str | Verifier, *, name: str | None = None) -> Any:
-    """Make a scorer for Inspect (`inspect_ai`), with mean and standard error as its metrics.
+class InspectScorer(Reward):
+    """Awaited by Inspect for one sample; single calls are gathered into batches."""
+
+    async def __call__(self, state: Any, target: Any) -> Any:
+        """Score a `TaskState` against a `Target`, as Inspect's `Score`."""
+        from inspect_ai.scorer import Score
+
+        golds = list(target)
+        prompt = prompt_of(state.input)
+        sample = Sample(
+            prompt,
+            state.output.completion,
+            golds[0] if len(golds) == 1 else golds or None,
+            str(state.sample_id),
+            dict(state.metadata or {}),
+            messages=continuation(state.messages, prompt),
+        )
+        found = await self.score_sample(sample)
+        if found.value is None:
+            return Score.unscored(reason="scoring_failed", answer=found.answer, explanation=found.reason)
+        parts = {name: part.value for name, part in found.parts.items()}
+        return Score(value=found.value, answer=found.answer, explanation=found.reason, metadata={"parts": parts})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Inspect's own marks on the object, its name in the registry among them, are made anew where it arrives.
+        return _registered, (self.verifier, self.__name__)
+
+
+def to_inspect(verifier: str | Verifier, *, name: str | None = None, tries: int = 1) -> Any:
+    """Make a scorer for Inspect (`inspect_ai`), with mean and standard error as its metrics; it can be pickled.
 
     The target is the gold, the task's metadata the sample's meta; single calls are gathered into batches.
 
     Args:
         verifier: A verifier or its spec.
         name: The scorer's name in Inspect's log; None: the verifier's.
+        tries: How often a sample is scored whose score is a time-out or an error.
 
     Raises:
         MissingExtra: inspect_ai is not installed.
         SpecError: the spec can't be read.
     """
     try:
-        from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
-        from inspect_ai.solver import TaskState
+        import inspect_ai.scorer  # noqa: F401
     except ImportError:
         raise MissingExtra("a scorer for Inspect", "inspect") from None
-    reward = Reward(verifier, name, None)
+    made = InspectScorer(verifier, name, None, tries=tries)
+    return _registered(made.verifier, made.__name__)
 
-    @scorer(metrics=[mean(), stderr()], name=reward.__name__)
-    def made() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            golds = list(target)
-            prompt = prompt_of(state.input)
-            sample = Sample(
-                prompt,
-                state.output.completion,
-                golds[0] if len(golds) == 1 else golds or None,
-                str(state.sample_id),
-                dict(state.metadata or {}),
-                messages=continuation(state.messages, prompt),
-            )
-            found = await reward.score_sample(sample)
-            if found.value is None:
-                return Score.unscored(reason="scoring_failed", answer=found.answer, explanation=found.reason)
-            parts = {name: part.value for name, part in found.parts.items()}
-            return Score(value=found.value, answer=found.answer, explanation=found.reason, metadata={"parts": parts})
 
-        return score
+def _registered(verifier: Verifier, name: str) -> Any:
+    from inspect_ai.scorer import mean, scorer, stderr
+
+    @scorer(metrics=[mean(), stderr()], name=name)
+    def made() -> Any:
+        return InspectScorer(verifier, name, None)
 
     return made()

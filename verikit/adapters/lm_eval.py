@@ -41,8 +41,8 @@ class LmEvalFilter(Reward):
         """Return each reply's score, in the replies' shape."""
         replies = [list(group) for group in resps]
         samples = [self.sample(doc, reply) for doc, group in zip(docs, replies, strict=True) for reply in group]
-        scores = iter(self.score(samples))
-        return [[self.value(next(scores)) for _ in group] for group in replies]
+        values = iter(self.rewards(samples, self.score(samples)))
+        return [[next(values) for _ in group] for group in replies]
 
     def sample(self, doc: Mapping[str, Any], reply: Reply) -> Sample:
         """A reply with its document's question and gold; the document is the sample's meta."""

@@ -2,16 +2,16 @@
 
 It is called with `queries` (prompt and response, decoded with special tokens), `prompts` and `labels`, one sample at a
 time in threads, and returns tensors (OpenRLHF 0.11, `utils/agent.py`). An exception would leave the reward None without
-a word, so there is none: a sample without a score gets `unscored`, and `extra_logs` says how many, and the values of a
-combination's parts (`part/answer`).
+a word, so there is none: a sample without a score gets what `unscored` says, and `extra_logs` says how many, and the
+values of a combination's parts (`part/answer`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
-from verikit.adapters.reward import Reward, gold_of
+from verikit.adapters.reward import NumberReward, gold_of
 from verikit.base import Verifier
 from verikit.errors import MissingExtra
 from verikit.types import Sample, Score
@@ -24,7 +24,7 @@ _HEAD = 24
 """Characters by which a prompt cut from the left is found again."""
 
 
-class OpenRLHFReward(Reward):
+class OpenRLHFReward(NumberReward):
     """Called by OpenRLHF."""
 
     def __call__(
@@ -39,21 +39,20 @@ class OpenRLHFReward(Reward):
             import torch
         except ImportError:
             raise MissingExtra("a reward for OpenRLHF", "hf") from None
-        reply = self.reply(self.rate(queries, prompts, labels))
+        asked = samples(queries, prompts, labels)
+        reply = self.reply(asked, self.rate(asked))
         reply["extra_logs"] = {name: torch.tensor(values) for name, values in reply["extra_logs"].items()}
         return reply | {name: torch.tensor(reply[name]) for name in ("rewards", "scores")}
 
-    def rate(self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None) -> list[Score]:
-        """Score every query, gathered into batches with those of other threads."""
-        futures = [
-            sample if isinstance(sample, Score) else self.gather.submit(sample)
-            for sample in samples(queries, prompts, labels)
-        ]
+    def rate(self, asked: Sequence[Sample | Score]) -> list[Score]:
+        """Score every sample, gathered into batches with those of other threads."""
+        futures = [sample if isinstance(sample, Score) else self.gather.submit(sample) for sample in asked]
         return self._noted([future if isinstance(future, Score) else future.result() for future in futures])
 
-    def reply(self, scores: Sequence[Score]) -> dict[str, Any]:
+    def reply(self, asked: Sequence[Sample | Score], scores: Sequence[Score]) -> dict[str, Any]:
         """The reply as plain numbers, as the HTTP protocol has it too."""
-        rewards = [float(self.value(score) or 0.0) for score in scores]
+        known = [Sample("", "") if isinstance(sample, Score) else sample for sample in asked]
+        rewards = self.numbers(known, scores)
         return {
             "rewards": rewards,
             "scores": [min(1.0, max(0.0, reward)) for reward in rewards],
@@ -89,7 +88,12 @@ def response_of(query: str, prompt: str) -> str | None:
     end = _end_of_prompt(query, prompt)
     if end is None:
         return None
-    response = query[end:].rstrip()
+    return without_specials(query[end:])
+
+
+def without_specials(response: str) -> str:
+    """A decoded response without the special tokens that close it."""
+    response = response.rstrip()
     while cut := _special_at_end(response):
         response = response[:-cut].rstrip()
     return response.strip()
@@ -134,17 +138,24 @@ def _special_at_end(text: str) -> int:
 
 
 def to_openrlhf(
-    verifier: str | Verifier, *, unscored: float = 0.0, name: str | None = None, echoes: bool = False
+    verifier: str | Verifier,
+    *,
+    unscored: float | Literal["mean", "raise"] = "mean",
+    tries: int = 1,
+    name: str | None = None,
+    echoes: bool = False,
 ) -> OpenRLHFReward:
     """Make a `reward_func` for OpenRLHF.
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of a sample without a score; `extra_logs["scored"]` is then 0.
+        unscored: The reward of a sample without a score, whose `extra_logs["scored"]` is then 0: a number; `mean`, that
+            of the prompt's scored samples; or `raise`, which OpenRLHF logs and leaves the reward None.
+        tries: How often a sample is scored whose score is a time-out or an error.
         name: Its `__name__`; None: the verifier's.
         echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
 
     Raises:
         SpecError: the spec can't be read.
     """
-    return OpenRLHFReward(verifier, name, unscored, echoes=echoes)
+    return OpenRLHFReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -4,40 +4,74 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from types import CodeType
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from verikit.adapters.gather import Gather, gathered
 from verikit.base import Verifier, score_all, unique_names
 from verikit.echo import echo_guard
-from verikit.errors import UsageError
+from verikit.errors import Unscored, UsageError
 from verikit.messages import as_mapping, content_text
+from verikit.reply import Reads
 from verikit.spec import load
+from verikit.system import at_fork
 from verikit.types import Prompt, Sample, Score
 
 GOLD_KEYS = ("answer", "ground_truth", "solution", "gold", "target", "label")
 """Columns a gold answer is looked for in, in this order."""
+WhenUnscored = float | Literal["mean", "raise"] | None
+"""What a stack gets for a sample without a score: a number; `mean`, the mean of the same prompt's scored samples, whose
+advantage is zero; `raise`, an `Unscored` exception; or None, where the stack knows it."""
+_PROMPTS = 1024
+"""Prompts whose latest values are kept."""
+_VALUES = 64
+"""Values that are kept of each."""
 _log = logging.getLogger("verikit")
+_lock = threading.Lock()
+"""Held while counts and latest values change; not a reward's own, so that rewards can be pickled."""
 
 
 class Reward:
     """A verifier as another stack's callable: it has a `__name__`, can be pickled, and works in any thread.
 
-    With `echoes` off, as in training, an answer copied from the question gets 0.0.
+    With `echoes` off, as in training, an answer copied from the question gets 0.0. With `tries` above 1 a sample whose
+    score is a time-out or an error is scored again.
+
+    Raises:
+        UsageError: `unscored` is none of its forms, or None where the stack knows no missing reward.
     """
 
+    masks: ClassVar[bool] = True
+    """Whether the stack takes None for a reward."""
+
     def __init__(
-        self, verifier: str | Verifier, name: str | None, unscored: float | None, *, echoes: bool = True
+        self,
+        verifier: str | Verifier,
+        name: str | None,
+        unscored: WhenUnscored,
+        *,
+        echoes: bool = True,
+        tries: int = 1,
     ) -> None:
+        if (unscored is None and not self.masks) or (isinstance(unscored, str) and unscored not in ("mean", "raise")):
+            forms = "a number, 'mean' or 'raise'" + (", or None" if self.masks else "")
+            raise UsageError(f"unscored is {forms} here, not {unscored!r}")
         loaded = load(verifier)
-        self.verifier: Verifier = loaded if echoes else echo_guard(loaded)
+        guarded = loaded if echoes else echo_guard(loaded)
+        self.verifier: Verifier = guarded if tries == 1 else AskedAgain(guarded, tries)
         self.unscored = unscored
         self.__name__: str = name or loaded.name
         self.parts: list[str] = unique_names(part.name for part in getattr(loaded, "parts", ()))
         """The names of the parts of a weighted sum, a mean or the like."""
-        self._told = False
+        self.counts: Counter[str] = Counter()
+        """How many samples were `scored` and `unscored`, in this process."""
+        self._means = GroupMeans()
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score a batch."""
@@ -46,6 +80,16 @@ class Reward:
     async def score_sample(self, sample: Sample) -> Score:
         """Score one sample, gathered into a batch with what other callers wait for."""
         return self._noted([await self.gather.score(sample)])[0]
+
+    def score_waiting(self, sample: Sample, seconds: float | None = None) -> Score:
+        """The same for a caller without an event loop; after so many seconds its score is a time-out."""
+        future = self.gather.submit(sample)
+        try:
+            score = future.result(seconds)
+        except TimeoutError:
+            future.cancel()
+            score = Score.timeout(f"no score within {seconds:g} s")
+        return self._noted([score])[0]
 
     @property
     def gather(self) -> Gather:
@@ -57,27 +101,143 @@ class Reward:
         """The verifier's."""
         return self.verifier.fingerprint
 
-    def value(self, score: Score) -> float | None:
-        """The reward: the score's value, or what stands for none."""
-        return self.unscored if score.value is None else score.value
+    def rewards(self, samples: Sequence[Sample], scores: Sequence[Score]) -> list[float | None]:
+        """The reward of each: its score's value, or what `unscored` says.
+
+        Raises:
+            Unscored: a sample has no score, and `unscored` is `raise`.
+        """
+        lost = next((score for score in scores if score.value is None), None)
+        if self.unscored == "mean":
+            return [*self._means.filled(list(map(_group, samples)), [score.value for score in scores])]
+        if lost is not None and isinstance(self.unscored, str):
+            raise Unscored(f"{self.__name__}: {lost.status}: {lost.reason}")
+        return [self.unscored if score.value is None else score.value for score in scores]
 
     def part_values(self, score: Score) -> dict[str, float]:
         """The value of every part under `part/NAME`, the same names for every sample.
 
-        A part without a value counts as `unscored`, one that was not asked as 0.0.
+        A part without a value counts as the number that `unscored` is, else as 0.0, as one does that was not asked.
         """
+        missing = float(self.unscored) if isinstance(self.unscored, (int, float)) else 0.0
         found = {name: score.parts.get(name) for name in self.parts}
-        return {f"part/{name}": float((part and self.value(part)) or 0.0) for name, part in found.items()}
+        return {
+            f"part/{name}": 0.0 if part is None else missing if part.value is None else part.value
+            for name, part in found.items()
+        }
 
     def _noted(self, scores: list[Score]) -> list[Score]:
-        """Log the first sample that has no score: a run where that happens should be looked at."""
-        if not self._told and (lost := next((score for score in scores if not score.scored), None)):
-            self._told = True
-            _log.warning("%s could not score a sample (%s): %s", self.__name__, lost.status, lost.reason)
+        """Count; log the first sample that has no score, the tenth, the hundredth and so on."""
+        lost = [score for score in scores if not score.scored]
+        with _lock:
+            before = self.counts["unscored"]
+            self.counts["unscored"] += len(lost)
+            self.counts["scored"] += len(scores) - len(lost)
+            count, total = self.counts["unscored"], self.counts.total()
+        if lost and (before == 0 or len(str(count)) > len(str(before))):
+            last = lost[-1]
+            _log.warning(
+                "%s could not score %d of %d samples, the last (%s): %s",
+                self.__name__, count, total, last.status, last.reason,
+            )  # fmt: skip
         return scores
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.verifier!r}, name={self.__name__!r}, unscored={self.unscored!r})"
+
+
+class NumberReward(Reward):
+    """One for a stack that knows no missing reward."""
+
+    masks: ClassVar[bool] = False
+
+    def numbers(self, samples: Sequence[Sample], scores: Sequence[Score]) -> list[float]:
+        """The rewards, none of which is missing.
+
+        Raises:
+            Unscored: a sample has no score, and `unscored` is `raise`.
+        """
+        return [value for value in self.rewards(samples, scores) if value is not None]
+
+    def number(self, sample: Sample, score: Score) -> float:
+        """The reward of one sample.
+
+        Raises:
+            Unscored: it has no score, and `unscored` is `raise`.
+        """
+        return self.numbers([sample], [score])[0]
+
+
+@dataclass(frozen=True)
+class AskedAgain(Verifier):
+    """A verifier that scores a sample again whose score is a time-out or an error, up to `tries` times in all."""
+
+    part: Verifier
+    tries: int
+    name = "asked_again"
+    reads: ClassVar[Reads | None] = None
+
+    def __post_init__(self) -> None:
+        if self.tries < 1:
+            raise UsageError(f"tries is at least 1, not {self.tries}")
+        object.__setattr__(self, "batch", self.part.batch)
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score all, then what failed."""
+        scores = score_all(self.part, samples)
+        for _ in range(self.tries - 1):
+            failed = [i for i, score in enumerate(scores) if score.status in ("timeout", "error")]
+            if not failed:
+                break
+            for i, score in zip(failed, score_all(self.part, [samples[i] for i in failed]), strict=True):
+                scores[i] = score
+        return scores
+
+
+class GroupMeans:
+    """Stand-ins for missing values: the mean of the same prompt's values, so that the advantage is zero.
+
+    Of values in the same call where there are some: the mean is exact then. Stacks that ask sample by sample get the
+    mean of what that prompt got lately, else of the latest values of all prompts, and 0.0 before there are any.
+    """
+
+    def __init__(self) -> None:
+        self._latest: OrderedDict[Hashable, deque[float]] = OrderedDict()
+
+    def filled(self, groups: Sequence[Hashable], values: Sequence[float | None]) -> list[float]:
+        """The values, the missing ones filled in."""
+        here: defaultdict[Hashable, list[float]] = defaultdict(list)
+        for group, value in zip(groups, values, strict=True):
+            if value is not None:
+                here[group].append(value)
+        with _lock:
+            found = [
+                fmean(here.get(group) or self._latest.get(group) or self._latest.get(None) or (0.0,))
+                if value is None
+                else value
+                for group, value in zip(groups, values, strict=True)
+            ]
+            for group, own in here.items():
+                for key in (group, None):
+                    self._latest.setdefault(key, deque(maxlen=_VALUES)).extend(own)
+                    self._latest.move_to_end(key)
+            while len(self._latest) > _PROMPTS:
+                self._latest.popitem(last=False)
+        return found
+
+
+def _group(sample: Sample) -> Hashable:
+    """What the samples of one prompt have in common: the prompt, or the row's index, and the gold."""
+    return repr((sample.prompt or sample.meta.get("index"), sample.answer))
+
+
+def _forked() -> None:
+    """In a forked child: a lock that another thread held would never be given back."""
+    global _lock
+    _lock = threading.Lock()
+
+
+at_fork(in_child=_forked)
 
 
 class Awaited:

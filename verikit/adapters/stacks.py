@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,20 @@ class Stack:
     returns: str
     lines: tuple[str, ...]
     """The shim, with {spec} for the verifier."""
+    no_score: str = ""
+    """What becomes of a sample without a score there."""
 
 
 _PROMPT = "What is 17 + 25? End with the answer in \\boxed{}."
 _REPLY = "17 + 25 = 42, so the answer is \\boxed{42}."
 _TURNS = [{"role": "user", "content": _PROMPT}]
 _TURN = {"role": "assistant", "content": _REPLY}
+_ASKED = f"<|im_start|>user\n{_PROMPT}<|im_end|>\n<|im_start|>assistant\n"
+"""The prompt in a chat template, as stacks pass it that keep special tokens."""
+_MEAN = (
+    "it can't be left out, so it gets the mean of the prompt's scored samples (unscored='mean', near zero advantage), "
+    "a number (unscored=0.0), or ends the run (unscored='raise')"
+)
 
 GRADER = "openai-grader"
 STACKS = {
@@ -48,6 +56,8 @@ STACKS = {
         "a list of float or None, one a completion; every other column of the data set comes under its own name, and "
         "prompts and completions are texts where the data set is not conversational",
         ("from verikit.adapters import to_trl", "", "reward = to_trl({spec})"),
+        "None: left out of the group, advantage 0. Where another reward function has a value it counts 0 in the sum: "
+        "unscored='mean' then",
     ),
     "verl": Stack(
         "verl 0.9.1",
@@ -66,17 +76,19 @@ STACKS = {
             "compute_score = to_verl({spec})",
             "compute_score_async = to_verl({spec}, asynchronous=True)",
         ),
+        f"{_MEAN}; the column `scored` is 0",
     ),
     "openrlhf": Stack(
         "OpenRLHF 0.11.2",
         "--reward.remote_url reward.py (older: --remote_rm_url)",
         {
-            "queries": [f"<|im_start|>user\n{_PROMPT}<|im_end|>\n<|im_start|>assistant\n{_REPLY}<|im_end|>"],
-            "prompts": [f"<|im_start|>user\n{_PROMPT}<|im_end|>\n<|im_start|>assistant\n"],
+            "queries": [f"{_ASKED}{_REPLY}<|im_end|>"],
+            "prompts": [_ASKED],
             "labels": ["42"],
         },
         "a dict of tensors: rewards, scores (0 to 1), extra_logs; called by position, with one sample, in threads",
         ("from verikit.adapters import to_openrlhf", "", "reward_func = to_openrlhf({spec})"),
+        f"{_MEAN}; extra_logs['scored'] is 0",
     ),
     "verifiers": Stack(
         "verifiers 0.4.0",
@@ -87,6 +99,37 @@ STACKS = {
         },
         "a float, awaited; the older Rubric passes prompt, completion, answer, state, task and info",
         ("from verikit.adapters import to_verifiers", "", "reward = to_verifiers({spec})"),
+        "Unscored is raised: v1 keeps it as the trace's error and the reward as missing; the older Rubric counts 0.0: "
+        "unscored='mean' or a number there",
+    ),
+    "skyrl": Stack(
+        "skyrl-gym 0.4.0",
+        'skyrl_gym.register(id="verikit", entry_point="reward:Environment"), and environment.env_class=verikit',
+        {
+            "env_config": {},
+            "extras": {"reward_spec": {"method": "rule", "ground_truth": "42"}, "data_source": "gsm8k", "max_turns": 1},
+            "prompt": _TURNS,
+            "action": _REPLY,
+        },
+        "observations, reward, done, metadata of each step; it can't leave a sample out: one without a score gets the "
+        "mean of its prompt's, or with unscored= a number or an exception, and verikit/unscored is its share",
+        ("from verikit.adapters.skyrl import to_skyrl", "", "Environment = to_skyrl({spec})"),
+    ),
+    "nemo-rl": Stack(
+        "NeMo-RL of November 2026",
+        "import the file before training is set up; env.verikit of the configuration is its `config`",
+        {
+            "message_log_batch": [[*_TURNS, _TURN]],
+            "metadata": [{"ground_truth": "42"}],
+        },
+        "EnvironmentReturn: observations, metadata, next_stop_strings, rewards, terminateds, answers; it can't leave a "
+        "sample out: one without a score gets the mean of its prompt's, or with unscored: a number or `raise`",
+        (
+            "from verikit.adapters.nemo_rl import register",
+            "",
+            'config = {"spec": {spec}, "unscored": "mean"}',
+            'register("verikit")',
+        ),
     ),
     "inspect": Stack(
         "inspect_ai 0.3.285",
@@ -97,6 +140,7 @@ STACKS = {
         },
         "inspect_ai.scorer.Score, awaited; Score.unscored where there is none",
         ("from verikit.adapters import to_inspect", "", "verified = to_inspect({spec})"),
+        "Score.unscored: left out of metrics, counted",
     ),
     "lm-eval": Stack(
         "lm-eval 0.4.13",
@@ -111,6 +155,103 @@ STACKS = {
             "filter_fn = to_lm_eval({spec})",
             '__all__ = ["filter_fn", "mean_scored", "process_results"]',
         ),
+        "None: left out of the mean, counted by the metric `unscored`",
+    ),
+    "slime": Stack(
+        "THUDM/slime of 2026 (source)",
+        "--custom-rm-path reward.rm; with --group-rm a prompt's samples come as a list",
+        {
+            "args": "<argparse.Namespace>",
+            "sample": {
+                "group_index": 0,
+                "prompt": _ASKED,
+                "response": f"{_REPLY}<|im_end|>",
+                "label": "42",
+                "metadata": {},
+                "remove_sample": False,
+            },
+        },
+        "a float, awaited, or a list of them; the sample is slime.utils.types.Sample",
+        ("from verikit.adapters import to_slime", "", "rm = to_slime({spec})"),
+        "sample.remove_sample: its tokens leave the loss; its reward, the group's mean, still counts in the "
+        "statistics. Exact with --group-rm, near it without",
+    ),
+    "ms-swift": Stack(
+        "ms-swift 4.6",
+        "--external_plugins reward.py --reward_funcs verikit",
+        {
+            "completions": [_REPLY, "I can't tell."],
+            "trainer_state": "<transformers.TrainerState>",
+            "messages": [[*_TURNS, _TURN], [*_TURNS, {"role": "assistant", "content": "I can't tell."}]],
+            "prompt_id": ["p0", "p0"],
+            "finish_reason": ["stop", "stop"],
+            "solution": ["42", "42"],
+        },
+        "a list of float or None; completions come by position, other columns of the data set under their names",
+        (
+            "from swift.rewards import orms",
+            "from verikit.adapters import to_swift",
+            "",
+            'reward = to_swift({spec}, name="verikit")',
+            'orms["verikit"] = lambda args=None, **kwargs: reward',
+        ),
+        "None would count 0 in its sum, so it gets the group's mean (advantage 0); unscored=None for "
+        "--scale_rewards gdpo, which leaves None out; or a number, or 'raise'",
+    ),
+    "areal": Stack(
+        "AReaL 1.0.4",
+        'RLVRWorkflow(reward_fn="reward.reward_fn", …)',
+        {
+            "prompt": _ASKED,
+            "completions": f"{_REPLY}<|im_end|>",
+            "prompt_ids": [16, 22, 488],
+            "completion_ids": [40, 649],
+            "messages": _TURNS,
+            "answer": "42",
+        },
+        "a float; called in a pool of processes, the row's fields by name",
+        ("from verikit.adapters import to_areal", "", "reward_fn = to_areal({spec})"),
+        "Unscored is raised: AReaL calls three times more, then rejects the trajectory (with its group) and samples "
+        "another. Its own time-out would count 0, so a score that takes 12 s is missing too (seconds=)",
+    ),
+    "open-instruct": Stack(
+        "allenai/open-instruct of 2026 (source)",
+        "import reward before open_instruct.grpo_fast builds its verifiers; rows say `verikit` in their "
+        "`dataset` column",
+        {
+            "tokenized_prediction": [40, 649],
+            "prediction": _REPLY,
+            "label": "42",
+            "query": _PROMPT,
+            "rollout_state": None,
+        },
+        "a VerificationResult(score, cost, reasoning), awaited from async_call",
+        ("from verikit.adapters import to_open_instruct", "", "Verified = to_open_instruct({spec})"),
+        _MEAN,
+    ),
+    "torchforge": Stack(
+        "meta-pytorch/torchforge of 2026 (source)",
+        "RewardActor.options(…).as_service(reward_functions=[reward])",
+        {"prompt": _PROMPT, "response": _REPLY, "target": "42"},
+        "a float, called by position for one sample",
+        ("from verikit.adapters import to_forge", "", "reward = to_forge({spec})"),
+        _MEAN,
+    ),
+    "rllm": Stack(
+        "rllm-org/rllm of 2026 (source)",
+        "SingleTurnEnvironment(task, reward_fn=reward), or env_args={'reward_fn': reward}",
+        {"task_info": {"question": _PROMPT, "ground_truth": "42", "data_source": "gsm8k"}, "action": _REPLY},
+        "a RewardOutput(reward, metadata, is_correct)",
+        ("from verikit.adapters import to_rllm", "", "reward = to_rllm({spec})"),
+        f"{_MEAN}; metadata['scored'] is False",
+    ),
+    "tinker": Stack(
+        "tinker-cookbook 0.6.1",
+        "ProblemGroupBuilder(env_thunk=partial(problem, question, gold, renderer), num_envs=8)",
+        {"question": _PROMPT, "answer": "42", "renderer": "<tinker_cookbook.renderers.Renderer>"},
+        "a ProblemEnv, whose check_answer gives the value",
+        ("from verikit.adapters import to_tinker", "", "problem = to_tinker({spec})"),
+        f"{_MEAN}; under RetryOnFailure 'raise' has it sampled again. The metric `unscored` is 1",
     ),
     GRADER: Stack(
         "OpenAI's grader schema of May 2025",
@@ -118,9 +259,16 @@ STACKS = {
         {"item": {"prompt": _PROMPT, "answer": "42"}, "sample": {"output_text": _REPLY}},
         "a number; the file is the grader's JSON, not Python, and holds no verikit",
         (),
+        "OpenAI's to say: a grader's error fails the sample",
     ),
 }
 """Name -> stack; the examples are what the contract tests call with."""
+STACKS["unsloth"] = replace(
+    STACKS["trl"], tested="Unsloth 2026.10 (source)", hook="GRPOTrainer(reward_funcs=reward), which Unsloth patches"
+)
+STACKS["axolotl"] = replace(
+    STACKS["trl"], tested="Axolotl 0.19 (source)", hook="in the YAML: trl: {reward_funcs: [reward.reward]}"
+)
 
 
 def table() -> dict[str, str]:

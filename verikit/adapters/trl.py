@@ -2,19 +2,25 @@
 
 TRL calls with keywords, `prompts`, `completions`, `completion_ids`, a list for every other column of the data set,
 `trainer_state`, `log_extra` and `log_metric`, and takes None for a completion that has no score (TRL 1.16,
-`GRPOTrainer._calculate_rewards`).
+`GRPOTrainer._calculate_rewards`). Where all functions say None it is left out of its group; where another function has
+a value, None counts 0 in the weighted sum, and `unscored="mean"` keeps it from moving the advantage. Unsloth and
+Axolotl call TRL's way, ms-swift nearly so (`verikit.adapters.swift`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, overload
 
-from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, gold_of, prompt_of
+from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
+from verikit.combine import Combined
 from verikit.errors import UsageError
+from verikit.spec import load
 from verikit.types import Sample, Score
 
 _NOT_COLUMNS = frozenset(("trainer_state", "log_extra", "log_metric", "environments"))
@@ -24,18 +30,26 @@ class TRLReward(Reward):
     """Called by TRL with a batch."""
 
     def __init__(
-        self, verifier: str | Verifier, name: str | None, unscored: float | None, answer: str | None, *, echoes: bool
+        self,
+        verifier: str | Verifier,
+        name: str | None,
+        unscored: WhenUnscored,
+        answer: str | None,
+        *,
+        echoes: bool,
+        tries: int = 1,
     ) -> None:
-        super().__init__(verifier, name, unscored, echoes=echoes)
+        super().__init__(verifier, name, unscored, echoes=echoes, tries=tries)
         self.answer = answer
 
     def __call__(
         self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
         """Reward every completion; None where there is no score and `unscored` says nothing else."""
-        scores = self.score(self.samples(prompts, completions, columns))
+        samples = self.samples(prompts, completions, columns)
+        scores = self.score(samples)
         self.log(scores, columns.get("log_extra"), columns.get("log_metric"))
-        return [self.value(score) for score in scores]
+        return self.rewards(samples, scores)
 
     def samples(self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> list[Sample]:
         """One sample a completion; all columns but the gold go to its meta."""
@@ -86,29 +100,155 @@ class AsyncTRLReward(Awaited, TRLReward):
         samples = self.samples(prompts, completions, columns)
         scores = await asyncio.to_thread(self.score, samples)
         self.log(scores, columns.get("log_extra"), columns.get("log_metric"))
-        return [self.value(score) for score in scores]
+        return self.rewards(samples, scores)
+
+
+class ScoredBatch:
+    """The whole reward's scores of the batch at hand, for the functions of all its parts: scored once, by the first."""
+
+    def __init__(self, reward: TRLReward) -> None:
+        self.reward = reward
+        self._lock = threading.Lock()
+        self._batch: Any = None
+        self._asked: set[str] = set()
+        self._scored: tuple[list[Sample], list[Score]] = ([], [])
+
+    def scored(
+        self, part: str, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]
+    ) -> tuple[list[Sample], list[Score]]:
+        """Samples and scores; a part that asks for the same list again has it scored again."""
+        with self._lock:
+            if self._batch is not completions or part in self._asked:
+                samples = self.reward.samples(prompts, completions, columns)
+                self._scored = samples, self.reward.score(samples)
+                self.reward.log(self._scored[1], columns.get("log_extra"), columns.get("log_metric"))
+                self._batch, self._asked = completions, set()
+            self._asked.add(part)
+            return self._scored
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScoredBatch, (self.reward,)
+
+
+class TRLPart(TRLReward):
+    """One part of a combined reward as a function of its own."""
+
+    def __init__(self, batch: ScoredBatch, part: str, name: str) -> None:
+        whole = batch.reward
+        super().__init__(whole.verifier, name, whole.unscored, whole.answer, echoes=True)
+        self.part = part
+        self.batch = batch
+
+    def __call__(
+        self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
+    ) -> list[float | None]:
+        """The part's value for every completion."""
+        return self.own(*self.batch.scored(self.part, prompts, completions, columns))
+
+    def own(self, samples: Sequence[Sample], scores: Sequence[Score]) -> list[float | None]:
+        """The part's rewards of the whole's scores."""
+        return self.rewards(samples, self._noted([_part(score, self.part) for score in scores]))
+
+
+class AsyncTRLPart(Awaited, TRLPart):
+    """The same as a coroutine."""
+
+    async def __call__(  # type: ignore[override]
+        self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
+    ) -> list[float | None]:
+        """The part's value for every completion, scored in a thread."""
+        return self.own(*await asyncio.to_thread(self.batch.scored, self.part, prompts, completions, columns))
+
+
+class TRLParts(list[TRLPart]):
+    """The functions of a combined reward's parts, for `reward_funcs`."""
+
+    def __init__(self, parts: Sequence[TRLPart], weights: Sequence[float]) -> None:
+        super().__init__(parts)
+        self.weights: list[float] = list(weights)
+        """Their weights, for `GRPOConfig(reward_weights=…)`."""
+
+
+def _part(score: Score, name: str) -> Score:
+    """A part's score in the whole's: without a value where the whole has no parts, 0.0 at most in an echo."""
+    part = score.parts.get(name)
+    if part is None:
+        return score if score.value is None else Score.abstained("the part was not asked")
+    echoes = score.usage.get("echoes", 0) - sum(part.usage.get("echoes", 0) for part in score.parts.values())
+    return replace(part, value=min(part.value, 0.0)) if echoes > 0 and part.value is not None else part
+
+
+def _split(whole: TRLReward, verifier: Verifier, name: str | None, asynchronous: bool) -> TRLParts:
+    if not isinstance(verifier, Combined) or verifier.name not in ("sum", "mean"):
+        raise UsageError(f"only a weighted sum or a mean has parts to split, not {verifier!r}")
+    batch = ScoredBatch(whole)
+    made = AsyncTRLPart if asynchronous else TRLPart
+    weights = verifier.weights if verifier.name == "sum" else (1 / len(whole.parts),) * len(whole.parts)
+    return TRLParts([made(batch, part, f"{name}/{part}" if name else part) for part in whole.parts], weights)
+
+
+@overload
+def to_trl(
+    verifier: str | Verifier,
+    *,
+    answer: str | None = ...,
+    unscored: WhenUnscored = ...,
+    tries: int = ...,
+    name: str | None = ...,
+    asynchronous: bool = ...,
+    echoes: bool = ...,
+    split: Literal[False] = ...,
+) -> TRLReward: ...
+
+
+@overload
+def to_trl(
+    verifier: str | Verifier,
+    *,
+    answer: str | None = ...,
+    unscored: WhenUnscored = ...,
+    tries: int = ...,
+    name: str | None = ...,
+    asynchronous: bool = ...,
+    echoes: bool = ...,
+    split: Literal[True],
+) -> TRLParts: ...
 
 
 def to_trl(
     verifier: str | Verifier,
     *,
     answer: str | None = None,
-    unscored: float | None = None,
+    unscored: WhenUnscored = None,
+    tries: int = 1,
     name: str | None = None,
     asynchronous: bool = False,
     echoes: bool = False,
-) -> TRLReward:
+    split: bool = False,
+) -> TRLReward | TRLParts:
     """Make a reward function for TRL's GRPO trainer.
 
     Args:
         verifier: A verifier or its spec.
         answer: The column with the gold; None: the first of answer, ground_truth, solution, gold, target, label.
-        unscored: The reward of a completion without a score; None leaves it out of TRL's statistics.
+        unscored: The reward of a completion without a score. None leaves it out of TRL's statistics, but counts 0 where
+            another function gives it a value; `mean`, that of the prompt's scored completions in the batch, leaves the
+            advantage to the others; `raise` ends the run; or a number.
+        tries: How often a completion is scored whose score is a time-out or an error.
         name: Under which TRL logs it; None: the verifier's.
         asynchronous: A coroutine, which TRL runs beside other rewards.
         echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
+        split: One function for each part of a weighted sum or a mean, in a list whose `weights` are for
+            `reward_weights`: TRL then has a curve for each, and may normalise each by itself (GDPO). A batch is scored
+            once for all of them.
 
     Raises:
         SpecError: the spec can't be read.
+        UsageError: there are no parts to split.
     """
-    return (AsyncTRLReward if asynchronous else TRLReward)(verifier, name, unscored, answer, echoes=echoes)
+    if split:
+        loaded = load(verifier)
+        whole = TRLReward(loaded, name, unscored, answer, echoes=echoes, tries=tries)
+        return _split(whole, loaded, name, asynchronous)
+    made = AsyncTRLReward if asynchronous else TRLReward
+    return made(verifier, name, unscored, answer, echoes=echoes, tries=tries)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
+from verikit.adapters.reward import GOLD_KEYS, Reward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
 from verikit.errors import Unscored
 from verikit.messages import continuation, thoughts_of
@@ -39,7 +39,7 @@ class VerifiersReward(Reward):
         score = await self.score_sample(sample)
         if isinstance(state, MutableMapping):
             state["verikit"] = {"status": score.status, "reason": score.reason, "answer": score.answer}
-        value = self.value(score)
+        [value] = self.rewards([sample], [score])
         if value is None:
             raise Unscored(f"{self.__name__}: {score.status}: {score.reason}")
         return value
@@ -60,17 +60,24 @@ def _of_trace(task: Any, trace: Any) -> Sample:
 
 
 def to_verifiers(
-    verifier: str | Verifier, *, unscored: float | None = None, name: str | None = None, echoes: bool = False
+    verifier: str | Verifier,
+    *,
+    unscored: WhenUnscored = None,
+    tries: int = 1,
+    name: str | None = None,
+    echoes: bool = False,
 ) -> VerifiersReward:
     """Make a reward for PrimeIntellect verifiers (and so for prime-rl).
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of a rollout without a score; None raises `Unscored`, which v1 keeps apart from rewards.
+        unscored: The reward of a rollout without a score: a number, or `mean`, that of the prompt's scored ones; None
+            and `raise` raise `Unscored`, which v1 keeps apart from rewards.
+        tries: How often a sample is scored whose score is a time-out or an error.
         name: Under which it is logged; None: the verifier's.
         echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
 
     Raises:
         SpecError: the spec can't be read.
     """
-    return VerifiersReward(verifier, name, unscored, echoes=echoes)
+    return VerifiersReward(verifier, name, unscored, echoes=echoes, tries=tries)

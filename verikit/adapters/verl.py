@@ -2,35 +2,36 @@
 
 The naive, DAPO and reward-loop managers call for one sample (`data_source, solution_str, ground_truth, extra_info`),
 the batch manager for many under plural names; the reward loop awaits coroutines (verl 0.9.1,
-`workers/reward_manager`, `experimental/reward_loop`). verl knows no missing score: the dict says `scored`, and verl
-keeps it as a column; so it does the parts of a combination (`part/answer`).
+`workers/reward_manager`, `experimental/reward_loop`). verl knows no missing score: `unscored` says what stands for one,
+and the dict says `scored`, which verl keeps as a column; so it does the parts of a combination (`part/answer`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from verikit.adapters.reward import Awaited, Reward, gold_of, prompt_of
+from verikit.adapters.reward import Awaited, NumberReward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.messages import continuation
 from verikit.types import Sample, Score
 
 
-class VerlReward(Reward):
+class VerlReward(NumberReward):
     """Called by verl for one sample or for a batch."""
 
     def __init__(
         self,
         verifier: str | Verifier,
         name: str | None,
-        unscored: float | None,
+        unscored: WhenUnscored,
         messages: str | None = None,
         *,
         echoes: bool = True,
+        tries: int = 1,
     ) -> None:
-        super().__init__(verifier, name, unscored, echoes=echoes)
+        super().__init__(verifier, name, unscored, echoes=echoes, tries=tries)
         self.messages = messages
 
     def __call__(
@@ -48,7 +49,8 @@ class VerlReward(Reward):
     ) -> Any:
         """Reward one sample, or under the plural names a list of them; a dict each, with `score` and `scored`."""
         if solution_strs is None:
-            return self.result(self.score([self.sample(data_source, solution_str, ground_truth, extra_info)])[0])
+            sample = self.sample(data_source, solution_str, ground_truth, extra_info)
+            return self.result(sample, self.score([sample])[0])
         many = len(solution_strs)
         columns = (
             column if column is not None else [None] * many for column in (data_sources, ground_truths, extra_infos)
@@ -57,7 +59,8 @@ class VerlReward(Reward):
             self.sample(source, text, gold, info)
             for text, source, gold, info in zip(solution_strs, *columns, strict=True)
         ]
-        return [self.result(score) for score in self.score(samples)]
+        scores = self.score(samples)
+        return [self.columns(*row) for row in zip(scores, self.numbers(samples, scores), strict=True)]
 
     def sample(self, source: Any, text: Any, gold: Any, info: Mapping[str, Any] | None) -> Sample:
         """A sample; `data_source` and `extra_info` are its meta, the question among them its prompt."""
@@ -70,10 +73,12 @@ class VerlReward(Reward):
             text = continuation(told, prompt) or text
         return Sample(prompt, text, gold_of(gold), meta={**info, "data_source": source})
 
-    def result(self, score: Score) -> dict[str, float | str]:
+    def result(self, sample: Sample, score: Score) -> dict[str, float | str]:
+        """What verl is given for one sample."""
+        return self.columns(score, self.number(sample, score))
+
+    def columns(self, score: Score, value: float) -> dict[str, float | str]:
         """The same keys for every sample: verl collects them as columns."""
-        value = self.value(score)
-        assert value is not None
         told = {"pred": score.answer or "", "reason": score.reason}
         return {"score": value, "scored": float(score.scored), **told, **self.part_values(score)}
 
@@ -90,13 +95,15 @@ class AsyncVerlReward(Awaited, VerlReward):
         **kwargs: Any,
     ) -> dict[str, float | str]:
         """Reward one sample."""
-        return self.result(await self.score_sample(self.sample(data_source, solution_str, ground_truth, extra_info)))
+        sample = self.sample(data_source, solution_str, ground_truth, extra_info)
+        return self.result(sample, await self.score_sample(sample))
 
 
 def to_verl(
     verifier: str | Verifier,
     *,
-    unscored: float = 0.0,
+    unscored: float | Literal["mean", "raise"] = "mean",
+    tries: int = 1,
     name: str | None = None,
     messages: str | None = None,
     asynchronous: bool = False,
@@ -106,7 +113,9 @@ def to_verl(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The `score` of a sample without one; its `scored` is then 0.0.
+        unscored: The `score` of a sample without one: a number; `mean`, that of the prompt's scored samples; or
+            `raise`, which ends the run. Its `scored` is then 0.0.
+        tries: How often a sample is scored whose score is a time-out or an error.
         name: Its `__name__`; None: the verifier's.
         messages: The key of `extra_info` under which an agent loop leaves the rollout's messages (its `extra_fields`);
             None: the decoded text is scored, with tool calls as the model writes them.
@@ -117,4 +126,5 @@ def to_verl(
     Raises:
         SpecError: the spec can't be read.
     """
-    return (AsyncVerlReward if asynchronous else VerlReward)(verifier, name, unscored, messages, echoes=echoes)
+    made = AsyncVerlReward if asynchronous else VerlReward
+    return made(verifier, name, unscored, messages, echoes=echoes, tries=tries)

@@ -7,28 +7,45 @@ from pathlib import Path
 
 import click
 
+from verikit.adapters.packages import PACKAGES, write_package
 from verikit.adapters.stacks import STACKS, shim, stack_of
+from verikit.cli.options import map_option
 from verikit.errors import UsageError, VerikitError
+from verikit.readers.problems import read_problems
 
-_STACK = click.Choice(list(STACKS))
+_STACK = click.Choice([*STACKS, *PACKAGES])
 
 
 @click.group()
 def adapter() -> None:
-    """Use a verifier in another stack: trl, verl, openrlhf, verifiers, inspect, lm-eval, openai-grader."""
+    """Use a verifier in another stack, as a reward or as an environment."""
 
 
 @adapter.command()
 @click.argument("stack", type=_STACK)
 @click.argument("spec")
-@click.option("-o", "--out", metavar="FILE", help="The file to write; default: stdout.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-def write(stack: str, spec: str, out: str | None, force: bool) -> None:
-    """Write the file that STACK's configuration can name, with the reward of SPEC.
+@click.option("-o", "--out", metavar="PATH", help="The file to write (default: stdout), or the package's folder.")
+@click.option("--data", metavar="FILE", help="Tasks of a package: verifiers-env, openenv, nemo-gym.")
+@click.option("--name", default="", help="Of the package; default: its folder's.")
+@map_option
+@click.option("--force", is_flag=True, help="Replace what is there.")
+def write(
+    stack: str, spec: str, out: str | None, data: str | None, name: str, mapping: dict[str, str], force: bool
+) -> None:
+    """Write the file that STACK's configuration can name, with the reward of SPEC, or a package with tasks.
 
     \b
     verikit adapter write verl "0.9*answer + 0.1*boxed" -o reward.py
+    verikit adapter write verifiers-env answer --data sums.jsonl -o sums_env
     """  # noqa: D301 - click reads \b as "don't wrap"
+    if stack in PACKAGES:
+        if data is None or out is None:
+            raise UsageError(f"{stack} is a package", hint="--data FILE holds its tasks, -o DIR is its folder")
+        write_package(stack, spec, read_problems(data, mapping), Path(out), name, force=force)
+        click.echo(f"written to {out}: {PACKAGES[stack].hook}", err=True)
+        return
+    if data or name or mapping:
+        raise UsageError(f"--data, --name and --map belong to a package: {', '.join(PACKAGES)}")
     text = shim(stack, spec)
     if out is None:
         click.echo(text, nl=False)
@@ -46,8 +63,10 @@ def write(stack: str, spec: str, out: str | None, force: bool) -> None:
 @adapter.command()
 @click.argument("stack", type=_STACK)
 def show(stack: str) -> None:
-    """Show how STACK names a reward, what it then passes, by example, and what it takes back."""
-    found = stack_of(stack)
+    """Show how STACK names a reward, what it then passes, by example, what it takes back, and what has no score."""
+    found = PACKAGES[stack] if stack in PACKAGES else stack_of(stack)
     click.echo(f"{found.tested}\n\nnamed as: {found.hook}\n\npasses, for example:")
     click.echo(json.dumps(found.call, indent=2, ensure_ascii=False))
     click.echo(f"\ntakes: {found.returns}")
+    if found.no_score:
+        click.echo(f"\nno score: {found.no_score}")

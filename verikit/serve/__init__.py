@@ -1,6 +1,7 @@
 """The reward server: `verikit serve SPEC` answers HTTP requests with scores.
 
     protocols.py  what a request holds and what a reply says: ours, and those of OpenRLHF, slime and NeMo-Gym
+    nemo_gym.py   NeMo-Gym's requests; gym_paths.py, those beside /verify
     app.py        paths, the token, limits on bodies, statuses
     queue.py      micro-batches: samples wait in one bounded queue, and what waits when a worker is free is one batch
     worker.py     the scoring processes, from the server's side; process.py, from theirs

@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -21,6 +22,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from verikit.errors import UsageError
+from verikit.serve import gym_paths
+from verikit.serve.nemo_gym import UnscoredRollout
 from verikit.serve.protocols import NATIVE, PROTOCOLS, RewardProtocol
 from verikit.serve.queue import Full, Queue, Ticket
 
@@ -28,6 +31,7 @@ OPEN_PATHS = ("/health", "/ready")
 """What needs no token: it says nothing but that the server is there."""
 LOOK_S = 0.5
 """How long a request is under way before the server looks whether its client is still there."""
+Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger("verikit.serve")
 
 
@@ -116,9 +120,10 @@ def make_app(
     async def metrics_page(request: Request) -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    served = [NATIVE, *([PROTOCOLS[protocol]] if protocol else [])]
+    endpoint = partial(_endpoint, queue=queue, unscored=unscored, limits=limits)
     routes = [
-        *(Route(protocol.path, _endpoint(protocol, queue, unscored, limits), methods=["POST"]) for protocol in served),
+        Route(NATIVE.path, endpoint(NATIVE), methods=["POST"]),
+        *(_protocol_routes(protocol, endpoint(PROTOCOLS[protocol]), limits) if protocol else ()),
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", metrics_page),
@@ -129,9 +134,29 @@ def make_app(
     return app if token is None else Guard(app, token)
 
 
-def _endpoint(
-    protocol: RewardProtocol, queue: Queue, unscored: float, limits: RequestLimits
-) -> Callable[[Request], Awaitable[Response]]:
+def _protocol_routes(name: str, endpoint: Endpoint, limits: RequestLimits) -> list[Route]:
+    path = PROTOCOLS[name].path
+    if not name.startswith("nemo-gym"):
+        return [Route(path, endpoint, methods=["POST"])]
+    own = gym_paths.routes(partial(read_object, limits=limits))
+    return gym_paths.with_prefix(path, endpoint) + [_refusing(route) for route in own]
+
+
+def _refusing(route: Route) -> Route:
+    """A path whose refusals are replies."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return await route.endpoint(request)
+        except RefusedRequest as refused:
+            return refused.response()
+        except ClientDisconnect:
+            return Response(status_code=499)
+
+    return Route(route.path, endpoint, methods=sorted(route.methods or ()))
+
+
+def _endpoint(protocol: RewardProtocol, queue: Queue, unscored: float, limits: RequestLimits) -> Endpoint:
     metrics = queue.metrics
 
     async def endpoint(request: Request) -> Response:
@@ -141,11 +166,13 @@ def _endpoint(
             ticket = _submit(queue, protocol, body)
             await _complete(ticket, request)
             rows = [row for row in ticket.rows if row is not None]
-            response = Response(protocol.reply(body, rows, unscored), media_type="application/json")
             for row in rows:
                 metrics.samples.labels(_status(row)).inc()
+            response = Response(protocol.reply(body, rows, unscored), media_type="application/json")
         except RefusedRequest as refused:
             response = refused.response()
+        except UnscoredRollout as lost:
+            response = JSONResponse({"error": str(lost)}, lost.status)
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody reads it
         metrics.requests.labels(response.status_code).inc()

@@ -1,7 +1,7 @@
 """What a request's JSON holds, and what a reply says, in each protocol.
 
 A sample without a score says so in every one: in ours by its status; for OpenRLHF in `extra_logs`, for slime beside the
-reward, for NeMo-Gym by masking the sample. Where a number must stand all the same, it is `unscored`.
+reward, for NeMo-Gym by an HTTP error or a masked row. Where a number must stand all the same, it is `unscored`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.adapters.openrlhf import samples as openrlhf_samples
-from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
+from verikit.adapters.reward import gold_of, prompt_of
 from verikit.errors import SchemaError, UsageError
-from verikit.messages import from_responses
+from verikit.serve import nemo_gym
 from verikit.types import Sample, Score
 
 Samples = Sequence[Sample | Score]
@@ -128,26 +128,6 @@ def _slime_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float
     return _json({"reward": unscored if row["value"] is None else row["value"]} | row)
 
 
-def _nemo_gym(body: Mapping[str, Any]) -> Samples:
-    asked, response = body.get("responses_create_params"), body.get("response")
-    if not isinstance(asked, Mapping) or not isinstance(response, Mapping):
-        field = "response" if isinstance(asked, Mapping) else "responses_create_params"
-        raise SchemaError("must be an object", field=field)
-    gold = next((body[key] for key in ("expected_answer", *GOLD_KEYS) if body.get(key) is not None), None)
-    turns = from_responses(_need(response, "output", list))
-    meta = {key: value for key, value in body.items() if key not in ("responses_create_params", "response")}
-    return [Sample(prompt_of(asked.get("input")), turns, gold_of(gold), meta=meta)]
-
-
-def _nemo_gym_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
-    row = json.loads(rows[0])
-    found: dict[str, Any] = {"reward": row["value"], "extracted_answer": row.get("answer")}
-    if row["value"] is None:
-        failure = {"failure_kind": f"verikit:{row['status']}", "failure_reason": row.get("reason", "")}
-        found = found | failure | {"reward": unscored, "mask_sample": True}
-    return _json({**body, **found})
-
-
 def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
@@ -156,6 +136,7 @@ NATIVE = RewardProtocol("/score", _native, _native_reply)
 PROTOCOLS = {
     "openrlhf": RewardProtocol("/get_reward", _openrlhf, _openrlhf_reply),
     "slime": RewardProtocol("/reward", _slime, _slime_reply),
-    "nemo-gym": RewardProtocol("/verify", _nemo_gym, _nemo_gym_reply),
+    "nemo-gym": RewardProtocol("/verify", nemo_gym.read, nemo_gym.reply),
+    "nemo-gym-mask": RewardProtocol("/verify", nemo_gym.read, nemo_gym.masked_reply),
 }
 """What is served beside ours, by name."""

@@ -1,0 +1,125 @@
+"""Tasks of environments: Harbor's folders, servers with the task API, NeMo-Gym's files, installed packages."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from click.testing import CliRunner
+
+from verikit.cli import cli
+from verikit.env import served, tasks
+from verikit.errors import SchemaError, UsageError, VerikitError
+
+TOML = '[task]\nname = "me/hello"\n[metadata]\ndifficulty = "easy"\n[verifier]\ntimeout_sec = 30.0\n'
+
+
+def harbor(folder, toml=TOML, instruction="Write hello.txt."):
+    (folder / "tests").mkdir(parents=True)
+    (folder / "task.toml").write_text(toml)
+    (folder / "instruction.md").write_text(instruction)
+    (folder / "tests" / "test.sh").write_text(f"touch {folder}/ran\n")
+    return folder
+
+
+def test_a_harbor_task_is_its_instruction_and_nothing_of_it_runs(tmp_path):
+    folder = harbor(tmp_path / "hello")
+    (folder / "tests" / "passwd").symlink_to("/etc/passwd")
+    (found,) = tasks(folder)
+    assert (found["id"], found["prompt"]) == ("me/hello", "Write hello.txt.")
+    assert found["meta"]["difficulty"] == "easy"
+    assert (found["meta"]["timeout_s"], found["meta"]["tests"]) == (30.0, ["test.sh"])
+    assert not (folder / "ran").exists()
+
+
+def test_a_folder_of_harbor_tasks_names_those_that_cant_be_read(tmp_path):
+    harbor(tmp_path / "a")
+    harbor(tmp_path / "b", toml="[task")
+    harbor(tmp_path / "c", toml='[[steps]]\nname = "one"\n')
+    (tmp_path / "c" / "instruction.md").unlink()
+    good, bad, steps = tasks(tmp_path)
+    assert good["id"] == "me/hello"
+    assert "is no TOML" in str(bad)
+    assert "several steps" in str(steps)
+    with pytest.raises(UsageError, match="holds no task"):
+        list(tasks(tmp_path / "a" / "tests"))
+
+
+def test_nemo_gyms_tasks_keep_their_fields(tmp_path):
+    path = tmp_path / "example.jsonl"
+    asked = {"input": [{"role": "user", "content": "?"}], "tools": [{"name": "f"}]}
+    rows = [{"responses_create_params": asked, "expected_answer": "A", "verifier_metadata": {"k": 1}}, {"prompt": "?"}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    good, bad = tasks(path)
+    assert (good["answer"], good["meta"]["k"], good["meta"]["tools"]) == ("A", 1, [{"name": "f"}])
+    assert isinstance(bad, SchemaError)
+    told = CliRunner().invoke(cli, ["env", "read", str(path), "--tasks"])
+    assert json.loads(told.stdout)["prompt"] == asked["input"]
+    assert "1 rows, 1 left out" in told.stderr
+
+
+class Answers(BaseHTTPRequestHandler):
+    """The task API of OpenEnv and ORS, with three tasks."""
+
+    TASKS = ({"id": "a", "question": "1+1?", "answer": "2"}, {"problem": "2+2?", "level": 1}, "say hi")
+
+    def answer(self, value, status=200):
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        self.answer(
+            {"/list_environments": ["sums"], "/sums/splits": [{"name": "train", "type": "train"}, "test"]}[self.path]
+        )
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/sums/num_tasks":
+            self.answer({"num_tasks": 3 if body["split"] == "train" else 10**9})
+        elif body["split"] == "train":
+            self.answer({"tasks": self.TASKS[body["start"] : body["stop"]]})
+        else:
+            self.answer("no", 500)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def address():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_servers_tasks_come_page_by_page(address, monkeypatch):
+    monkeypatch.setattr(served, "PAGE", 2)
+    first, second, third = tasks(address)
+    assert first == {"id": "a", "prompt": "1+1?", "answer": "2", "meta": {}}
+    assert second == {"id": "task:1", "prompt": "2+2?", "answer": None, "meta": {"level": 1}}
+    assert third["prompt"] == "say hi"
+    assert len(list(tasks(f"{address}/sums", split="train"))) == 3
+
+
+def test_a_server_that_is_wrong_is_said_so(address, monkeypatch):
+    with pytest.raises(UsageError, match="no environment 'other'"):
+        list(tasks(f"{address}/other"))
+    with pytest.raises(UsageError, match="no split 'dev'"):
+        list(tasks(address, split="dev"))
+    with pytest.raises(VerikitError, match="HTTP 500"):
+        list(tasks(address, split="test"))
+    with pytest.raises(VerikitError):
+        list(tasks("http://127.0.0.1:9"))
+    monkeypatch.setattr(served, "MAX_BYTES", 3)
+    with pytest.raises(VerikitError, match="larger than"):
+        list(tasks(address))
+
+
+def test_an_environment_that_is_not_installed_is_named():
+    with pytest.raises(UsageError, match=r"verifiers|no_such_environment"):
+        list(tasks("verifiers:no_such_environment"))

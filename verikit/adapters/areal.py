@@ -1,0 +1,72 @@
+"""AReaL: `RLVRWorkflow(reward_fn="reward.reward_fn", …)`, whose `reward_fn = to_areal("answer")`.
+
+It is called for one sample in a pool of processes, with the prompt and the completion as texts (special tokens kept),
+their token ids, and the row's fields (AReaL 1.0, `areal/api/reward_api.py`). A call of more than 15 s is given up,
+after four tries as reward 0; so it ends before that here. An exception is tried again too, and then the trajectory is
+rejected: AReaL samples another in its place. That is how a sample without a score is masked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from verikit.adapters.openrlhf import without_specials
+from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of
+from verikit.base import Verifier
+from verikit.types import Sample
+
+
+class ArealReward(NumberReward):
+    """Called by AReaL for one sample."""
+
+    def __init__(
+        self,
+        verifier: str | Verifier,
+        name: str | None,
+        unscored: WhenUnscored,
+        seconds: float,
+        *,
+        echoes: bool,
+        tries: int = 1,
+    ) -> None:
+        super().__init__(verifier, name, unscored, echoes=echoes, tries=tries)
+        self.seconds = seconds
+
+    def __call__(
+        self, prompt: str, completions: str, prompt_ids: Any = None, completion_ids: Any = None, **data: Any
+    ) -> float:
+        """Reward one sample.
+
+        Raises:
+            Unscored: it has no score, and `unscored` is `raise`.
+        """
+        key = next((key for key in GOLD_KEYS if data.get(key) is not None), None)
+        gold = gold_of(data.pop(key)) if key else None
+        sample = Sample(prompt, without_specials(completions), gold, meta=data)
+        return self.number(sample, self.score_waiting(sample, self.seconds))
+
+
+def to_areal(
+    verifier: str | Verifier,
+    *,
+    unscored: float | Literal["mean", "raise"] = "raise",
+    seconds: float = 12.0,
+    tries: int = 1,
+    name: str | None = None,
+    echoes: bool = False,
+) -> ArealReward:
+    """Make a `reward_fn` for AReaL's workflows.
+
+    Args:
+        verifier: A verifier or its spec.
+        unscored: What stands for a score that is missing: `raise`, by which AReaL rejects the trajectory and samples
+            another; a number; or `mean`, of what the prompt's samples got lately in the same process.
+        seconds: After which a score counts as missing: fewer than AReaL waits (`AsyncRewardWrapper`, 15).
+        tries: How often a sample is scored whose score is a time-out or an error.
+        name: Its `__name__`; None: the verifier's.
+        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
+
+    Raises:
+        SpecError: the spec can't be read.
+    """
+    return ArealReward(verifier, name, unscored, seconds, echoes=echoes, tries=tries)

@@ -1,0 +1,46 @@
+"""NeMo-Gym's rollouts as samples: the row's fields, OpenAI's Responses items as the completion's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
+from verikit.errors import SchemaError
+from verikit.messages import from_responses
+from verikit.types import Sample
+
+GOLDS = ("expected_answer", *GOLD_KEYS)
+"""Where a rollout's gold is looked for, in this order."""
+
+
+def rollout_sample(row: Mapping[str, Any], gold: str | None = None) -> Sample:
+    """A rollout (a `/verify` request, or a line of `rollouts.jsonl`) as a sample.
+
+    Its meta is the row but for the conversation, the fields of `verifier_metadata`, and the tools that were offered.
+
+    Args:
+        row: With `responses_create_params` and `response`.
+        gold: The field that holds the gold; None: the first of `GOLDS` that is there.
+
+    Raises:
+        SchemaError: a field is missing or of another form.
+        UsageError: the conversation can't be read.
+    """
+    asked, response = row.get("responses_create_params"), row.get("response")
+    if not isinstance(asked, Mapping) or not isinstance(response, Mapping):
+        field = "response" if isinstance(asked, Mapping) else "responses_create_params"
+        raise SchemaError("must be an object", field=field)
+    output = response.get("output")
+    if not isinstance(output, list):
+        raise SchemaError(
+            "must be a list", field="output", hint=f"response has the keys {', '.join(map(str, response))}"
+        )
+    meta = {key: value for key, value in row.items() if key not in ("responses_create_params", "response")}
+    if isinstance(more := row.get("verifier_metadata"), Mapping):
+        meta = {**more, **meta}
+    if asked.get("tools"):
+        meta.setdefault("tools", asked["tools"])
+    keys = (gold,) if gold else GOLDS
+    answer = next((meta[key] for key in keys if meta.get(key) is not None), None)
+    return Sample(prompt_of(asked.get("input")), from_responses(output), gold_of(answer), meta=meta)

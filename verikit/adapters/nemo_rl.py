@@ -1,0 +1,145 @@
+"""NeMo-RL: an environment of one turn, named in its configuration as `verikit`.
+
+    env:
+      verikit: {spec: "0.9*answer + 0.1*boxed", unscored: mean}
+
+NeMo-RL asks for a batch of message logs and what it keeps of each (`extra_env_info`, with the gold as `ground_truth`)
+and takes rewards as a tensor (`environments/interfaces.py`, `experience/rollouts.py`: `calculate_rewards`). It has no
+mask for an environment's samples and an exception ends the run: what has no score gets `unscored`, by default the mean
+of the same prompt's others, and is counted in `unscored` of the environment's metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of
+from verikit.adapters.stand_in import StandIn
+from verikit.base import Verifier
+from verikit.errors import ConfigError, MissingExtra, UsageError
+from verikit.messages import by_assistant, content_text
+from verikit.types import Sample
+
+ACTOR = "verikit.adapters.nemo_rl.VerikitEnvironment"
+SETTINGS = ("spec", "unscored", "name", "echoes")
+"""What the environment's section of a configuration may hold."""
+
+
+class EnvironmentReturn(NamedTuple):
+    """NeMo-RL's fields in its order, of a whole batch; it reads them by their places."""
+
+    observations: list[dict[str, str]]
+    metadata: list[Any]
+    next_stop_strings: list[None]
+    rewards: Any
+    """A float32 tensor, one a sample."""
+    terminateds: Any
+    answers: list[str | None]
+
+
+class NemoRLReward(Reward):
+    """NeMo-RL's `step` and metrics, outside of any actor."""
+
+    def __init__(
+        self,
+        verifier: str | Verifier,
+        name: str | None = None,
+        unscored: float | str = "mean",
+        *,
+        echoes: bool = False,
+    ) -> None:
+        super().__init__(verifier, name, None, echoes=echoes)
+        self.stand_in = StandIn(unscored, self.__name__)
+
+    def step(self, message_log_batch: Sequence[Sequence[Mapping[str, Any]]], metadata: list[Any]) -> EnvironmentReturn:
+        """Score a batch of conversations; each episode ends.
+
+        Raises:
+            Unscored: one has no score, and `raise` was asked for.
+            MissingExtra: torch is not installed.
+        """
+        try:
+            import torch
+        except ImportError:
+            raise MissingExtra("an environment for NeMo-RL", "hf") from None
+        samples = [sample_of(log, info) for log, info in zip(message_log_batch, metadata, strict=True)]
+        scores = self.score(samples)
+        groups = [(str(sample.prompt), str(sample.answer)) for sample in samples]
+        rewards = torch.tensor(self.stand_in.values(scores, groups), dtype=torch.float32)
+        return EnvironmentReturn(
+            [{"role": "environment", "content": ""} for _ in samples],
+            metadata,
+            [None] * len(samples),
+            rewards,
+            torch.ones_like(rewards),
+            [score.answer for score in scores],
+        )
+
+    def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
+        """The batch as it is, and how many samples had no score since the start."""
+        seen = self.stand_in.seen
+        return batch, {"unscored": self.stand_in.lost / seen if seen else 0.0, "unscored_count": self.stand_in.lost}
+
+
+def sample_of(log: Sequence[Mapping[str, Any]], info: Any) -> Sample:
+    """A conversation as a sample: the completion is all from the model's first turn on."""
+    begin = next((index for index, turn in enumerate(log) if by_assistant(turn)), len(log))
+    prompt = [{"role": str(turn["role"]), "content": content_text(turn.get("content"))} for turn in log[:begin]]
+    meta = dict(info) if isinstance(info, Mapping) else {}
+    key = next((key for key in GOLD_KEYS if meta.get(key) is not None), None)
+    gold = meta.pop(key) if key else None
+    completion = [{key: turn[key] for key in ("role", "content") if key in turn} for turn in log[begin:]]
+    return Sample(prompt, completion, gold_of(gold), meta=meta)
+
+
+def of_config(config: Mapping[str, Any]) -> NemoRLReward:
+    """The environment of a configuration's section.
+
+    Raises:
+        ConfigError: a key is missing or unknown.
+        SpecError: the spec can't be read.
+    """
+    if unknown := [key for key in config if key not in SETTINGS]:
+        raise ConfigError(f"unknown setting {unknown[0]!r} of the environment", hint=f"there are {', '.join(SETTINGS)}")
+    if not isinstance(config.get("spec"), str):
+        raise ConfigError("the environment needs a verifier", hint='spec: "answer"')
+    return NemoRLReward(
+        config["spec"], config.get("name"), config.get("unscored", "mean"), echoes=bool(config.get("echoes", False))
+    )
+
+
+def register(name: str = "verikit") -> None:
+    """Make the environment known to NeMo-RL under a name of its configuration; call it before training is set up.
+
+    Raises:
+        UsageError: NeMo-RL is not installed.
+    """
+    try:
+        registry: Any = import_module("nemo_rl.distributed.ray_actor_environment_registry")
+        cluster: Any = import_module("nemo_rl.distributed.virtual_cluster")
+        utils: Any = import_module("nemo_rl.environments.utils")
+    except ImportError as error:
+        raise UsageError(
+            f"NeMo-RL is not installed here (no {error.name})", hint="run it in NeMo-RL's own venv"
+        ) from None
+    registry.ACTOR_ENVIRONMENT_REGISTRY[ACTOR] = cluster.PY_EXECUTABLES.SYSTEM
+    utils.register_env(name, ACTOR)
+
+
+def __getattr__(name: str) -> Any:
+    """`VerikitEnvironment`, the Ray actor, made when NeMo-RL asks for it by its dotted name."""
+    if name != "VerikitEnvironment":
+        raise AttributeError(name)
+    import ray
+
+    class VerikitEnvironment(NemoRLReward):
+        def __init__(self, config: Mapping[str, Any]) -> None:
+            made = of_config(config)
+            super().__init__(made.verifier, made.__name__, made.stand_in.unscored, echoes=True)
+
+        def shutdown(self) -> None:
+            """Nothing is held."""
+
+    return ray.remote(VerikitEnvironment)

@@ -1,0 +1,76 @@
+"""open-instruct: a `VerifierFunction`, found by its being there; rows choose it by their `dataset` column.
+
+`open_instruct.ground_truth_utils.build_all_verifiers` makes one of each subclass and awaits `async_call` with the
+prediction's tokens, the prediction, the row's `ground_truth` as its label, the query and the rollout's state. The
+score is a number in a weighted sum.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Literal
+
+from verikit.adapters.reward import NumberReward, gold_of
+from verikit.base import Verifier
+from verikit.types import Sample, Score
+
+
+def to_open_instruct(
+    verifier: str | Verifier,
+    *,
+    name: str = "verikit",
+    weight: float = 1.0,
+    unscored: float | Literal["mean", "raise"] = "mean",
+    tries: int = 1,
+    echoes: bool = False,
+) -> type[Any]:
+    """Make a subclass of open-instruct's `VerifierFunction`.
+
+    Args:
+        verifier: A verifier or its spec.
+        name: What rows say in their `dataset` column; in small letters.
+        weight: Of its score in a row's sum.
+        unscored: The score of a prediction that has none: `mean`, of what the query's predictions got lately; a number;
+            or `raise`, which ends the run.
+        tries: How often a sample is scored whose score is a time-out or an error.
+        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
+
+    Raises:
+        ImportError: open-instruct is not installed.
+        SpecError: the spec can't be read.
+    """
+    stack = import_module("open_instruct.ground_truth_utils")
+    reward = NumberReward(verifier, name, unscored, echoes=echoes, tries=tries)
+
+    def result(sample: Sample, score: Score) -> Any:
+        return stack.VerificationResult(score=reward.number(sample, score), reasoning=score.reason)
+
+    class Verified(stack.VerifierFunction):  # type: ignore[misc, name-defined]
+        verikit = reward
+
+        def __init__(self, verifier_config: Any = None) -> None:
+            super().__init__(name, weight=weight, verifier_config=verifier_config)
+
+        def __call__(
+            self,
+            tokenized_prediction: Any,
+            prediction: str,
+            label: Any,
+            query: str | None = None,
+            rollout_state: Any = None,
+        ) -> Any:
+            sample = Sample(query or "", prediction, gold_of(label))
+            return result(sample, reward.score_waiting(sample))
+
+        async def async_call(
+            self,
+            tokenized_prediction: Any,
+            prediction: str,
+            label: Any,
+            query: str | None = None,
+            rollout_state: Any = None,
+        ) -> Any:
+            sample = Sample(query or "", prediction, gold_of(label))
+            return result(sample, await reward.score_sample(sample))
+
+    return Verified

@@ -1,0 +1,156 @@
+"""Environment packages from a verifier and a data file: `verikit adapter write verifiers-env|openenv|nemo-gym`.
+
+What a user gives (prompts, references, the spec) is written as JSON beside the code and read at run time; the code
+holds a name alone, which has to be a Python identifier.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from verikit.adapters import env_files as files
+from verikit.adapters.env_rows import TASKS, VERIFIER, packed
+from verikit.adapters.stacks import Stack
+from verikit.errors import UsageError, VerikitError
+from verikit.spec import load
+from verikit.types import Group
+
+_ASK = [{"role": "user", "content": "What is 17 + 25? End with the answer in \\boxed{}."}]
+PACKAGES = {
+    "verifiers-env": Stack(
+        "verifiers 0.4.0",
+        "pip install ./DIR, then vf-eval NAME; in prime-rl, env.taskset.id = NAME",
+        {"task": {"idx": 0, "prompt": _ASK[0]["content"], "number": 0}, "trace": "<verifiers.v1.Trace>"},
+        "a float, awaited; a rollout without a score raises, and verifiers keeps its reward as missing",
+        (),
+    ),
+    "openenv": Stack(
+        "openenv 0.10.0",
+        "pip install ./DIR, then server --port 8000; NAME.client connects",
+        {"reset": {"index": 0}, "step": {"message": "17 + 25 = 42, so the answer is \\boxed{42}."}},
+        "an observation with reward and done; without a score the reward is None, and metadata says why",
+        (),
+    ),
+    "nemo-gym": Stack(
+        "nemo-gym 0.7.0",
+        "the folder as resources_servers/NAME of a checkout, its configs/NAME.yaml among config_paths",
+        {"responses_create_params": {"input": _ASK}, "response": {"output": []}, "expected_answer": "42"},
+        "the rollout with reward; without a score it raises JudgeError, which NeMo-Gym masks and retries on resuming",
+        (),
+    ),
+}
+"""Stack -> what a written package is for; forms as the contract tests load them."""
+_TAKEN = frozenset(("verikit", "verifiers", "openenv", "nemo_gym", "server", "client", "models", "tests", "app"))
+
+
+def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path, name: str, *, force: bool) -> None:
+    """Write a package.
+
+    Args:
+        stack: A key of `PACKAGES`.
+        spec: The verifier that rewards; files that it names are found from anywhere.
+        problems: The tasks.
+        folder: Where; made if absent.
+        name: Of the package; "": the folder's.
+        force: Write into a folder that holds something already.
+
+    Raises:
+        UsageError: the name can't be one, there are no tasks, or the folder is not empty.
+        SpecError: the spec can't be read.
+        VerikitError: a file can't be written.
+    """
+    load(spec)
+    name = package_name(name or folder.name)
+    if not problems:
+        raise UsageError("an environment needs tasks, and the data has none")
+    if folder.exists() and not force and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is there already", hint="--force writes into it")
+    texts = {
+        "verifiers-env": _verifiers,
+        "openenv": _openenv,
+        "nemo-gym": _nemo_gym,
+    }[stack](name, problems)
+    verifier = json.dumps({"spec": _absolute(spec)}) + "\n"
+    inside = {VERIFIER: verifier} if stack == "nemo-gym" else {TASKS: packed(problems), VERIFIER: verifier}
+    texts |= {path if stack == "nemo-gym" else f"{name}/{path}": text for path, text in inside.items()}
+    kind = "".join(part.capitalize() for part in name.split("_")) or "Env"
+    for path, text in texts.items():
+        if not path.endswith((".json", ".jsonl")):
+            text = text.replace("@NAME@", name).replace("@CLASS@", kind).replace("@DIST@", name.replace("_", "-"))
+        _write(folder / path.replace("@NAME@", name), text)
+
+
+def package_name(text: str) -> str:
+    """A text as the name of a package: lower case, with underscores.
+
+    Raises:
+        UsageError: it is no Python name, or one that something else has.
+    """
+    name = text.strip().lower().replace("-", "_").replace(".", "_")
+    letters = name.isascii() and name.isidentifier() and name[0].isalpha()
+    if not letters or keyword.iskeyword(name) or name in _TAKEN or name in sys.stdlib_module_names:
+        raise UsageError(f"{text!r} can't be a package's name", hint="--name my_env: letters, digits, underscores")
+    return name
+
+
+def _absolute(spec: str) -> str:
+    """A spec that is found from anywhere: a file that it begins with, by its full path."""
+    path, mark, rest = spec.partition(".py:" if ".py:" in spec else ".toml#")
+    file = Path(path + mark[:-1])
+    return f"{file.resolve()}{mark[-1]}{rest}" if mark and file.is_file() else spec
+
+
+def _project(needs: str, extra: str, *packages: str) -> str:
+    listed = ", ".join(f'"{package}"' for package in packages)
+    text = files.PYPROJECT.replace("@NEEDS@", f'"{needs}"').replace("@PACKAGES@", listed)
+    return text.replace("@EXTRA@", extra)
+
+
+def _verifiers(name: str, problems: Sequence[Group]) -> dict[str, str]:
+    return {
+        "pyproject.toml": _project("verifiers>=0.4", "", "@NAME@"),
+        "@NAME@/__init__.py": files.VERIFIERS_INIT,
+        "@NAME@/taskset.py": files.VERIFIERS_TASKSET,
+    }
+
+
+def _openenv(name: str, problems: Sequence[Group]) -> dict[str, str]:
+    scripts = '\n[project.scripts]\nserver = "@NAME@.server.app:main"\n'
+    return {
+        "pyproject.toml": _project("openenv>=0.10", scripts, "@NAME@", "@NAME@.server"),
+        "openenv.yaml": files.OPENENV_YAML,
+        "@NAME@/__init__.py": files.OPENENV_INIT,
+        "@NAME@/models.py": files.OPENENV_MODELS,
+        "@NAME@/client.py": files.OPENENV_CLIENT,
+        "@NAME@/server/__init__.py": "",
+        "@NAME@/server/app.py": files.OPENENV_APP,
+        "@NAME@/server/environment.py": files.OPENENV_ENVIRONMENT,
+    }
+
+
+def _nemo_gym(name: str, problems: Sequence[Group]) -> dict[str, str]:
+    return {
+        "app.py": files.GYM_APP,
+        "configs/@NAME@.yaml": files.GYM_CONFIG,
+        "requirements.txt": "-e nemo-gym[dev] @ ../../\nverikit\n",
+        "data/example.jsonl": "".join(json.dumps(_gym_row(problem), default=str) + "\n" for problem in problems),
+    }
+
+
+def _gym_row(problem: Group) -> dict[str, object]:
+    """A task in NeMo-Gym's form; its own fields stand apart, where no name of NeMo-Gym's can be among them."""
+    prompt = [{"role": "user", "content": problem.prompt}] if isinstance(problem.prompt, str) else list(problem.prompt)
+    row: dict[str, object] = {"responses_create_params": {"input": prompt}, "expected_answer": problem.answer}
+    return row | {"verifier_metadata": dict(problem.meta)}
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise VerikitError(f"can't write {path}: {error.strerror}") from None

@@ -1,0 +1,103 @@
+"""SkyRL: a text environment of one turn, `skyrl_gym.register(id="verikit", entry_point="reward:Environment")`.
+
+SkyRL makes one environment a sample (`env_config`, and `extras`: the row's other columns, with the gold under
+`reward_spec.ground_truth`), tells it the prompt by `init` and the completion by `step`, in threads (skyrl-gym 0.4). An
+exception in `step` ends the run and there is no mask: what has no score gets `unscored`, by default the mean of the
+same prompt's scores so far, and `verikit/unscored` of the environment's metrics is its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
+from verikit.adapters.stand_in import StandIn
+from verikit.base import Verifier
+from verikit.errors import UsageError
+from verikit.types import Prompt, Sample, Score
+
+
+class SkyRLReward(Reward):
+    """A verifier, and what stands for scores that are none, shared by all episodes of a process."""
+
+    def __init__(self, verifier: str | Verifier, name: str | None, unscored: float | str, *, echoes: bool) -> None:
+        super().__init__(verifier, name, None, echoes=echoes)
+        self.stand_in = StandIn(unscored, self.__name__)
+
+    def rate(self, prompt: Prompt, action: str, extras: Mapping[str, Any]) -> tuple[float, Score]:
+        """The reward of a completion and the score it is of.
+
+        Raises:
+            Unscored: it has none, and `raise` was asked for.
+        """
+        sample = sample_of(prompt, action, extras)
+        score = self.gather.submit(sample).result()
+        group = (str(sample.prompt), str(sample.answer))
+        return self.stand_in.values([score], [group])[0], score
+
+
+def sample_of(prompt: Prompt, action: str, extras: Mapping[str, Any]) -> Sample:
+    """A completion with its row: `extras`, with those of its `extra_info`, are the sample's meta."""
+    meta = {key: value for key, value in extras.items() if key not in ("reward_spec", "reward_model", "max_turns")}
+    if isinstance(more := meta.pop("extra_info", None), Mapping):
+        meta = {**more, **meta}
+    spec = extras.get("reward_spec") or extras.get("reward_model")
+    golds = spec if isinstance(spec, Mapping) else {}
+    key = next((key for key in GOLD_KEYS if meta.get(key) is not None), None)
+    gold = golds.get("ground_truth", meta.pop(key) if key else None)
+    return Sample(prompt_of(prompt), action, gold_of(gold), meta=meta)
+
+
+def to_skyrl(
+    verifier: str | Verifier, *, unscored: float | str = "mean", name: str | None = None, echoes: bool = False
+) -> type[Any]:
+    """Make an environment class for SkyRL.
+
+    Args:
+        verifier: A verifier or its spec.
+        unscored: The reward of a sample without a score: a number, `"mean"` of its prompt's scores so far, or
+            `"raise"`, which ends the run.
+        name: Under which it is told of; None: the verifier's.
+        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
+
+    Raises:
+        SpecError: the spec can't be read.
+        UsageError: skyrl-gym is not installed, or `unscored` is none of these.
+    """
+    try:
+        base: Any = import_module("skyrl_gym.envs.base_text_env")
+    except ImportError:
+        raise UsageError("an environment for SkyRL needs skyrl-gym", hint="pip install skyrl-gym") from None
+    reward = SkyRLReward(verifier, name, unscored, echoes=echoes)
+
+    class Environment(base.BaseTextEnv):  # type: ignore[misc, name-defined]
+        """One turn: the completion is scored, and the episode is done."""
+
+        def __init__(self, env_config: Any = None, extras: Mapping[str, Any] | None = None) -> None:
+            super().__init__()
+            self.extras = extras or {}
+            self.prompt: Prompt = ""
+            self.score: Score | None = None
+
+        def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
+            """Keep the prompt; it is the first observation as it stands."""
+            self.prompt = prompt_of(prompt)
+            return prompt, {}
+
+        def step(self, action: str) -> dict[str, Any]:
+            """Score the completion."""
+            value, self.score = reward.rate(self.prompt, action, self.extras)
+            self.turns += 1
+            told = {"status": self.score.status, "reason": self.score.reason, "answer": self.score.answer}
+            return {"observations": [], "reward": value, "done": True, "metadata": {"verikit": told}}
+
+        def get_metrics(self) -> dict[str, Any]:
+            """Whether the episode has no score, which SkyRL averages, and the values of a combination's parts."""
+            if self.score is None:
+                return {}
+            lost = {"verikit/unscored": float(not self.score.scored)}
+            return lost | {f"verikit/{part}": value for part, value in reward.part_values(self.score).items()}
+
+    return Environment

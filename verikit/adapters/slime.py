@@ -1,0 +1,62 @@
+"""slime: `--custom-rm-path reward.rm`, whose `rm = to_slime("answer")`.
+
+slime awaits it with its arguments and one `Sample`, or with `--group-rm` a prompt's list of them (THUDM/slime,
+`slime/rollout/rm_hub`). A sample without a score gets `remove_sample`, by which slime takes its tokens out of the loss;
+its reward still counts in the group's statistics, so it is the group's mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from verikit.adapters.openrlhf import without_specials
+from verikit.adapters.reward import Awaited, NumberReward, gold_of, prompt_of
+from verikit.base import Verifier
+from verikit.types import Sample
+
+
+class SlimeReward(Awaited, NumberReward):
+    """Awaited by slime for a sample or a group."""
+
+    async def __call__(self, args: Any, sample: Any, **kwargs: Any) -> Any:
+        """The reward of a `slime.utils.types.Sample`, or the list of a list's; samples without a score are marked."""
+        group: Sequence[Any] = sample if isinstance(sample, list) else [sample]
+        samples = [self.sample(each) for each in group]
+        scores = await asyncio.gather(*map(self.score_sample, samples))
+        for each, score in zip(group, scores, strict=True):
+            if score.value is None:
+                each.remove_sample = True
+                each.metadata = {**(each.metadata or {}), "unscored": f"{score.status}: {score.reason}"}
+        rewards = self.rewards(samples, scores)
+        return rewards if isinstance(sample, list) else rewards[0]
+
+    def sample(self, told: Any) -> Sample:
+        """Slime's sample as ours: its label is the gold, its metadata the meta."""
+        meta = {"index": told.group_index, **(told.metadata if isinstance(told.metadata, dict) else {})}
+        return Sample(prompt_of(told.prompt), without_specials(told.response), gold_of(told.label), meta=meta)
+
+
+def to_slime(
+    verifier: str | Verifier,
+    *,
+    unscored: float | Literal["mean", "raise"] = "mean",
+    tries: int = 1,
+    name: str | None = None,
+    echoes: bool = False,
+) -> SlimeReward:
+    """Make a custom reward for slime.
+
+    Args:
+        verifier: A verifier or its spec.
+        unscored: What a sample without a score, which leaves the loss, gives to its group's statistics: `mean`, that of
+            the group's scored samples; a number; or `raise`, which ends the run.
+        tries: How often a sample is scored whose score is a time-out or an error.
+        name: Its `__name__`; None: the verifier's.
+        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
+
+    Raises:
+        SpecError: the spec can't be read.
+    """
+    return SlimeReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -1,0 +1,130 @@
+"""`verikit env`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.cli.options import Command, json_option, parse_share
+from verikit.env import Agreement, Rollout, check, read, tasks
+from verikit.env.agreement import TOLERANCE, Disagreement
+from verikit.env.harbor import is_task
+from verikit.errors import SchemaError, UsageError, with_hint
+from verikit.terminal import printable
+
+WORSE = 4
+"""Exit code where fewer are equal than asked for."""
+
+
+def _share(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    return None if value is None else parse_share(context, parameter, value)
+
+
+def _answer_option(command: Command) -> Command:
+    """Add `--answer`, as `gold`."""
+    return click.option("--answer", "gold", metavar="KEY", help="The field with the gold; default: the usual ones.")(
+        command
+    )
+
+
+@click.group()
+def env() -> None:
+    """Read environments of other stacks, and check a verifier against their rewards."""
+
+
+@env.command("read")
+@click.argument("source")
+@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines; default: stdout.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--tasks", "only_tasks", is_flag=True, help="A file's tasks, without its rollouts.")
+@click.option("--split", metavar="NAME", help="Of a server's tasks; default: its first.")
+@_answer_option
+def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: str | None, gold: str | None) -> int:
+    """Write the rollouts or the tasks of SOURCE as rows that verikit reads.
+
+    SOURCE is a file of NeMo-Gym's or verifiers' rollouts, a folder of Harbor's tasks or trials, the address of an
+    OpenEnv or ORS server, or verifiers:NAME (an installed environment, whose code runs).
+
+    \b
+    verikit env read rollouts.jsonl -o rows.jsonl
+    verikit env read tasks/hello-world
+    verikit env read http://localhost:8000 --split test
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    if out is not None and out.exists() and not force:
+        raise UsageError(f"{out} is there already", hint="--force replaces it")
+    count = bad = 0
+    with ExitStack() as stack:
+        target = stack.enter_context(out.open("w", encoding="utf-8")) if out else sys.stdout
+        for item in _rows(source, only_tasks, split, gold):
+            if isinstance(item, SchemaError):
+                bad += 1
+                click.echo(f"left out: {with_hint(str(item), item.hint)}", err=True)
+                continue
+            count += 1
+            target.write(json.dumps(item, ensure_ascii=True, default=str) + "\n")
+    click.echo(f"{count} rows" + (f", {bad} left out" if bad else "") + (f", in {out}" if out else ""), err=True)
+    return 1 if bad and not count else 0
+
+
+def _rows(source: str, only_tasks: bool, split: str | None, gold: str | None) -> Iterator[dict[str, Any] | SchemaError]:
+    path = Path(source)
+    elsewhere = source.startswith(("http://", "https://", "verifiers:"))
+    if only_tasks or elsewhere or (path.is_dir() and is_task(path)):
+        yield from tasks(source, split=split)
+        return
+    for item in read(source, gold=gold):
+        yield item.row() if isinstance(item, Rollout) else item
+
+
+@env.command("check")
+@click.argument("source")
+@click.argument("spec")
+@_answer_option
+@click.option("--tolerance", default=TOLERANCE, show_default=True, type=click.FloatRange(0), help="Of equal rewards.")
+@click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Differences shown.")
+@click.option("--fail-under", metavar="SHARE", callback=_share, help="Exit with 4 if fewer are equal: 95%.")
+@json_option
+def check_(
+    source: str, spec: str, gold: str | None, tolerance: float, examples: int, fail_under: float | None, as_json: bool
+) -> int:
+    """Score the stored rollouts of SOURCE by SPEC, and compare with the rewards of their environment.
+
+    \b
+    verikit env check rollouts.jsonl "choice()"
+    verikit env check outputs/run/traces.jsonl answer --fail-under 95%
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    found = check(source, spec, gold=gold, tolerance=tolerance)
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), ensure_ascii=True))
+    else:
+        _show(found, examples)
+    if found.share is None:
+        click.echo("nothing could be compared", err=True)
+        return 1
+    return WORSE if fail_under is not None and found.share < fail_under else 0
+
+
+def _show(found: Agreement, examples: int) -> None:
+    share = f" ({100 * found.share:.1f} %)" if found.share is not None else ""
+    click.echo(f"equal: {found.equal} of {found.compared}{share}")
+    for name, items in (("different", found.differ), ("without a score here", found.unscored)):
+        if items:
+            click.echo(f"{name}: {len(items)}")
+            for item in items[:examples]:
+                click.echo(printable(f"  {_told(item)}"))
+    if found.unrewarded:
+        where, why = found.unrewarded[0]
+        click.echo(printable(f"without a reward there: {len(found.unrewarded)} (the first, {where}: {why})"))
+    if found.unreadable:
+        click.echo(printable(f"unreadable: {len(found.unreadable)} (the first: {found.unreadable[0]})"))
+
+
+def _told(item: Disagreement) -> str:
+    value = item.score.status if item.score.value is None else f"{item.score.value:g}"
+    return f"{item.where}: rewarded {item.reward:g}, here {value}: {item.score.reason}"[:300]

@@ -1,0 +1,118 @@
+"""Does a verifier agree with an environment's own rewards?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from verikit.base import Verifier, score_all
+from verikit.env.rollouts import Paths, Rollout, read
+from verikit.errors import SchemaError
+from verikit.spec import load
+from verikit.types import Score
+
+TOLERANCE = 1e-3
+"""Rewards that are nearer count as equal: some are stored rounded."""
+CHUNK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A rollout that the two judge differently."""
+
+    where: str
+    id: str
+    reward: float
+    score: Score
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        found = {"where": self.where, "id": self.id, "reward": self.reward, "value": self.score.value}
+        return found | {"status": self.score.status, "reason": self.score.reason, "answer": self.score.answer}
+
+
+@dataclass(slots=True)
+class Agreement:
+    """How often a verifier's values are the environment's rewards."""
+
+    equal: int = 0
+    differ: list[Disagreement] = field(default_factory=list)
+    unscored: list[Disagreement] = field(default_factory=list)
+    """Rewarded there, without a score here."""
+    unrewarded: list[tuple[str, str]] = field(default_factory=list)
+    """Where the environment gave no reward, and why."""
+    unreadable: list[SchemaError] = field(default_factory=list)
+
+    @property
+    def compared(self) -> int:
+        """Rollouts with both a reward and a score."""
+        return self.equal + len(self.differ)
+
+    @property
+    def share(self) -> float | None:
+        """Of the compared, the share that is equal; None: nothing could be compared."""
+        return self.equal / self.compared if self.compared else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data, for JSON."""
+        return {
+            "compared": self.compared,
+            "equal": self.equal,
+            "share": self.share,
+            "differ": [item.as_dict() for item in self.differ],
+            "unscored": [item.as_dict() for item in self.unscored],
+            "unrewarded": [{"where": where, "why": why} for where, why in self.unrewarded],
+            "unreadable": [str(error) for error in self.unreadable],
+        }
+
+
+def check(
+    source: Paths | Iterable[Rollout | SchemaError],
+    verifier: str | Verifier,
+    *,
+    gold: str | None = None,
+    tolerance: float = TOLERANCE,
+) -> Agreement:
+    """Score stored rollouts and compare with the rewards that their environment gave.
+
+    Args:
+        source: What `read` takes, or rollouts themselves.
+        verifier: A verifier or its spec.
+        gold: The field that holds the gold; None: the usual ones.
+        tolerance: Rewards and values within it are equal.
+
+    Raises:
+        SpecError: the spec can't be read.
+        UsageError: a file can't be read.
+    """
+    loaded = load(verifier)
+    paths = isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") or _are_paths(source)
+    found: Iterator[Rollout | SchemaError] = read(source, gold=gold) if paths else iter(source)  # type: ignore[arg-type]
+    agreement = Agreement()
+    while chunk := list(islice(found, CHUNK)):
+        _compare(agreement, loaded, chunk, tolerance)
+    return agreement
+
+
+def _are_paths(source: Any) -> bool:
+    return isinstance(source, Sequence) and bool(source) and not isinstance(source[0], (Rollout, SchemaError))
+
+
+def _compare(
+    agreement: Agreement, verifier: Verifier, chunk: Sequence[Rollout | SchemaError], tolerance: float
+) -> None:
+    agreement.unreadable += [item for item in chunk if isinstance(item, SchemaError)]
+    rollouts = [item for item in chunk if isinstance(item, Rollout)]
+    agreement.unrewarded += [(item.where, item.why) for item in rollouts if item.reward is None]
+    rewarded = [(item, item.reward) for item in rollouts if item.reward is not None]
+    scores = score_all(verifier, [item.sample for item, _ in rewarded])
+    for (item, reward), score in zip(rewarded, scores, strict=True):
+        told = Disagreement(item.where, item.sample.id, reward, score)
+        if score.value is None:
+            agreement.unscored.append(told)
+        elif abs(score.value - reward) > tolerance:
+            agreement.differ.append(told)
+        else:
+            agreement.equal += 1

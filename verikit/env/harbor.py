@@ -1,0 +1,184 @@
+"""Harbor: a task is a folder (`task.toml`, `instruction.md`, `tests/`), a trial one with `result.json`. Nothing is run.
+
+The forms are those of harbor 0.25: the reward of a trial is what its tests wrote (`verifier_result.rewards`), the
+conversation its agent's `agent/trajectory.json` (ATIF).
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from verikit.env.numbers import number
+from verikit.errors import SchemaError
+from verikit.types import Sample
+
+CONFIG, RESULT, TRAJECTORY = "task.toml", "result.json", "agent/trajectory.json"
+MAX_BYTES = 64 * 2**20
+"""Of one file; a longer one is refused."""
+Judged = tuple[Sample, float | None, str]
+"""A trial: the completion, its reward, why there is none."""
+
+
+def is_task(folder: Path) -> bool:
+    """Whether a folder is a task or holds tasks."""
+    return bool(_folders(folder, CONFIG))
+
+
+def is_trials(folder: Path) -> bool:
+    """Whether a folder is a trial or holds trials."""
+    return any(_is_trial(path / RESULT) for path in _folders(folder, RESULT))
+
+
+def _folders(folder: Path, name: str) -> list[Path]:
+    if (folder / name).is_file() and (name == CONFIG or _is_trial(folder / name)):
+        return [folder]
+    return sorted(path.parent for path in folder.glob(f"*/{name}") if path.is_file())
+
+
+def _is_trial(path: Path) -> bool:
+    try:
+        return "trial_name" in _json(path)
+    except SchemaError:
+        return False
+
+
+def task_rows(folder: Path) -> Iterator[dict[str, Any] | SchemaError]:
+    """The tasks of a folder: the instruction as the prompt, and the names of what else there is.
+
+    Files of tests and of the solution are named, not read: they are for a container.
+    """
+    for path in _folders(folder, CONFIG):
+        try:
+            yield _task(path)
+        except SchemaError as error:
+            yield error
+
+
+def _task(folder: Path) -> dict[str, Any]:
+    text = _text(folder / CONFIG)
+    try:
+        config = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"is no TOML: {error}", file=folder / CONFIG) from None
+    steps = config.get("steps")
+    instruction = folder / "instruction.md"
+    if not instruction.is_file() and isinstance(steps, list):
+        raise SchemaError("has several steps, which are no single prompt", file=folder / CONFIG, field="steps")
+    task, verifier = (config[key] if isinstance(config.get(key), dict) else {} for key in ("task", "verifier"))
+    meta = config.get("metadata")
+    return {
+        "id": str(task.get("name") or folder.name),
+        "prompt": _text(instruction),
+        "meta": {
+            **(meta if isinstance(meta, dict) else {}),
+            "path": str(folder),
+            "timeout_s": verifier.get("timeout_sec", 600.0),
+            "tests": _names(folder / "tests"),
+            "environment": _names(folder / "environment"),
+            "has_solution": (folder / "solution").is_dir(),
+        },
+    }
+
+
+def _names(folder: Path) -> list[str]:
+    """Files under a folder, by their path within; links are not followed."""
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
+    )
+
+
+def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
+    """The trials of a folder (a job's), each with where it stands."""
+    for path in _folders(folder, RESULT):
+        if not _is_trial(path / RESULT):
+            continue
+        try:
+            yield str(path), _trial(path)
+        except SchemaError as error:
+            yield str(path), error
+
+
+def _trial(folder: Path) -> Judged:
+    result = _json(folder / RESULT)
+    steps = _json(folder / TRAJECTORY).get("steps") if (folder / TRAJECTORY).is_file() else None
+    prompt, turns = _conversation(steps if isinstance(steps, list) else [])
+    meta = {key: result[key] for key in ("task_name", "task_checksum", "source") if result.get(key) is not None}
+    sample = Sample(prompt, turns, None, str(result["trial_name"]), meta)
+    if isinstance(failed := result.get("exception_info"), Mapping):
+        return sample, None, f"{failed.get('exception_type')}: {failed.get('exception_message')}"[:500]
+    judged = result.get("verifier_result")
+    rewards = judged.get("rewards") if isinstance(judged, Mapping) else None
+    if not isinstance(rewards, Mapping) or not rewards:
+        return sample, None, "its tests wrote no reward"
+    if "reward" not in rewards and len(rewards) > 1:
+        return sample, None, f"several rewards and none called 'reward': {', '.join(map(str, rewards))}"
+    value = rewards.get("reward", next(iter(rewards.values())))
+    reward = number(value)
+    return sample, reward, "" if reward is not None else f"its reward is {value!r}"[:200]
+
+
+def _conversation(steps: list[Any]) -> tuple[str, list[dict[str, Any]]]:
+    """The prompt and the messages after it of an ATIF trajectory."""
+    prompt, turns = "", list[dict[str, Any]]()
+    for step in steps:
+        if not isinstance(step, Mapping):
+            continue
+        text = _said(step.get("message"))
+        if step.get("source") != "agent":
+            if not turns and step.get("source") == "user" and not prompt:
+                prompt = text
+            elif turns:
+                turns.append({"role": str(step.get("source")), "content": text})
+            continue
+        turns.append({"role": "assistant", "content": text})
+        calls = [call for call in step.get("tool_calls") or () if isinstance(call, Mapping)]
+        if calls:
+            turns[-1]["tool_calls"] = [_call(call) for call in calls]
+        if isinstance(thoughts := step.get("reasoning_content"), str):
+            turns[-1]["reasoning_content"] = thoughts
+        seen = step.get("observation")
+        for result in (seen.get("results") or ()) if isinstance(seen, Mapping) else ():
+            if isinstance(result, Mapping):
+                named = result.get("source_call_id")
+                turns.append({"role": "tool", "tool_call_id": named, "content": _said(result.get("content"))})
+    return prompt, turns
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = call.get("arguments")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {
+        "id": call.get("tool_call_id"),
+        "type": "function",
+        "function": {"name": call.get("function_name"), "arguments": text},
+    }
+
+
+def _said(content: Any) -> str:
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        return "\n\n".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SchemaError(f"is larger than {MAX_BYTES >> 20} MiB", file=path)
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(f"can't be read: {error}", file=path) from None
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"is no JSON: {error}", file=path) from None
+    if not isinstance(found, Mapping):
+        raise SchemaError("is no JSON object", file=path)
+    return found

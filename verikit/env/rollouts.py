@@ -1,0 +1,222 @@
+"""Stored rollouts with the reward that their environment gave them, or why it gave none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from verikit.adapters.nemo_gym import rollout_sample
+from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
+from verikit.env.harbor import is_trials, trials
+from verikit.env.numbers import number
+from verikit.errors import SchemaError, UsageError
+from verikit.messages import continuation, thoughts_of
+from verikit.readers.files import placed, rows
+from verikit.types import Sample
+
+Paths = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One completion of a task, as its environment judged it."""
+
+    sample: Sample
+    reward: float | None
+    """What the environment gave; None: it could not judge it."""
+    why: str = ""
+    """Why there is no reward."""
+    where: str = ""
+    """File and line."""
+    rewards: Mapping[str, float] = field(default_factory=dict)
+    """The parts of the reward, by name."""
+
+    def row(self) -> dict[str, Any]:
+        """As a row that `verikit score` reads; the reward stands beside the completion."""
+        sample = self.sample
+        meta = {key: value for key, value in sample.meta.items() if key not in ("reward", "rewards")}
+        found = {
+            "id": sample.id or self.where,
+            "prompt": sample.prompt,
+            "completion": list(sample.messages) or sample.completion,
+            "answer": sample.answer,
+            "reward": self.reward,
+            "meta": meta,
+        }
+        if self.why:
+            found["why"] = self.why
+        return found | ({"rewards": dict(self.rewards)} if self.rewards else {})
+
+
+def read(source: Paths, *, gold: str | None = None) -> Iterator[Rollout | SchemaError]:
+    """Read stored rollouts; a row that is none is yielded as its error.
+
+    Args:
+        source: Files of rollouts (NeMo-Gym's `rollouts.jsonl`, verifiers' `traces.jsonl` or `results.jsonl`), a folder
+            of verifiers' run, or a folder of Harbor's trials.
+        gold: The field that holds the gold; None: the usual ones.
+
+    Raises:
+        UsageError: a file can't be read.
+    """
+    if isinstance(source, (str, Path)) and Path(source).is_dir():
+        if is_trials(Path(source)):
+            for where, made in trials(Path(source)):
+                yield made if isinstance(made, SchemaError) else Rollout(*made, where=where)
+            return
+        traces = [path for name in ("traces.jsonl", "results.jsonl") if (path := Path(source) / name).is_file()]
+        source = traces[0] if traces else source
+    paths = [str(path) for path in ([source] if isinstance(source, (str, Path)) else source)]
+    for file, line, row in rows(paths):
+        if isinstance(row, SchemaError):
+            yield row
+            continue
+        try:
+            yield from _of_row(row, f"{file}:{line}", gold)
+        except SchemaError as error:
+            yield placed(error, file, line)
+        except UsageError as error:
+            yield SchemaError(str(error), file=file, line=line)
+
+
+def _of_row(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
+    for _, known, read_row in FORMS:
+        if all(key in row for key in known):
+            yield from read_row(row, where, gold)
+            return
+    forms = "; ".join(f"{name} has {', '.join(known)}" for name, known, _ in FORMS)
+    raise SchemaError("is no rollout", hint=f"{forms}; the row has {', '.join(map(str, list(row)[:12]))}")
+
+
+def _nemo_gym(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
+    config = row.get("instance_config")
+    masked = row.get("mask_sample") or (isinstance(config, Mapping) and config.get("mask_sample"))
+    failed = row.get("_ng_failure_class") or (row.get("failure_kind") or "masked" if masked else "")
+    asked = {key: value for key, value in row.items() if key not in ("reward", "reward_components")}
+    sample = rollout_sample(asked, gold)
+    name = str(row.get("_ng_task_index", row.get("uuid", where)))
+    sample = Sample(sample.prompt, sample.messages or sample.completion, sample.answer, name, sample.meta)
+    parts = _numbers(row.get("reward_components"))
+    if failed:
+        yield Rollout(sample, None, f"{failed}: {row.get('failure_reason') or 'no reason given'}", where, parts)
+    else:
+        yield _rewarded(sample, row.get("reward"), where, parts)
+
+
+def _results(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
+    """A row of `results.jsonl`, as verifiers before 1.0 saved it; `info` may be JSON text."""
+    info = row.get("info")
+    meta = {**(info if isinstance(info, Mapping) else {}), **row}
+    for key in ("prompt", "completion", "reward", "info"):
+        meta.pop(key, None)
+    completion = row["completion"]
+    answer = gold_of(_gold(meta, gold))
+    name = str(row.get("example_id", ""))
+    sample = Sample(prompt_of(row.get("prompt")), completion, answer, name or where, meta)
+    if error := row.get("error"):
+        yield Rollout(sample, None, str(error)[:500], where)
+    else:
+        yield _rewarded(sample, row["reward"], where, {})
+
+
+def _episode(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
+    """A line of verifiers' `traces.jsonl`: an episode with the traces of its agents."""
+    traces = _list(row, "traces")
+    if not all(isinstance(trace, Mapping) for trace in traces):
+        raise SchemaError("must be a list of objects", field="traces")
+    for trace in traces:
+        sample = _trace_sample(trace, gold)
+        rewards = trace.get("rewards") or {}
+        if not isinstance(rewards, Mapping):
+            raise SchemaError("must be an object", field="rewards")
+        parts = {name: score for name, part in rewards.items() if (score := _part(part, "score")) is not None}
+        lost = [name for name in rewards if name not in parts]
+        if not trace.get("ok", True) or lost:
+            errors = [error.get("message") for error in _list(trace, "errors") if isinstance(error, Mapping)]
+            why = str(errors[-1])[:500] if errors else f"no reward {lost[0]!r}" if lost else "the rollout failed"
+            yield Rollout(sample, None, why, where, parts)
+        elif not parts:
+            yield Rollout(sample, None, "nothing rewards it", where)
+        else:
+            weights = {name: _part(rewards[name], "weight", 1.0) for name in parts}
+            total = sum(score * (weights[name] or 0.0) for name, score in parts.items())
+            yield _rewarded(sample, total, where, parts)
+
+
+def _trace_sample(trace: Mapping[str, Any], gold: str | None) -> Sample:
+    """The sample of a trace: the messages from its last leaf up are the conversation, the task's fields its meta."""
+    task = trace.get("task")
+    data = dict(task["data"]) if isinstance(task, Mapping) and isinstance(task.get("data"), Mapping) else {}
+    prompt = prompt_of(data.pop("prompt", None))
+    answer = gold_of(_gold(data, gold))
+    turns = continuation(_branch(_list(trace, "nodes")), prompt)
+    reply = trace.get("root_reply")
+    name = str(data.get("id") or data.get("name") or data.get("idx", ""))
+    if isinstance(reply, str) and reply:
+        return Sample(prompt, reply, answer, name, data, thoughts=thoughts_of(turns), messages=turns)
+    return Sample(prompt, list(turns), answer, name, data)
+
+
+def _branch(nodes: Sequence[Any]) -> list[Any]:
+    """The messages from a trace's root to its last node."""
+    path: list[Any] = []
+    index: Any = len(nodes) - 1
+    while isinstance(index, int) and 0 <= index < len(nodes) and len(path) < len(nodes):
+        node = nodes[index]
+        if not isinstance(node, Mapping) or not isinstance(node.get("message"), Mapping):
+            raise SchemaError("a node has a message", field="nodes")
+        path.append(_message(node["message"]))
+        index = node.get("parent")
+    return path[::-1]
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message with its calls as OpenAI writes them."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return dict(message)
+    made = [
+        {"id": call.get("id"), "type": "function", "function": {key: call.get(key) for key in ("name", "arguments")}}
+        if isinstance(call, Mapping) and "function" not in call
+        else call
+        for call in calls
+    ]
+    return {**message, "tool_calls": made}
+
+
+def _part(part: Any, key: str, default: float | None = None) -> float | None:
+    return number(part.get(key, default)) if isinstance(part, Mapping) else None
+
+
+def _list(row: Mapping[str, Any], key: str) -> list[Any]:
+    found = row.get(key) or []
+    if not isinstance(found, list):
+        raise SchemaError("must be a list", field=key)
+    return found
+
+
+def _rewarded(sample: Sample, reward: Any, where: str, parts: Mapping[str, float]) -> Rollout:
+    value = number(reward)
+    return Rollout(sample, value, "" if value is not None else f"its reward is {reward!r}"[:200], where, parts)
+
+
+def _gold(meta: dict[str, Any], key: str | None) -> Any:
+    """The gold, taken out of the fields."""
+    found = key or next((name for name in GOLD_KEYS if meta.get(name) is not None), None)
+    return meta.pop(found, None) if found else None
+
+
+def _numbers(value: Any) -> dict[str, float]:
+    items = value.items() if isinstance(value, Mapping) else ()
+    return {str(key): found for key, item in items if (found := number(item)) is not None}
+
+
+ReadRow = Callable[[Mapping[str, Any], str, "str | None"], Iterator[Rollout]]
+FORMS: tuple[tuple[str, tuple[str, ...], ReadRow], ...] = (
+    ("NeMo-Gym's", ("responses_create_params", "response"), _nemo_gym),
+    ("verifiers' traces", ("traces", "task"), _episode),
+    ("verifiers' results", ("prompt", "completion", "reward"), _results),
+)
+"""Forms of rollouts, by the keys that all their rows have."""

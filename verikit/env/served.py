@@ -1,0 +1,70 @@
+"""The task API that OpenEnv and ORS servers share: environments, their splits, the tasks of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from verikit.errors import UsageError, VerikitError
+
+PAGE = 500
+"""Tasks asked for at once."""
+MAX_BYTES = 64 * 2**20
+"""Of one reply; a longer one is refused."""
+TIMEOUT_S = 60.0
+
+
+def served_tasks(address: str, split: str | None) -> Iterator[Any]:
+    """The tasks of a server, as it has them.
+
+    Args:
+        address: `http://HOST:PORT`, or with the environment's name behind it where the server holds several.
+        split: Of the tasks; None: the first.
+
+    Raises:
+        UsageError: the server has no such environment or split, or offers no tasks.
+        VerikitError: it doesn't answer, or not in this form.
+    """
+    import httpx
+
+    parts = urlsplit(address)
+    base, wanted = f"{parts.scheme}://{parts.netloc}", parts.path.strip("/")
+    with httpx.Client(base_url=base, timeout=TIMEOUT_S, follow_redirects=False) as client:
+        names = _asked(client, "GET", "/list_environments")
+        name = wanted or (names[0] if isinstance(names, list) and len(names) == 1 else "")
+        if not isinstance(names, list) or name not in names:
+            hint = f"there are {', '.join(map(str, names[:20]))}" if isinstance(names, list) else ""
+            raise UsageError(f"{base} has no environment {name!r}", hint=hint)
+        path = f"/{quote(str(name), safe='')}"
+        splits = [item["name"] if isinstance(item, dict) else item for item in _asked(client, "GET", f"{path}/splits")]
+        chosen = split or (splits[0] if splits else "")
+        if chosen not in splits:
+            raise UsageError(f"{name} has no split {chosen!r}", hint=f"there are {', '.join(map(str, splits))}")
+        total = _asked(client, "POST", f"{path}/num_tasks", split=chosen)["num_tasks"]
+        for start in range(0, int(total), PAGE):
+            stop = min(start + PAGE, int(total))
+            yield from _asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)["tasks"]
+
+
+def _asked(client: Any, method: str, path: str, **body: Any) -> Any:
+    """A reply's JSON, read no further than `MAX_BYTES`."""
+    import httpx
+
+    try:
+        with client.stream(method, path, json=body or None) as response:
+            data = bytearray()
+            for piece in response.iter_bytes():
+                data += piece
+                if len(data) > MAX_BYTES:
+                    raise VerikitError(f"{path}: a reply larger than {MAX_BYTES >> 20} MiB")
+        if response.status_code == 501:
+            raise UsageError(f"{path}: this environment offers no tasks")
+        if response.status_code != 200:
+            raise VerikitError(f"{path}: HTTP {response.status_code}: {bytes(data[:200]).decode('utf-8', 'replace')}")
+        return json.loads(data)
+    except httpx.HTTPError as error:
+        raise VerikitError(f"{client.base_url}{path.lstrip('/')}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise VerikitError(f"{path}: the reply is no JSON: {error}") from None
