@@ -13,7 +13,7 @@ The package has six wings. A module imports from its own wing and from those in 
 - files (core): `readers`: files in several formats to groups.
 - machines (core, files): `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes, finds, runs.
 - rules (core, machines): `answers`, `echo`, `graders`, `until`, `verifiers`: what is right.
-- runs (core, files): `report`, `results`, `scoring`, `terminal`: a file scored, and shown.
+- runs (core, files): `report`, `results`, `scoring`, `terminal`, `tracking`: a file scored, and shown.
 - doors (core, files, machines, rules, runs): `__main__`, `adapters`, `audit`, `cli`, `mcp`, `serve`, `testing`: how
   all this is called.
 
