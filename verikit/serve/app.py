@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from verikit import tracing
 from verikit.errors import UsageError
 from verikit.serve.protocols import NATIVE, PROTOCOLS, RewardProtocol
 from verikit.serve.queue import Full, Queue, Ticket
@@ -133,9 +134,19 @@ def _endpoint(
     protocol: RewardProtocol, queue: Queue, unscored: float, limits: RequestLimits
 ) -> Callable[[Request], Awaitable[Response]]:
     metrics = queue.metrics
+    paths = {"http.route": protocol.path, "url.path": protocol.path}
 
     async def endpoint(request: Request) -> Response:
         begun = monotonic()
+        with tracing.served(f"POST {protocol.path}", request.headers, {"http.request.method": "POST"} | paths) as span:
+            response = await answer(request)
+            tracing.answered(span, response.status_code)
+        metrics.requests.labels(response.status_code).inc()
+        metrics.seconds.observe(monotonic() - begun)
+        _log.debug("%s %d in %.3f s", protocol.path, response.status_code, monotonic() - begun)
+        return response
+
+    async def answer(request: Request) -> Response:
         try:
             body = await read_object(request, limits)
             ticket = _submit(queue, protocol, body)
@@ -145,12 +156,9 @@ def _endpoint(
             for row in rows:
                 metrics.samples.labels(_status(row)).inc()
         except RefusedRequest as refused:
-            response = refused.response()
+            return refused.response()
         except ClientDisconnect:
-            response = Response(status_code=499)  # nobody reads it
-        metrics.requests.labels(response.status_code).inc()
-        metrics.seconds.observe(monotonic() - begun)
-        _log.debug("%s %d in %.3f s", protocol.path, response.status_code, monotonic() - begun)
+            return Response(status_code=499)  # nobody reads it
         return response
 
     return endpoint
