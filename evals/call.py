@@ -16,6 +16,7 @@ from verikit.results.folders import CallFolder, run_folder
 from verikit.results.run import FinishedRun, estimate_of
 from verikit.stats import Estimate
 from verikit.terminal import Watch
+from verikit.tracking import read_trackers, track_run
 from verikit.types import PASS_MARK, JsonObject
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def evaluate(
     out: str | PathLike[str] | None = None,
     cache: bool = True,
     resume: bool = True,
+    track: str | Sequence[str] = (),
     quiet: bool = False,
 ) -> EvalRun:
     """Run benchmark tasks or groups on a model.
@@ -133,6 +135,7 @@ def evaluate(
             of generations.
         cache: Keep generations in the user's cache and look there first.
         resume: Go on with what `out` holds; False begins anew.
+        track: Trackers that get the result too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
         quiet: Show no progress on stderr.
 
     Returns:
@@ -152,6 +155,7 @@ def evaluate(
 
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     notes: list[str] = []
+    trackers = read_trackers([track] if isinstance(track, str) else track)
     state = {"task": "loading", "done": 0, "of": 0}
     with run_folder(out, "the same call") as held, Watch(quiet=quiet) as watch:
         settings = checked(
@@ -188,6 +192,7 @@ def evaluate(
             begun=lambda task: state.update(task=task, done=0, of=0),
             told=lambda done, of: state.update(done=done, of=of),
         )
+        track_run(held.path, trackers, kept=out is not None, restart=not resume, warn=notes.append)
     return EvalRun(held, notes)
 
 

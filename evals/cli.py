@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from verikit.cli.gates import Gate, floor_gate, gate_code, gate_options
-from verikit.cli.options import map_option, prices_option, run_options, spent, unscored_code
+from verikit.cli.options import map_option, prices_option, run_options, spent, track_option, unscored_code
 from verikit.errors import MissingExtra, UsageError
 from verikit.report.floors import check_floors
 from verikit.report.kinds import runs_in
 from verikit.terminal import Watch, pace
+from verikit.tracking import track_run
 
 PASSED = ("repeats", "fewshot", "limit", "since", "until", "chat", "system", "seed", "judge", "by", "columns")
 """Options that are settings of the same name."""
@@ -57,6 +58,7 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.option("-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Default runs/eval-MODEL-TASKS.")
 @click.option("--cache/--no-cache", default=True, help="Keep generations and look there first (default).")
 @prices_option
+@track_option
 @gate_options
 @run_options
 def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
@@ -119,6 +121,7 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
             return 1
         if told := spent(usage, options["prices"], spec):
             watch.note(f"this session: {told}")
+        track_run(out, options["track"], restart=not options["resume"], warn=watch.warn)
         watch.note(f"written to {out}")
     click.echo(json.dumps(results, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show(results)))
     return _gated(out, {spec: results}, options)
@@ -146,6 +149,8 @@ def _run_suite(path: Path, options: dict[str, Any]) -> int:
         except KeyboardInterrupt:
             click.echo(f"Interrupted: the same command goes on from what is in {out}", err=True)
             return 1
+        for run in runs_in(out):
+            track_run(run, options["track"], restart=not options["resume"], warn=watch.warn)
         watch.note(f"written to {out}")
     click.echo(json.dumps(found, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show_suite(found)))
     return _gated(out, found["models"], options)

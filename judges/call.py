@@ -17,6 +17,7 @@ from verikit.results.run import FinishedRun
 from verikit.scoring.rows import read_rows
 from verikit.spec import load
 from verikit.terminal import Watch
+from verikit.tracking import read_trackers, track_run
 
 Answers: TypeAlias = Data | Mapping[str, Data] | Sequence[str | PathLike[str]]
 """By model: a mapping from names to rows or paths, or several paths; or one path or rows of pairs or candidates."""
@@ -72,6 +73,7 @@ def judge_answers(
     length_control: bool = False,
     canaries: int = 0,
     resume: bool = True,
+    track: str | Sequence[str] = (),
     quiet: bool = False,
 ) -> JudgeRun:
     """Compare models' answers by a judge: win rates with intervals, and how far the judge can be trusted.
@@ -94,6 +96,7 @@ def judge_answers(
         length_control: Also win rates at equal lengths; needs numpy.
         canaries: Prompts on which ten attacks on the judge are tried.
         resume: Go on with what `out` holds; False begins anew.
+        track: Trackers that get the result too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
         quiet: Show no progress on stderr.
 
     Returns:
@@ -104,6 +107,7 @@ def judge_answers(
         EngineError: the judge's engine is gone; with `out`, what was judged stays.
     """
     loaded, spec = load(judge), judge if isinstance(judge, str) else repr(judge)
+    trackers = read_trackers([track] if isinstance(track, str) else track)
     with run_folder(out, "the same call") as held, Watch(quiet=quiet) as watch:
         names, files = _files(answers, held, not resume)
         settings = MatchSettings(
@@ -121,7 +125,9 @@ def judge_answers(
         state = [(0, len(match.bouts))]
         watch.start(lambda seconds: f"{state[-1][0]:,} of {state[-1][1]:,} comparisons in {seconds:,.0f} s")
         match.run(held.path, restart=not resume, progress=lambda done, of, usage: state.append((done, of)))
-    return JudgeRun(held, list(match.entrants.notes))
+        notes = list(match.entrants.notes)
+        track_run(held.path, trackers, kept=out is not None, restart=not resume, warn=notes.append)
+    return JudgeRun(held, notes)
 
 
 def _files(answers: Answers, held: CallFolder, restart: bool) -> tuple[list[str] | None, list[str]]:

@@ -8,12 +8,21 @@ from pathlib import Path
 
 import click
 
-from verikit.cli.options import data_options, gold_option, prices_option, run_options, spent, unscored_code
+from verikit.cli.options import (
+    data_options,
+    gold_option,
+    prices_option,
+    run_options,
+    spent,
+    track_option,
+    unscored_code,
+)
 from verikit.judges.match.run import BATCH
 from verikit.judges.match.session import MatchSession, MatchSettings
 from verikit.judges.match.show import show
 from verikit.spec import load
 from verikit.terminal import Watch, pace, spending
+from verikit.tracking import TrackerSpec, track_run
 
 EXAMPLES = """\b
 Examples:
@@ -39,6 +48,7 @@ Examples:
 @click.option("--instructions", metavar="FILE", help="AlpacaEval's instructions as a JSON list, to go with --gamed.")
 @click.option("--canaries", type=click.IntRange(0), default=0, metavar="N", help="Try ten attacks on N prompts.")
 @prices_option
+@track_option
 @run_options
 def judge(
     files: tuple[str, ...],
@@ -55,6 +65,7 @@ def judge(
     instructions: str | None,
     canaries: int,
     prices: str | None,
+    track: list[TrackerSpec],
     fail_over: float,
     resume: bool,
     as_json: bool,
@@ -82,6 +93,7 @@ def judge(
         )
         if told := spent(state[-1][2], prices, spec):
             watch.note(f"this session: {told}")
+        track_run(folder, track, restart=not resume, warn=watch.warn)
         watch.note(f"written to {folder}")
     if as_json:
         click.echo(json.dumps(summary, indent=2, ensure_ascii=False))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
+from verikit import tracing
 from verikit.base import TextVerifier, describe
 from verikit.engines import Engine, Request
 from verikit.engines.openai.options import check_spec
@@ -90,14 +91,19 @@ class Judge(TextVerifier):
         Raises:
             ConfigError: the first replies all hold no verdict.
         """
-        verdicts = ask(
-            self._engine,
-            requests,
-            self.file.reply,
-            remind=self.file.remind,
-            retry=self.retry,
-            hold=self.structured,
-        )
+        with tracing.span(
+            f"judge {self.name}", verikit__judge__prompt=self.prompt, verikit__requests=len(requests)
+        ) as span:
+            verdicts = ask(
+                self._engine,
+                requests,
+                self.file.reply,
+                remind=self.file.remind,
+                retry=self.retry,
+                hold=self.structured,
+            )
+            if span is not None:
+                span.set_attribute("verikit.without_verdict", sum(verdict.error is not None for verdict in verdicts))
         self._record.note(verdicts, self.probe)
         return verdicts
 

@@ -43,6 +43,7 @@ BROAD = {
     "verikit/sandbox/guest/gym_score.py": 2,  # reasoning_gym's scorers raise whatever an answer or a row brings about
     "verikit/sandbox/guest/suite.py": 1,  # a row's test file raises whatever it likes when it is loaded
     "verikit/sandbox/guest/witness.py": 2,  # a repository under test raises whatever it likes
+    "verikit/tracking/trackers.py": 1,  # a tracker's package raises whatever it likes, and the run goes on
     "verikit/verifiers/code.py": 1,  # whatever comparing a value runs into, the value is the candidate's
     "verikit/verifiers/trajectory.py": 1,  # a user's function raises whatever the model's arguments bring about
 }

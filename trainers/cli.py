@@ -26,6 +26,7 @@ from verikit.trainers.view import summary
     "-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="The run's folder; default runs/NAME."
 )
 @click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with a run, by its folder.")
+@click.option("--track", multiple=True, metavar="TRACKER", help="The setting run.track: wandb:PROJECT, tensorboard, …")
 @click.option("--dry-run", is_flag=True, help="Print the resolved settings and stop.")
 @click.option("--check", is_flag=True, help="Ask data, judge, retriever and memory, load no model, and stop.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -34,6 +35,7 @@ def train(
     changes: tuple[str, ...],
     out: Path | None,
     resume: Path | None,
+    track: tuple[str, ...],
     dry_run: bool,
     check: bool,
     quiet: bool,
@@ -51,6 +53,7 @@ def train(
     """  # noqa: D301 - click reads \b as "don't wrap"
     if (config is None) == (resume is None):
         raise click.UsageError(f"give a config or --resume; configs: {', '.join(shipped())}, or a FILE.toml")
+    changes += (f"run.track={json.dumps(track)}",) if track else ()
     with nullcontext() if resume is None else code_only_from(_values(changes)):
         settings = load_config(config, changes) if config is not None else _changed(resume or Path(), changes, quiet)
         if dry_run:

@@ -200,9 +200,13 @@ class RunSection(Section):
     samples_every: int = Field(default=5, ge=0)
     samples: int = Field(default=8, ge=0)
     """Completions logged at each of those steps."""
+    track: tuple[str, ...] = ()
+    """Trackers that get the metrics and samples too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`,
+    `mlflow:EXPERIMENT`; see `--track`."""
     tensorboard: bool = False
+    """The same as `tensorboard` in `track`."""
     wandb: str = ""
-    """Weights & Biases project; "" is off."""
+    """The same as `wandb:PROJECT` in `track`."""
     max_mismatch: float = Field(default=0.5, ge=0)
     """Most that sampler and trainer may differ: the mean of |log p - log p'| over a step's tokens; 0: no limit."""
     max_unscored_steps: PositiveInt = 3
@@ -215,6 +219,12 @@ class RunSection(Section):
     """Stop after so many steps in a row whose gradient is not finite."""
     threads: int = Field(default=0, ge=0)
     """CPU threads of torch; 0: OMP_NUM_THREADS, else one."""
+
+    @property
+    def trackers(self) -> tuple[str, ...]:
+        """The specs of all trackers."""
+        wandb = f"wandb:{self.wandb}" if self.wandb else ""
+        return tuple(dict.fromkeys(filter(None, (*self.track, "tensorboard" * self.tensorboard, wandb))))
 
 
 class Config(Section):

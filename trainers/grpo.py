@@ -28,7 +28,7 @@ from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
 from verikit.trainers.rollout import PolicySampler
-from verikit.trainers.run import CHECKPOINTS, MODEL, SAMPLES, RunFolder, environment
+from verikit.trainers.run import CHECKPOINTS, MODEL, RunFolder, environment
 from verikit.trainers.weights import SamplingEngine, make_engine, save_shape
 
 WARMUP, TRAIN = "0-warmup", "1-train"
@@ -318,7 +318,7 @@ class Trainer:
             {"step": step} | {key: getattr(trajectory, key) for key in keys} | {"parts": dict(trajectory.parts)}
             for trajectory in shown
         ]
-        self.folder.append(SAMPLES, rows)
+        self.folder.samples(rows)
 
     def _save(self) -> None:
         state = {

@@ -22,10 +22,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from verikit.errors import ConfigError, MissingExtra, TrainerError
+from verikit.errors import ConfigError, TrainerError
 from verikit.folders import refuse_links
 from verikit.secrets import strike_all
 from verikit.system import lock_file, processors
+from verikit.tracking import Trackers, read_trackers
+from verikit.tracking.trackers import STATE as TRACKERS
 from verikit.trainers.config import Config
 
 CONFIG, ENVIRONMENT, MODEL, CHECKPOINTS = "config.json", "environment.json", "model", "checkpoints"
@@ -61,7 +63,7 @@ class RunFolder:
             raise ConfigError(f"another process trains in {path}", hint="choose another folder with -o") from None
         except OSError as error:
             raise ConfigError(f"can't write to {path}: {error.strerror}", hint="choose another with -o") from None
-        self._trackers: list[Any] = []
+        self._trackers: Trackers | None = None
 
     def begin(self, config: Config, world_size: int) -> None:
         """Write what a new run starts with; a run that never took a step leaves its folder free.
@@ -76,6 +78,7 @@ class RunFolder:
             raise ConfigError(f"{self.path} holds a run", hint=hint)
         for left in (MODEL, REFERENCE):
             shutil.rmtree(self.path / left, ignore_errors=True)
+        (self.path / TRACKERS).unlink(missing_ok=True)
         self.note(config)
         self._write(ENVIRONMENT, environment(world_size))
 
@@ -85,15 +88,14 @@ class RunFolder:
             self._write(CONFIG, config.model_dump(mode="json"))
 
     def track(self, config: Config) -> None:
-        """Send metrics to TensorBoard and Weights & Biases too, where the settings say so.
+        """Send metrics and samples to trackers too, where the settings name some.
 
         Raises:
-            MissingExtra: the one asked for isn't installed.
+            UsageError: one is none.
+            MissingExtra: the package of one isn't installed.
         """
-        if self.main and config.run.tensorboard:
-            self._trackers.append(_TensorBoard(self.path))
-        if self.main and config.run.wandb:
-            self._trackers.append(_WandB(config, self.path))
+        if self.main and (specs := read_trackers(config.run.trackers)):
+            self._trackers = Trackers(specs, self.path, config.model_dump(mode="json"), name=config.name)
 
     def append(self, name: str, rows: list[dict[str, Any]]) -> None:
         """Add lines to a log.
@@ -114,8 +116,17 @@ class RunFolder:
     def metrics(self, row: dict[str, Any]) -> None:
         """Add one line of metrics."""
         self.append(METRICS, [row])
-        for tracker in self._trackers if self.main else ():
-            tracker.log({key: value for key, value in row.items() if isinstance(value, (int, float))}, row["step"])
+        if self.main and self._trackers is not None:
+            warming = "warmup/" if row["phase"].startswith("0") else ""
+            held_out = any(name.startswith("held-out/") for name in row)
+            numbers = {f"{warming}{name}": value for name, value in row.items() if name != "step"}
+            self._trackers.log(numbers, row["step"], f"{row['phase']} held-out" if held_out else row["phase"])
+
+    def samples(self, rows: list[dict[str, Any]]) -> None:
+        """Add lines of samples, all of one step."""
+        self.append(SAMPLES, rows)
+        if self.main and self._trackers is not None and rows:
+            self._trackers.table("samples", rows, rows[0]["step"])
 
     def sizes(self) -> dict[str, int]:
         """Return the size of each log, for a checkpoint."""
@@ -131,8 +142,8 @@ class RunFolder:
     def close(self) -> None:
         """Let go of the folder."""
         if self.main:
-            for tracker in self._trackers:
-                tracker.close()
+            if self._trackers is not None:
+                self._trackers.close()
             self._lock.close()
 
     def _write(self, name: str, value: Any) -> None:
@@ -182,40 +193,3 @@ def environment(world_size: int) -> dict[str, Any]:
         "command": sys.argv,
         "versions": found,
     }
-
-
-class _TensorBoard:
-    def __init__(self, path: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise MissingExtra("run.tensorboard", "trackers") from None
-
-        self._writer: Any = SummaryWriter(str(path / "tensorboard"))
-
-    def log(self, row: Mapping[str, float], step: int) -> None:
-        """Add one step's numbers."""
-        for key, value in row.items():
-            self._writer.add_scalar(key, value, step)
-
-    def close(self) -> None:
-        """Flush."""
-        self._writer.close()
-
-
-class _WandB:
-    def __init__(self, config: Config, path: Path) -> None:
-        try:
-            import wandb
-        except ImportError:
-            raise MissingExtra("run.wandb", "trackers") from None
-        options = config.model_dump(mode="json")
-        self._run: Any = wandb.init(project=config.run.wandb, name=path.name, dir=str(path), config=options)
-
-    def log(self, row: Mapping[str, float], step: int) -> None:
-        """Add one step's numbers."""
-        self._run.log(dict(row), step=step)
-
-    def close(self) -> None:
-        """Finish the run."""
-        self._run.finish()

@@ -9,11 +9,12 @@ The package has six wings. A module imports from its own wing and from those in 
 
 - core (): `base`, `calls`, `choose`, `combine`, `conversation`, `errors`, `folders`, `guards`, `helper`, `messages`,
   `named_call`, `option_docs`, `pairing`, `plain_calls`, `registry`, `reply`, `second_opinion`, `secrets`, `select`,
-  `selectors`, `settings`, `spec`, `stats`, `system`, `text`, `types`: samples, scores, and verifiers made of verifiers.
+  `selectors`, `settings`, `spec`, `stats`, `system`, `text`, `tracing`, `types`: samples, scores, and verifiers made of
+  verifiers.
 - files (core): `readers`: files in several formats to groups.
 - machines (core, files): `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes, finds, runs.
 - rules (core, machines): `answers`, `echo`, `graders`, `until`, `verifiers`: what is right.
-- runs (core, files): `report`, `results`, `scoring`, `terminal`: a file scored, and shown.
+- runs (core, files): `report`, `results`, `scoring`, `terminal`, `tracking`: a file scored, and shown.
 - doors (core, files, machines, rules, runs): `__main__`, `adapters`, `audit`, `cli`, `convert`, `env`, `mcp`, `serve`,
   `testing`: how all this is called.
 

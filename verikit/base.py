@@ -19,6 +19,7 @@ from importlib import import_module
 from types import CellType, FunctionType, MappingProxyType
 from typing import Any, ClassVar, get_args, overload
 
+from verikit import tracing
 from verikit.errors import EngineError, UsageError, VerikitError, with_hint
 from verikit.reply import TAGS_VARIABLE, Read, Reads, read
 from verikit.secrets import strike
@@ -157,6 +158,15 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     Raises:
         UsageError: the verifier was set up wrong; that is a fault of the call, not of a row.
     """
+    if tracing.tracer() is None:
+        return _score_all(verifier, samples)
+    with tracing.evaluation(verifier.name, len(samples)) as span:
+        scores = _score_all(verifier, samples)
+        tracing.scored(span, verifier.name, scores)
+    return scores
+
+
+def _score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     samples = list(samples)
     start, shown = time.perf_counter(), ""
     cause: EngineError | None = None
@@ -173,7 +183,7 @@ def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
         seconds = time.perf_counter() - start
         return [Score.error(problem, seconds=seconds, text=shown, cause=cause) for _ in samples]
     half = len(samples) // 2
-    return score_all(verifier, samples[:half]) + score_all(verifier, samples[half:])
+    return _score_all(verifier, samples[:half]) + _score_all(verifier, samples[half:])
 
 
 class _Malformed(Exception):

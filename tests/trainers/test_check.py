@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 from dataclasses import replace
 
 import pytest
@@ -14,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 from tests.trainers.conftest import make, settings  # noqa: E402
 from tests.trainers.recipes.test_r1_searcher import world  # noqa: E402
 from verikit.cli import cli  # noqa: E402
-from verikit.errors import MissingExtra, RetrievalError, TrainerError  # noqa: E402
+from verikit.errors import RetrievalError, TrainerError  # noqa: E402
 from verikit.trainers import check as checking  # noqa: E402
 
 
@@ -145,13 +144,3 @@ def test_a_run_that_never_learnt_from_a_row_stops_by_name_and_one_that_did_goes_
     finally:
         trainer.close()
         trainer.folder.close()
-
-
-@pytest.mark.parametrize(
-    ("module", "change"), [("wandb", "wandb='x'"), ("torch.utils.tensorboard", "tensorboard=true")]
-)
-def test_a_tracker_that_is_not_installed_names_its_extra(tmp_path, monkeypatch, module, change):
-    monkeypatch.setitem(sys.modules, module, None)
-    done = CliRunner().invoke(cli, ["train", "arithmetic", "--set", f"run.{change}", "-o", str(tmp_path / "run")])
-    assert isinstance(done.exception, MissingExtra) or "trackers" in done.output
-    assert "verikit[trackers]" in (done.output or done.exception.hint)

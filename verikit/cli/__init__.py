@@ -16,6 +16,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from verikit import tracing
 from verikit.errors import DISK_FULL, UsageError, VerikitError
 from verikit.system import POSIX_MODULES, WSL, needs_posix
 
@@ -91,6 +92,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    tracing.configure()
     try:
         code = cli.main(prog_name="verikit", standalone_mode=False)
         if sys.stdout is not None:  # None: it was closed before we came

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from verikit.errors import ConfigError, UsageError, with_hint
 from verikit.sampling.prices import prices_in
 from verikit.terminal import printable, spending
+
+if TYPE_CHECKING:
+    from verikit.tracking.spec import TrackerSpec
 
 UNSCORED = 3
 """Exit code when more candidates are unscored than allowed."""
@@ -93,6 +96,20 @@ def prices_option(command: Command) -> Command:
     """Add `--prices FILE`; `spent` obeys it."""
     text = "Prices by model, of a million tokens; see docs/sample.md."
     return click.option("--prices", metavar="FILE", envvar=PRICES, help=text)(command)
+
+
+def track_option(command: Command) -> Command:
+    """Add `--track TRACKER`, as `track`: checked specs of trackers, for `track_run`."""
+    text = "Also send the result to wandb:PROJECT, tensorboard, trackio:PROJECT, mlflow:NAME; see docs/tracking.md."
+    return click.option("--track", multiple=True, metavar="TRACKER", callback=_trackers, help=text)(command)
+
+
+def _trackers(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[TrackerSpec]:
+    if not value:
+        return []
+    from verikit.tracking.spec import read_trackers
+
+    return read_trackers(value)
 
 
 def spent(usage: Mapping[str, float], prices: str | None, spec: str) -> str:

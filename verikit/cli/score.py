@@ -18,7 +18,15 @@ from tempfile import TemporaryDirectory
 import click
 
 from verikit.cli.gates import Floor, Gate, floor_gate, gate_code, gate_options
-from verikit.cli.options import data_options, gold_option, prices_option, run_options, spent, unscored_code
+from verikit.cli.options import (
+    data_options,
+    gold_option,
+    prices_option,
+    run_options,
+    spent,
+    track_option,
+    unscored_code,
+)
 from verikit.errors import SchemaError, with_hint
 from verikit.readers.compressed import ENDINGS
 from verikit.report.floors import check_metric, wrong_rows
@@ -30,6 +38,7 @@ from verikit.scoring.show import show
 from verikit.scoring.watch import describe
 from verikit.secrets import strike_all
 from verikit.terminal import Watch, printable
+from verikit.tracking import TrackerSpec, track_run
 
 SHOWN = 3
 """Bad rows that are printed."""
@@ -71,6 +80,7 @@ def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
 @click.option("--retry-errors", is_flag=True, help="Score again what could not be scored.")
 @prices_option
+@track_option
 @gate_options
 @run_options
 def score(
@@ -90,6 +100,7 @@ def score(
     resume: bool,
     retry_errors: bool,
     prices: str | None,
+    track: list[TrackerSpec],
     floors: list[Floor],
     junit: Path | None,
     as_json: bool,
@@ -137,6 +148,7 @@ def score(
             check_metric(summary["metrics"], least, metric or "mean", partial(wrong_rows, folder))
             for metric, least in floors
         ]
+        track_run(folder, track, kept=out != "-", restart=not resume, warn=watch.warn)
         if out == "-":
             with open(folder / SCORES, "rb") as scores:
                 shutil.copyfileobj(scores, sys.stdout.buffer)

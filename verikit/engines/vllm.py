@@ -14,6 +14,7 @@ from typing import Any
 
 from verikit.engines.errors import BadRequest, ServerFailed
 from verikit.engines.prompts import prompt_ids, room, weights_identity
+from verikit.engines.traced import traced_generate
 from verikit.engines.types import (
     STRUCTURED_KINDS,
     Engine,
@@ -69,6 +70,7 @@ class VLLM(Engine):
         """All kinds."""
         return frozenset(STRUCTURED_KINDS)
 
+    @traced_generate
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Run the requests as one batch."""
         results: list[Generation] = [Generation()] * len(requests)

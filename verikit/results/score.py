@@ -26,6 +26,7 @@ from verikit.scoring.watch import describe
 from verikit.stats import Estimate, at_k
 from verikit.terminal import Watch
 from verikit.text import accepted
+from verikit.tracking import read_trackers, track_run
 from verikit.types import PASS_MARK, Group
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def score(
     seed: int = 0,
     resume: bool = True,
     retry_errors: bool = False,
+    track: str | Sequence[str] = (),
     quiet: bool = False,
 ) -> ScoreRun:
     """Score candidates, rerank them, and estimate pass@k, maj@k and BoN@k with 95 % intervals.
@@ -166,6 +168,7 @@ def score(
         seed: Of what is drawn at random.
         resume: Go on with what `out` holds; False begins anew.
         retry_errors: Score again what could not be scored.
+        track: Trackers that get the result too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
         quiet: Show no progress on stderr.
 
     Returns:
@@ -185,6 +188,7 @@ def score(
     if jobs != 1 and any(isinstance(given, Verifier) for given in (verifier, by)):
         raise UsageError("a verifier that is an object can't go to other processes", hint="jobs=1, or 'my.py:name'")
     notes: list[str] = []
+    trackers = read_trackers([track] if isinstance(track, str) else track)
     with run_folder(out, "the same call") as held, Watch(quiet=quiet) as watch:
         golds = None if gold is None else held.file(gold, GOLD, not resume)
         plan = ScoringPlan.of(verifier, by, gold=golds, **settings)
@@ -200,6 +204,7 @@ def score(
             note=notes.append,
             warn=notes.append,
         )
+        track_run(held.path, trackers, kept=out is not None, restart=not resume, warn=notes.append)
     return ScoreRun(held, notes)
 
 

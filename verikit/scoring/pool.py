@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
+from verikit import tracing
 from verikit.errors import EngineError, HelperError, UsageError, VerikitError
 from verikit.helper import die_with_parent
 from verikit.scoring.chunk import Chunk, ChunkResult, Scorer
@@ -175,6 +176,7 @@ def _work(plan: ScoringPlan, connection: Connection, parent: int) -> None:
     die_with_parent()
     if os.getppid() != parent:
         return
+    tracing.configure()
     os.dup2(2, 1)  # results are for stdout: what a verifier prints is not
     try:
         scorer = Scorer(plan)

@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from verikit import tracing
 from verikit.errors import UsageError
 from verikit.serve import gym_paths
 from verikit.serve.nemo_gym import UnscoredRollout
@@ -158,9 +159,19 @@ def _refusing(route: Route) -> Route:
 
 def _endpoint(protocol: RewardProtocol, queue: Queue, unscored: float, limits: RequestLimits) -> Endpoint:
     metrics = queue.metrics
+    paths = {"http.route": protocol.path, "url.path": protocol.path}
 
     async def endpoint(request: Request) -> Response:
         begun = monotonic()
+        with tracing.served(f"POST {protocol.path}", request.headers, {"http.request.method": "POST"} | paths) as span:
+            response = await answer(request)
+            tracing.answered(span, response.status_code)
+        metrics.requests.labels(response.status_code).inc()
+        metrics.seconds.observe(monotonic() - begun)
+        _log.debug("%s %d in %.3f s", protocol.path, response.status_code, monotonic() - begun)
+        return response
+
+    async def answer(request: Request) -> Response:
         try:
             body = await read_object(request, limits)
             ticket = _submit(queue, protocol, body)
@@ -168,17 +179,13 @@ def _endpoint(protocol: RewardProtocol, queue: Queue, unscored: float, limits: R
             rows = [row for row in ticket.rows if row is not None]
             for row in rows:
                 metrics.samples.labels(_status(row)).inc()
-            response = Response(protocol.reply(body, rows, unscored), media_type="application/json")
+            return Response(protocol.reply(body, rows, unscored), media_type="application/json")
         except RefusedRequest as refused:
-            response = refused.response()
+            return refused.response()
         except UnscoredRollout as lost:
-            response = JSONResponse({"error": str(lost)}, lost.status)
+            return JSONResponse({"error": str(lost)}, lost.status)
         except ClientDisconnect:
-            response = Response(status_code=499)  # nobody reads it
-        metrics.requests.labels(response.status_code).inc()
-        metrics.seconds.observe(monotonic() - begun)
-        _log.debug("%s %d in %.3f s", protocol.path, response.status_code, monotonic() - begun)
-        return response
+            return Response(status_code=499)  # nobody reads it
 
     return endpoint
 

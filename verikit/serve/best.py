@@ -15,6 +15,7 @@ import secrets
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -23,6 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from verikit import tracing
 from verikit.engines import Engine
 from verikit.engines.errors import BadRequest
 from verikit.errors import ContextOverflow, EngineError, EngineTimeout, RateLimited, UsageError, VerikitError
@@ -124,16 +126,23 @@ class BestOf:
 
     async def _chat(self, request: Request) -> Response:
         metrics, begun = self._queue.metrics, monotonic()
-        try:
-            response = await self._answer(request)
-        except RefusedRequest as refused:
-            response = chat.refusal(refused.status, str(refused), hint=refused.hint, retry_s=refused.retry_s)
-        except ClientDisconnect:
-            response = Response(status_code=499)  # nobody reads it
+        with tracing.served(
+            f"POST {PATH}", request.headers, {"http.request.method": "POST", "http.route": PATH}
+        ) as span:
+            response = await self._replied(request)
+            tracing.answered(span, response.status_code)
         metrics.requests.labels(response.status_code).inc()
         metrics.seconds.observe(monotonic() - begun)
         _log.debug("%s %d in %.3f s", PATH, response.status_code, monotonic() - begun)
         return response
+
+    async def _replied(self, request: Request) -> Response:
+        try:
+            return await self._answer(request)
+        except RefusedRequest as refused:
+            return chat.refusal(refused.status, str(refused), hint=refused.hint, retry_s=refused.retry_s)
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody reads it
 
     async def _answer(self, request: Request) -> Response:
         deadline = monotonic() + self._queue.deadline_s
@@ -182,7 +191,8 @@ class BestOf:
         rule = self._rule if asked.n == 1 else None
         end = deadline - (1 - SAMPLING_SHARE) * self._queue.deadline_s
         self._drawing += count
-        job = asyncio.get_running_loop().run_in_executor(self._threads, self._draw, drawing, rule)
+        within = copy_context().run  # the request's span is the parent of what its samples cost
+        job = asyncio.get_running_loop().run_in_executor(self._threads, within, self._draw, drawing, rule)
         try:
             await _finished(job, request, end)
         finally:

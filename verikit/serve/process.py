@@ -13,6 +13,7 @@ import signal
 import struct
 import sys
 
+from verikit import tracing
 from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import UsageError, VerikitError
 from verikit.helper import die_with_parent
@@ -45,6 +46,7 @@ def fit(verifier: Verifier, deadline_s: float) -> int:
 def main(spec: str, deadline_s: float) -> None:
     """Load the verifier, say that it is ready (or what is wrong), then answer each batch."""
     die_with_parent()
+    tracing.configure()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's ^C goes to the server, which lets work finish
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -62,10 +64,11 @@ def main(spec: str, deadline_s: float) -> None:
     ready = {"name": verifier.name, "batch": verifier.batch, "most": fit(verifier, deadline_s)}
     reply(json.dumps(ready | {"fingerprint": verifier.fingerprint}).encode())
     while len(head := requests.read(HEAD.size)) == HEAD.size:
-        batch = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server
+        batch, traces = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server
         samples = [pickle.loads(pickled) for pickled in batch]  # noqa: S301
         try:
-            scores = score_all(verifier, samples)
+            with tracing.batched("score batch", traces):
+                scores = score_all(verifier, samples)
         except UsageError as error:
             scores = [Score.error(f"{verifier.name}: {describe(error)}")] * len(samples)
         reply(b"\n".join(map(row_of, scores)))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
+from verikit import tracing
 from verikit.errors import HelperError, VerikitError
 from verikit.serve.metrics import Metrics
 from verikit.serve.process import row_of
@@ -51,6 +52,8 @@ class Ticket:
         self.deadline: float = monotonic() + deadline_s
         self.rows: list[bytes | None] = [row_of(sample) if isinstance(sample, Score) else None for sample in samples]
         self._missing = self.rows.count(None)
+        self.trace: dict[str, str] = tracing.carrier()
+        """The request's span, for the process that scores its samples."""
         self._seconds = deadline_s
         self._timer = loop.call_later(deadline_s, self._expire)
         if not self._missing:
@@ -226,7 +229,8 @@ class Queue:
             slice_s = max(ALONE_S, left / (1 + len(self._alone) + bool(self._items)))
             limit = max(0.0, min(limit, left, slice_s))
         try:
-            rows = await asyncio.wait_for(worker.score([item.sample for item in batch]), limit)
+            traces = list({id(item.ticket): item.ticket.trace for item in batch}.values())
+            rows = await asyncio.wait_for(worker.score([item.sample for item in batch], traces), limit)
         except TimeoutError:
             raise Overrun(f"it took more than {limit:.3g} s") from None
         if len(rows) != len(batch):

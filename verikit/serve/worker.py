@@ -8,7 +8,7 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
@@ -60,14 +60,18 @@ class Worker:
         worker.batch, worker.most = ready["batch"], ready["most"]
         return worker
 
-    async def score(self, samples: Sequence[bytes]) -> list[bytes]:
+    async def score(self, samples: Sequence[bytes], traces: Sequence[Mapping[str, str]] = ()) -> list[bytes]:
         """Return one JSON row for each pickled sample. After a cancelled call the process is of no more use.
+
+        Args:
+            samples: Pickled.
+            traces: The spans of the requests that they are of.
 
         Raises:
             HelperError: the process died.
         """
         assert self._process.stdin is not None
-        data = pickle.dumps(samples)
+        data = pickle.dumps((samples, traces))
         try:
             self._process.stdin.write(HEAD.pack(len(data)) + data)
             await self._process.stdin.drain()

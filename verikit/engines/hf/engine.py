@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from verikit.engines.hf.load import load_causal
 from verikit.engines.prompts import weights_identity
+from verikit.engines.traced import traced_stream
 from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class HF(StreamingEngine):
         """Choices."""
         return frozenset({"choice"})
 
+    @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Decode the requests, at most `rows` completions at a time, and yield each result when it is complete."""
         from verikit.engines.hf.batch import Batch, Fitting

@@ -29,6 +29,7 @@ from verikit.engines.openai.options import check_address, check_model, header_ke
 from verikit.engines.openai.reply import generation_of
 from verikit.engines.openai.wire import error_of, strike_key
 from verikit.engines.records import request_key
+from verikit.engines.traced import traced_stream
 from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import AuthError, ConfigError, EngineError, EngineTimeout, MissingExtra, SpecError
 from verikit.system import lock_file
@@ -130,6 +131,7 @@ class OpenAIBatch(StreamingEngine):
         """Close the connections; batches under way go on."""
         self._client.close()
 
+    @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Submit what was not submitted before, wait, and yield each batch's results when it has ended."""
         askers, bodies = self._keyed(requests)

@@ -24,6 +24,7 @@ from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import check_address, check_model, check_options, header_key
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, exchange
+from verikit.engines.traced import traced_stream
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import SpecError
 from verikit.registry import misfit
@@ -137,6 +138,7 @@ class OpenAI(StreamingEngine):
             vllm = False
         return frozenset(STRUCTURED_KINDS) if vllm else frozenset({"json"})
 
+    @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Send the requests, at most `concurrency` at a time, and yield each result when it is there."""
         calls = [Call(self, request) for request in requests]

@@ -21,6 +21,7 @@ from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import check_address, check_model, check_options, header_key
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, error_of, retry_after, strike_key
+from verikit.engines.traced import traced_stream
 from verikit.engines.types import Generation, Output, Request, StreamingEngine, StructuredKind
 from verikit.errors import AuthError, ContextOverflow, EngineError, SpecError
 from verikit.types import Message
@@ -113,6 +114,7 @@ class VendorEngine(StreamingEngine):
         """JSON schemas."""
         return frozenset({"json"})
 
+    @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Send the requests, at most `concurrency` at a time, and yield each result when it is there."""
         calls = [_VendorCall(self, request) for request in requests]

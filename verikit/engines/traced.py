@@ -1,0 +1,151 @@
+"""A span for each request of an engine, by OpenTelemetry's conventions for generative AI (`gen_ai.*`).
+
+Names and units: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. A span is made when its result is
+there, with the times that the engine took; one that the cache answered has none, since no model was asked.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from verikit import tracing
+from verikit.engines.types import Engine, Generation, Request
+
+EngineType = TypeVar("EngineType", bound=Engine)
+Stream = Callable[[EngineType, Sequence[Request]], Iterator[tuple[int, Generation]]]
+Generate = Callable[[EngineType, Sequence[Request]], list[Generation]]
+PROVIDERS = {"gemini": "gcp.gemini", "openai-batch": "openai"}
+"""What the conventions call a provider whose spec has another name."""
+REMOTE = ("openai", "openai-batch", "anthropic", "gemini")
+SHOWN_CHARS = 20_000
+"""Of a text in a span, where texts are asked for."""
+
+
+def traced_stream(stream: Stream[EngineType]) -> Stream[EngineType]:
+    """Make spans of what an engine's `stream` yields, where the process records any."""
+
+    @wraps(stream)
+    def observed(self: EngineType, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        tracer = tracing.tracer()
+        return stream(self, requests) if tracer is None else _observed(tracer, self, requests, stream)
+
+    return observed
+
+
+def traced_generate(generate: Generate[EngineType]) -> Generate[EngineType]:
+    """The same of an engine's `generate`."""
+
+    @wraps(generate)
+    def observed(self: EngineType, requests: Sequence[Request]) -> list[Generation]:
+        tracer = tracing.tracer()
+        if tracer is None:
+            return generate(self, requests)
+        return [result for _, result in _observed(tracer, self, requests, lambda e, r: enumerate(generate(e, r)))]
+
+    return observed
+
+
+def _observed(
+    tracer: Any, engine: EngineType, requests: Sequence[Request], stream: Stream[EngineType]
+) -> Iterator[tuple[int, Generation]]:
+    began = time.time_ns()
+    common = _engine_attributes(engine)
+    for index, generation in stream(engine, requests):
+        _record(tracer, common, requests[index], generation, began)
+        yield index, generation
+
+
+def _record(tracer: Any, common: dict[str, Any], request: Request, generation: Generation, began: int) -> None:
+    """Make the span of one request that is done."""
+    from opentelemetry.trace import SpanKind, StatusCode
+
+    end = time.time_ns()
+    seconds = generation.usage.get("seconds")
+    operation = "chat" if request.kind == "chat" else "text_completion"
+    remote = common["gen_ai.provider.name"] in {PROVIDERS.get(name, name) for name in REMOTE}
+    span = tracer.start_span(
+        f"{operation} {common['gen_ai.request.model']}",
+        kind=SpanKind.CLIENT if remote else SpanKind.INTERNAL,
+        start_time=began if seconds is None else max(began, end - round(seconds * 1e9)),
+        attributes={"gen_ai.operation.name": operation, **common, **_request_attributes(request)},
+    )
+    if span.is_recording():
+        span.set_attributes(_result_attributes(generation))
+        if tracing.shows_texts():
+            span.set_attributes(_texts(request, generation))
+        if generation.error is not None:
+            # What a server says of a request it refuses may repeat the prompt.
+            told = str(generation.error) if tracing.shows_texts() else None
+            span.set_status(StatusCode.ERROR, told)
+    span.end(end)
+
+
+def _engine_attributes(engine: Engine) -> dict[str, Any]:
+    kind, _, rest = engine.name.partition(":")
+    found: dict[str, Any] = {
+        "gen_ai.provider.name": PROVIDERS.get(kind, kind),
+        "gen_ai.request.model": str(getattr(engine, "model", "") if kind in REMOTE else rest) or rest,
+    }
+    if isinstance(url := getattr(engine, "url", None), str):
+        parts = urlsplit(url)
+        found["server.address"] = parts.hostname or url
+        found["server.port"] = parts.port or (443 if parts.scheme == "https" else 80)
+    return found
+
+
+def _request_attributes(request: Request) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "gen_ai.request.max_tokens": request.max_tokens,
+        "gen_ai.request.temperature": float(request.temperature),
+        "gen_ai.request.top_p": float(request.top_p),
+    }
+    if request.n != 1:
+        found["gen_ai.request.choice.count"] = request.n
+    if request.top_k:
+        found["gen_ai.request.top_k"] = request.top_k
+    if request.seed is not None:
+        found["gen_ai.request.seed"] = request.seed
+    if request.stop:
+        found["gen_ai.request.stop_sequences"] = list(request.stop)
+    if request.structured is not None:
+        found["gen_ai.output.type"] = "json" if request.structured.kind == "json" else "text"
+    return found
+
+
+def _result_attributes(generation: Generation) -> dict[str, Any]:
+    usage = generation.usage
+    found: dict[str, Any] = {}
+    for key, name in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")):
+        if key in usage:
+            found[f"gen_ai.usage.{name}"] = int(usage[key])
+    if usage.get("calls", 1) > 1:
+        found["verikit.tries"] = int(usage["calls"])
+    if reasons := [output.finish_reason for output in generation.outputs if output.finish_reason]:
+        found["gen_ai.response.finish_reasons"] = reasons
+    if generation.error is not None:
+        found["error.type"] = type(generation.error).__name__
+    return found
+
+
+def _texts(request: Request, generation: Generation) -> dict[str, Any]:
+    """Prompt and outputs as messages with parts, the conventions' form."""
+    if request.kind == "ids":
+        asked: list[dict[str, Any]] = []
+    elif isinstance(request.prompt, str):
+        asked = [_message("user", request.prompt)]
+    else:
+        asked = [_message(str(turn["role"]), str(turn.get("content"))) for turn in request.prompt]  # type: ignore[index, union-attr]  # a conversation
+    given = [
+        _message("assistant", output.text) | {"finish_reason": output.finish_reason} for output in generation.outputs
+    ]
+    named = {"gen_ai.input.messages": asked, "gen_ai.output.messages": given}
+    return {name: json.dumps(messages, ensure_ascii=False) for name, messages in named.items() if messages}
+
+
+def _message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text[:SHOWN_CHARS]}]}

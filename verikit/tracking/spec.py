@@ -1,0 +1,86 @@
+"""How a tracker is named: `wandb:project`, `tensorboard`, `trackio:project`, `mlflow:experiment`, and options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+from verikit.errors import MissingExtra, UsageError
+
+TRACKERS: Mapping[str, str] = {
+    "wandb": "wandb",
+    "tensorboard": "tensorboard.summary.writer.event_file_writer",
+    "trackio": "trackio",
+    "mlflow": "mlflow.tracking",
+}
+"""Each tracker's name, and the module that it needs."""
+SAMPLES = 100
+"""Samples to a table, unless a spec says otherwise."""
+_FORMS = "wandb:PROJECT, tensorboard, trackio:PROJECT or mlflow:EXPERIMENT; behind it ,samples=N and ,name=RUN"
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerSpec:
+    """A tracker, and where in it a run goes."""
+
+    kind: str
+    project: str = ""
+    """A project (`entity/project` for W&B), an experiment, or TensorBoard's folder; "" is `verikit`, or the run's."""
+    samples: int = SAMPLES
+    """Most samples to a table; 0 sends no texts."""
+    name: str = ""
+    """The run's name; "": its folder's."""
+
+    @classmethod
+    def read(cls, text: str) -> TrackerSpec:
+        """Read a spec.
+
+        Raises:
+            UsageError: it is none.
+        """
+        head, *options = text.split(",")
+        kind, _, project = head.partition(":")
+        if kind not in TRACKERS:
+            raise UsageError(f"{text!r} is no tracker", hint=_FORMS)
+        found: dict[str, str] = {}
+        for option in options:
+            key, sign, value = option.partition("=")
+            if not sign or key not in ("samples", "name") or (key == "samples" and not value.isdecimal()):
+                raise UsageError(f"tracker {text!r}: {option!r} is no option", hint=_FORMS)
+            found[key] = value
+        return cls(kind, project, int(found.get("samples", SAMPLES)), found.get("name", ""))
+
+    @property
+    def key(self) -> str:
+        """What tells it from a run's other trackers: its name and its project."""
+        return f"{self.kind}:{self.project}" if self.project else self.kind
+
+    def check(self) -> None:
+        """Import the tracker's package.
+
+        Raises:
+            MissingExtra: it is not installed.
+        """
+        try:
+            import_module(TRACKERS[self.kind])
+        except ImportError:
+            raise MissingExtra(f"the tracker {self.kind}", "trackers") from None
+
+
+def read_trackers(specs: Iterable[str]) -> list[TrackerSpec]:
+    """Read specs, each of another tracker or project.
+
+    Raises:
+        UsageError: one is none, or two are the same.
+        MissingExtra: the package of one is not installed.
+    """
+    found: dict[str, TrackerSpec] = {}
+    for text in specs:
+        spec = TrackerSpec.read(text)
+        if spec.key in found:
+            raise UsageError(f"the tracker {spec.key} is named twice")
+        found[spec.key] = spec
+    for spec in found.values():
+        spec.check()
+    return list(found.values())
