@@ -40,8 +40,8 @@ def rloo(rewards: Tensor, groups: Tensor) -> Tensor:
 def gdpo(parts: Tensor, weights: Tensor, groups: Tensor, epsilon: float = 1e-6) -> Tensor:
     """Normalise each part of the reward within its group, sum by weights, divide by the batch's standard deviation.
 
-    GDPO, arXiv 2601.05242, section 3, over trajectories as TRL's `normalize_then_sum`. The sums of a batch have the mean
-    0 already, since those of each part do in each group.
+    GDPO, arXiv 2601.05242, section 3, over trajectories as TRL's `normalize_then_sum`. The sums of a batch have mean 0
+    already, since those of each part do in each group.
 
     Args:
         parts: (n, k); NaN where a part has no score: it is in no statistics there and adds nothing.

@@ -251,7 +251,9 @@ class Config(Section):
         if self.advantage.kind != "gdpo":
             return self
         if self.kl.in_reward:
-            raise ValueError("gdpo compares parts of the reward, of which kl.in_reward is none: leave the KL in the loss")
+            raise ValueError(
+                "gdpo compares parts of the reward, of which kl.in_reward is none: leave the KL in the loss"
+            )
         if self.loss.soft_length:
             raise ValueError("gdpo takes a length penalty as a part of the reward: soft_overlong, not loss.soft_length")
         return self

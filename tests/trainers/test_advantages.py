@@ -160,7 +160,8 @@ def trl_block():
     (test,) = [
         node
         for node in ast.walk(ast.parse(inspect.getsource(grpo_trainer)))
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "self.multi_objective_aggregation == 'normalize_then_sum'"
+        if isinstance(node, ast.If)
+        and ast.unparse(node.test) == "self.multi_objective_aggregation == 'normalize_then_sum'"
     ]
     code = compile(ast.Module(test.body, []), grpo_trainer.__file__, "exec")
 
@@ -174,7 +175,7 @@ def trl_block():
             "unscorable_mask": parts.isnan().all(dim=1),
             "self": SimpleNamespace(reward_funcs=list(weights), reward_weights=weights),
         }
-        exec(code, names)  # noqa: S102  # the installed package's own lines
+        exec(code, names)  # the installed package's own lines
         return torch.nan_to_num(names["advantages"], nan=0.0)
 
     return run
