@@ -99,7 +99,7 @@ class ToolForm(ABC):
         return list(self.tokenizer(text, add_special_tokens=False).input_ids)
 
     def text(self, ids: Sequence[int], *, ended: bool) -> tuple[str, str]:
-        """Return what sampled ids say, and the end token that closes them; "" where they are cut or a text ended them."""
+        """Return what sampled ids say, and the end token's text; "" where they are cut or a stop text ended them."""
         closed = ended and ids[-1] in self.tokenizer.all_special_ids
         body = self.tokenizer.decode(list(ids[:-1] if closed else ids), skip_special_tokens=False)
         return body, self.tokenizer.decode([ids[-1]], skip_special_tokens=False) if closed else ""
