@@ -35,6 +35,7 @@ ARMS = {
     "GDPO, 1 and 1": ("answer + boxed", "gdpo", {"answer": 1.0, "boxed": 1.0}),
     "sum, 1 and .2": ("answer + 0.2*boxed", "grpo", {}),
     "GDPO, 1 and .2": ("answer + 0.2*boxed", "gdpo", {"answer": 1.0, "boxed": 0.2}),
+    "sum, 1 and .05": ("answer + 0.05*boxed", "grpo", {}),
 }
 SEEDS = (0, 1, 2)
 STEPS = 60

@@ -27,6 +27,8 @@ FENCE = "```"
 ASKS = FENCE + "output"
 """What asks for the output of the code before it (ToRL, arXiv 2503.23383, 2.1)."""
 _MARK = "verikit-goes-on-here"
+_ID = "000000000"
+"""Some templates want a call's id of nine letters or digits."""
 _CONTROL = re.compile(r"<[|｜][^<>|｜\n]{1,64}[|｜]>")
 """How chat templates write special tokens; those of the tokenizer at hand are known by name as well."""
 _SYSTEM = """You may call one or more functions to assist with the user query. Here they are, within <tools></tools>:
@@ -153,7 +155,10 @@ class TemplateForm(ToolForm):
         """Render the results behind a stand-in for the model's turn, and take what follows that."""
         if self._known:
             pairs = zip(calls, results, strict=True)
-            after = [{"role": "tool", "name": call.name or "unknown", "content": result} for call, result in pairs]
+            after = [
+                {"role": "tool", "name": call.name or "unknown", "tool_call_id": _ID, "content": result}
+                for call, result in pairs
+            ]
         else:
             told = "\n".join(f"<tool_response>\n{result}\n</tool_response>" for result in results)
             after = [{"role": "user", "content": told}]
