@@ -1,7 +1,7 @@
 """How calls are written and results shown: by the model's chat template, or as fenced code in the running text.
 
 A result is other people's text. Special tokens and tags in it are taken out of force before the template sees it, and
-what is appended is encoded once and counted: a token of the template that the result brought along is our error.
+what is appended is encoded once and counted: results that brought a token of the template along are not shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from jinja2 import TemplateError
 
 from verikit.calls import ToolCall, text_calls
-from verikit.errors import ConfigError, EngineError
+from verikit.errors import ConfigError
 from verikit.reply import reply_text
 from verikit.trainers.recipes.tools.toolbox import INTERPRETER, ToolResult
 from verikit.verifiers.fences import fenced
@@ -26,6 +26,7 @@ TAGS = (OPENING, CLOSING, "<tool_response>", "</tool_response>")
 FENCE = "```"
 ASKS = FENCE + "output"
 """What asks for the output of the code before it (ToRL, arXiv 2503.23383, 2.1)."""
+HIDDEN = "error: the result can't be shown"
 _MARK = "verikit-goes-on-here"
 _ID = "000000000"
 """Some templates want a call's id of nine letters or digits."""
@@ -82,15 +83,11 @@ class ToolForm(ABC):
     def observation(self, text: str, end: str, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[int]:
         """Return the ids that follow a turn of this text, closed by this end token.
 
-        Raises:
-            EngineError: a result would become a token that has force.
+        Results that would become tokens with force after all (a tokenizer may normalise them to some) are not shown.
         """
-        told = self.shown(text, calls, [self.disarmed(result.text) for result in results])
-        plain = self.shown(text, calls, ["0"] * len(results))
-        ids = self.encode(told.removeprefix(end))
-        if self._force(ids) != self._force(self.encode(plain.removeprefix(end))):
-            raise EngineError("a tool's result became a special token of the chat template")
-        return ids
+        told = self._after(text, end, calls, [self.disarmed(result.text) for result in results])
+        plain = self._after(text, end, calls, [HIDDEN] * len(results))
+        return told if self._force(told) == self._force(plain) else plain
 
     def disarmed(self, text: str) -> str:
         """Return a foreign text without force: the first character of each tag and special token is an entity."""
@@ -105,6 +102,9 @@ class ToolForm(ABC):
         closed = ended and ids[-1] in self.tokenizer.all_special_ids
         body = self.tokenizer.decode(list(ids[:-1] if closed else ids), skip_special_tokens=False)
         return body, self.tokenizer.decode([ids[-1]], skip_special_tokens=False) if closed else ""
+
+    def _after(self, text: str, end: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[int]:
+        return self.encode(self.shown(text, calls, results).removeprefix(end))
 
     def _force(self, ids: Sequence[int]) -> list[int]:
         return [token for token in ids if token in self._forced]
@@ -164,7 +164,7 @@ class TemplateForm(ToolForm):
             after = [{"role": "user", "content": told}]
         before = [{"role": "user", "content": "0"}, {"role": "assistant", "content": _MARK}]
         rendered = self._render([*before, *after], tools=False, begins=True)
-        _, mark, rest = rendered.rpartition(_MARK)
+        _, mark, rest = rendered.partition(_MARK)  # the first: a result may hold the same words
         if not mark:
             raise ConfigError("the chat template does not show the model's turn before a tool's result")
         return rest

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from pydantic import Field, PositiveInt
+from pydantic import BaseModel, Field, PositiveInt
 
 from verikit.base import score_all
 from verikit.errors import ConfigError, TrainerError
@@ -54,7 +54,7 @@ class ToolRecipe(SingleTurn):
     """Samples groups of rollouts that may call tools, and scores each conversation with a verifier."""
 
     name: ClassVar[str] = "tools"
-    Options: ClassVar[type[ToolOptions]] = ToolOptions
+    Options: ClassVar[type[BaseModel]] = ToolOptions
     options: ToolOptions
 
     def __init__(self, options: ToolOptions, setting: Setting) -> None:

@@ -175,11 +175,7 @@ def _append(
     if fault := next((result.fault for result in results if result.fault), ""):
         rollout.error = VerikitError(fault)
         return
-    try:
-        ids = form.observation(turn.text, turn.end, calls, results)
-    except EngineError as error:
-        rollout.error = error
-        return
+    ids = form.observation(turn.text, turn.end, calls, results)
     for at, result in enumerate(results):
         identity = f"call-{rollout.turns}-{at}"
         rollout.messages.append({"role": "tool", "tool_call_id": identity, "content": result.text})

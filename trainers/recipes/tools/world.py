@@ -12,7 +12,7 @@ import json
 import random
 from typing import Any, ClassVar
 
-from pydantic import Field, PositiveInt
+from pydantic import BaseModel, Field, PositiveInt
 
 from verikit.calls import ToolCall
 from verikit.engines.types import Request
@@ -53,7 +53,7 @@ class ToolWorld(ToolRecipe):
     """Sums by a model made on the spot, with an interpreter."""
 
     name: ClassVar[str] = "tools-world"
-    Options: ClassVar[type[ToolWorldOptions]] = ToolWorldOptions
+    Options: ClassVar[type[BaseModel]] = ToolWorldOptions
     options: ToolWorldOptions
 
     @classmethod
