@@ -12,7 +12,7 @@ from torch import Tensor
 
 SAME = 1e-9
 """Rewards closer than this, relative to their size, are equal."""
-GROUPED = frozenset({"grpo", "dr-grpo", "rloo", "reinforce++-baseline"})
+GROUPED = frozenset({"grpo", "dr-grpo", "rloo", "reinforce++-baseline", "gdpo"})
 """Estimators that compare within groups: these need two scored members."""
 
 
@@ -35,6 +35,25 @@ def rloo(rewards: Tensor, groups: Tensor) -> Tensor:
     count, centred, live = _centred(rewards, groups)
     size = count[groups]
     return torch.where(live, centred * size / (size - 1).clamp(min=1), 0.0)
+
+
+def gdpo(parts: Tensor, weights: Tensor, groups: Tensor, epsilon: float = 1e-6) -> Tensor:
+    """Normalise each part of the reward within its group, sum by weights, divide by the batch's standard deviation.
+
+    GDPO, arXiv 2601.05242, section 3, over trajectories as TRL's `normalize_then_sum`. The sums of a batch have mean 0
+    already, since those of each part do in each group.
+
+    Args:
+        parts: (n, k); NaN where a part has no score: it is in no statistics there and adds nothing.
+        weights: (k,).
+        groups: (n,).
+        epsilon: Added to both standard deviations.
+    """
+    total = parts.new_zeros(len(parts))
+    for column, weight in zip(parts.T, weights.tolist(), strict=True):
+        scored = (~column.isnan()).nonzero()[:, 0]
+        total.index_add_(0, scored, weight * grpo(column[scored], groups[scored], epsilon))
+    return total / (total.std() + epsilon) if len(total) > 1 and total.any() else torch.zeros_like(total)
 
 
 def returns_to_go(rewards: Tensor, lengths: Tensor, penalties: Tensor | None = None) -> Tensor:
@@ -84,12 +103,18 @@ def estimate(
     *,
     epsilon: float = 1e-6,
     penalties: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> Tensor:
     """Return flat token advantages by the estimator's name; `kinds` (n,) numbers each (task, role).
 
-    Estimators with one advantage for a trajectory take the sum of its penalties off its reward.
+    Estimators with one advantage for a trajectory take the sum of its penalties off its reward. For `gdpo` rewards are
+    (n, k) parts with k `weights`; (n,) are one part.
     """
     rewards = rewards.double()
+    if name == "gdpo":
+        parts = rewards if rewards.dim() == 2 else rewards[:, None]
+        weights = torch.ones(parts.shape[1]) if weights is None else weights
+        return gdpo(parts, weights, groups, epsilon).repeat_interleave(lengths)
     if name == "reinforce++":
         return reinforce_pp(rewards, lengths, penalties)
     if name == "trr++":

@@ -40,7 +40,7 @@ def train(
     check: bool,
     quiet: bool,
 ) -> int:
-    """Train by a CONFIG.toml or one that comes with verikit: `arithmetic` needs nothing, `math` and `sft` your data.
+    """Train by a CONFIG.toml or one that comes with verikit: `arithmetic` needs nothing, `math`, `sft`, `tools` data.
 
     The folder gets the resolved settings, metrics.jsonl, samples.jsonl and checkpoints. A run that stopped, however it
     stopped, goes on with --resume to the same result.

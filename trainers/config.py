@@ -45,9 +45,17 @@ class ModelSection(Section):
 class AdvantageSection(Section):
     """[advantage]: from rewards to advantages."""
 
-    kind: Literal["grpo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "trr++"] = "grpo"
+    kind: Literal["grpo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "trr++", "gdpo"] = "grpo"
     epsilon: float = Field(default=1e-6, ge=0)
-    """Added to GRPO's standard deviation."""
+    """Added to GRPO's and GDPO's standard deviations."""
+    weights: dict[str, float] = {}
+    """gdpo: the weight of each part of the reward once it is normalised; {}: 1 for every part there is."""
+
+    @model_validator(mode="after")
+    def _read(self) -> AdvantageSection:
+        if self.weights and self.kind != "gdpo":
+            raise ValueError(f"advantage.weights are for kind = gdpo: {self.kind} takes the reward's own sum")
+        return self
 
 
 class LossSection(Section):
@@ -247,6 +255,18 @@ class Config(Section):
     options: dict[str, Any] = {}
     folder: str = ""
     """Where the file lay, or where a shipped config was called from; relative paths start there."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Config:
+        if self.advantage.kind != "gdpo":
+            return self
+        if self.kl.in_reward:
+            raise ValueError(
+                "gdpo compares parts of the reward, of which kl.in_reward is none: leave the KL in the loss"
+            )
+        if self.loss.soft_length:
+            raise ValueError("gdpo takes a length penalty as a part of the reward: soft_overlong, not loss.soft_length")
+        return self
 
 
 def shipped() -> dict[str, Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -13,10 +13,12 @@ from torch import Tensor
 from verikit.trainers import losses
 from verikit.trainers.advantages import GROUPED, estimate
 from verikit.trainers.batch import TrainRow, as_row
-from verikit.trainers.config import Config
+from verikit.trainers.config import AdvantageSection, Config
 from verikit.trainers.recipe import Trajectory
 from verikit.types import PASS_MARK
 
+REWARD = ""
+"""The name of the whole reward among what is compared; parts have names of their own."""
 References = Callable[[Sequence[TrainRow]], list[Tensor]]
 
 
@@ -44,12 +46,15 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
     The unscored leave, then groups left with one member where the estimator compares within groups. Group statistics
     are of the scored. `references` gives log-probabilities under the reference model where the KL is wanted.
     """
-    scored = [trajectory for trajectory in trajectories if trajectory.reward is not None]
+    weights = compared(trajectories, config.advantage)
+    scored = [trajectory for trajectory in trajectories if any_scored(trajectory, weights)]
     kept = _comparable(scored) if config.advantage.kind in GROUPED else scored
     rows = [as_row(number, trajectory) for number, trajectory in enumerate(kept)]
-    rewards = torch.tensor(
-        [_reward(trajectory, row, config) for trajectory, row in zip(kept, rows, strict=True)], dtype=torch.float64
-    )
+    if config.advantage.kind == "gdpo":
+        rewards = _columns(kept, weights)
+    else:
+        values = [_reward(trajectory, row, config) for trajectory, row in zip(kept, rows, strict=True)]
+        rewards = torch.tensor(values, dtype=torch.float64)
     lengths = torch.tensor([len(row.where) for row in rows], dtype=torch.int64)
     groups, kinds = (
         _numbers([(trajectory.role, trajectory.group) for trajectory in kept]),
@@ -64,29 +69,75 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
                 losses.kl(row.sampled, reference, "k1") for row in rows if (reference := row.reference) is not None
             ]
             penalties = config.kl.coefficient * torch.cat(log_ratios)
-    values = estimate(
-        config.advantage.kind, rewards, groups, kinds, lengths, epsilon=config.advantage.epsilon, penalties=penalties
+    advantages = estimate(
+        config.advantage.kind,
+        rewards,
+        groups,
+        kinds,
+        lengths,
+        epsilon=config.advantage.epsilon,
+        penalties=penalties,
+        weights=torch.tensor(list(weights.values()), dtype=torch.float64),
     )
-    for row, trajectory, value in zip(rows, kept, values.split(lengths.tolist()), strict=True):
+    for row, trajectory, value in zip(rows, kept, advantages.split(lengths.tolist()), strict=True):
         row.advantage = (value * trajectory.weight).float()
         if config.loss.overlong == "filter" and not trajectory.finished:
             _drop_from_loss(row)
-    metrics = _metrics(trajectories, scored) | {"groups_dropped": float(len(_groups(scored)) - len(_groups(kept)))}
-    return Experience(rows, kept, metrics | {"zero_variance": zero_variance(scored)})
+    metrics = _metrics(trajectories, scored)
+    metrics |= {"groups_dropped": float(len(_members(scored)) - len(_members(kept)))}
+    metrics |= {"zero_variance": zero_variance(scored, weights)}
+    if config.advantage.kind == "gdpo":
+        for name in filter(None, weights):
+            metrics[f"zero_variance/{name}"] = zero_variance(scored, [name])
+            metrics[f"unscored/{name}"] = float(sum(_value(trajectory, name) is None for trajectory in trajectories))
+    return Experience(rows, kept, metrics)
 
 
-def zero_variance(scored: Sequence[Trajectory]) -> float:
-    """Return the share of groups whose rewards are all the same."""
-    groups = _groups(scored)
-    return fmean(len(set(rewards)) == 1 for rewards in groups.values()) if groups else 0.0
+def compared(trajectories: Sequence[Trajectory], section: AdvantageSection) -> dict[str, float]:
+    """Return the names of what is compared within groups, with weights: the reward, or for gdpo parts of it."""
+    if section.kind != "gdpo":
+        return {REWARD: 1.0}
+    found = sorted({name for trajectory in trajectories for name in trajectory.parts})
+    return section.weights or dict.fromkeys(found or [REWARD], 1.0)
 
 
-def with_variance(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-    """Return the trajectories of groups whose rewards differ (DAPO's dynamic sampling, arXiv 2503.14476, 3.2)."""
-    groups = _groups([trajectory for trajectory in trajectories if trajectory.reward is not None])
-    return [
-        trajectory for trajectory in trajectories if len(set(groups.get((trajectory.role, trajectory.group), ()))) > 1
-    ]
+def absent(trajectories: Sequence[Trajectory], section: AdvantageSection) -> str:
+    """Return what is wrong where a part with a weight has no value in any trajectory; "" where all have."""
+    missing = [name for name in section.weights if all(_value(trajectory, name) is None for trajectory in trajectories)]
+    found = sorted({name for trajectory in trajectories for name in trajectory.parts})
+    return f"no reward has a part {missing[0]!r}; parts are {', '.join(found) or 'none'}" if missing else ""
+
+
+def any_scored(trajectory: Trajectory, names: Iterable[str]) -> bool:
+    """Whether a trajectory has a value for anything that is compared."""
+    return any(_value(trajectory, name) is not None for name in names)
+
+
+def zero_variance(scored: Sequence[Trajectory], names: Collection[str] = (REWARD,)) -> float:
+    """Return the share of groups in which nothing that is compared differs."""
+    groups = _members(scored)
+    return fmean(not _differ(members, names) for members in groups.values()) if groups else 0.0
+
+
+def with_variance(trajectories: Sequence[Trajectory], names: Collection[str] = (REWARD,)) -> list[Trajectory]:
+    """Return the trajectories of groups in which something differs (DAPO's dynamic sampling, arXiv 2503.14476, 3.2)."""
+    differ = {key for key, members in _members(trajectories).items() if _differ(members, names)}
+    return [trajectory for trajectory in trajectories if (trajectory.role, trajectory.group) in differ]
+
+
+def _differ(members: Sequence[Trajectory], names: Collection[str]) -> bool:
+    return any(len({_value(member, name) for member in members} - {None}) > 1 for name in names)
+
+
+def _value(trajectory: Trajectory, name: str) -> float | None:
+    return trajectory.reward if name == REWARD else trajectory.parts.get(name)
+
+
+def _columns(trajectories: Sequence[Trajectory], names: Collection[str]) -> Tensor:
+    """Return (trajectories, names) values, NaN where there is none."""
+    values = [[_value(trajectory, name) for name in names] for trajectory in trajectories]
+    filled = [[torch.nan if value is None else value for value in row] for row in values]
+    return torch.tensor(filled, dtype=torch.float64).reshape(len(values), len(names))
 
 
 def _comparable(scored: Sequence[Trajectory]) -> list[Trajectory]:
@@ -94,11 +145,10 @@ def _comparable(scored: Sequence[Trajectory]) -> list[Trajectory]:
     return [trajectory for trajectory in scored if sizes[trajectory.role, trajectory.group] > 1]
 
 
-def _groups(scored: Sequence[Trajectory]) -> dict[tuple[str, Hashable], list[float]]:
-    groups: dict[tuple[str, Hashable], list[float]] = {}
-    for trajectory in scored:
-        assert trajectory.reward is not None
-        groups.setdefault((trajectory.role, trajectory.group), []).append(trajectory.reward)
+def _members(trajectories: Sequence[Trajectory]) -> dict[tuple[str, Hashable], list[Trajectory]]:
+    groups: dict[tuple[str, Hashable], list[Trajectory]] = {}
+    for trajectory in trajectories:
+        groups.setdefault((trajectory.role, trajectory.group), []).append(trajectory)
     return groups
 
 
@@ -126,19 +176,19 @@ def _metrics(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -
     """Return means over the scored: reward, each part of it, by role where there are several; lengths and counts."""
     metrics = {
         "trajectories": float(len(trajectories)),
-        "unscored": float(len(trajectories) - len(scored)),
+        "unscored": float(sum(trajectory.reward is None for trajectory in trajectories)),
         "length": fmean(sum(trajectory.mask) for trajectory in trajectories) if trajectories else 0.0,
         "finished": fmean(trajectory.finished for trajectory in trajectories) if trajectories else 0.0,
     }
     if not scored:
         return metrics
-    rewards = [trajectory.reward for trajectory in scored if trajectory.reward is not None]
-    metrics |= {"reward": fmean(rewards), "passed": fmean(reward >= PASS_MARK for reward in rewards)}
-    roles = {trajectory.role for trajectory in scored}
+    rewards = [(trajectory.role, trajectory.reward) for trajectory in scored if trajectory.reward is not None]
+    if rewards:
+        values = [reward for _, reward in rewards]
+        metrics |= {"reward": fmean(values), "passed": fmean(reward >= PASS_MARK for reward in values)}
+    roles = {role for role, _ in rewards}
     for role in sorted(roles) if len(roles) > 1 else ():
-        metrics[f"reward/{role}"] = fmean(
-            trajectory.reward for trajectory in scored if trajectory.role == role and trajectory.reward is not None
-        )
+        metrics[f"reward/{role}"] = fmean(reward for own, reward in rewards if own == role)
     for name in sorted({name for trajectory in scored for name in trajectory.parts}):
         metrics[f"part/{name}"] = fmean(trajectory.parts[name] for trajectory in scored if name in trajectory.parts)
     return metrics

@@ -20,7 +20,7 @@ from verikit.system import peak_memory_mb
 from verikit.trainers import checkpoint
 from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distributed import World
-from verikit.trainers.experience import Experience, experience, supervised, with_variance
+from verikit.trainers.experience import Experience, absent, compared, experience, supervised, with_variance
 from verikit.trainers.learner import Learner
 from verikit.trainers.loading import load_in, weight_source
 from verikit.trainers.policy import PolicyModel
@@ -189,12 +189,13 @@ class Trainer:
         if not tries:
             return trajectories
         wanted = len({(trajectory.role, trajectory.group) for trajectory in trajectories})
-        kept = with_variance(trajectories)
+        names = compared(trajectories, self.config.advantage)
+        kept = with_variance(trajectories, names)
         for attempt in range(1, tries):
             if len({(trajectory.role, trajectory.group) for trajectory in kept}) >= wanted:
                 break
             self.sampler.at(step, attempt)
-            kept += with_variance(self.recipe.collect(self.sampler, step))
+            kept += with_variance(self.recipe.collect(self.sampler, step), names)
         groups = list(dict.fromkeys((trajectory.role, trajectory.group) for trajectory in kept))[:wanted]
         if len(groups) < wanted:
             raise TrainerError(
@@ -217,12 +218,15 @@ class Trainer:
         lost = {role: [member for member in members if member.reward is None] for role, members in roles.items()}
         worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]), default=None)
         limit, steps = self.config.run.max_unscored_share, self.config.run.max_unscored_steps
-        if worst is not None and len(lost[worst]) <= limit * len(roles[worst]):
+        missing = absent(trajectories, self.config.advantage) if trajectories else ""
+        if worst is not None and len(lost[worst]) <= limit * len(roles[worst]) and not missing:
             self.unscored_steps = 0
             return
         self.unscored_steps += 1
         if worst is None:
             told = "no trajectory was made"
+        elif missing:
+            told = missing
         else:
             reason = next((trajectory.answer for trajectory in lost[worst] if trajectory.answer), "no reason given")
             count, of = len(lost[worst]), len(roles[worst])

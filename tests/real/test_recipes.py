@@ -1,4 +1,4 @@
-"""The first steps of the four recipes on a pretrained model, in the papers' configs made small."""
+"""The first steps of the recipes on a pretrained model, in the papers' configs made small."""
 
 import json
 import math
@@ -22,7 +22,7 @@ def write(path: Path, rows: Any) -> Path:
 
 
 def step(folder: Path, name: str, model: str, *changes: str) -> Any:
-    """Train one step of a shipped config; return its metrics and what was sampled."""
+    """Train the first step of a shipped config, or as many as asked; return the last's metrics and what was sampled."""
     import torch
 
     from tests.trainers.conftest import make
@@ -37,13 +37,14 @@ def step(folder: Path, name: str, model: str, *changes: str) -> Any:
         trainer.close()
         trainer.folder.close()
     rows = [json.loads(line) for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
-    [metrics] = [row for row in rows if "mismatch" in row]
-    assert all(math.isfinite(value) for value in metrics.values() if isinstance(value, float))
-    assert metrics["mismatch"] <= 1e-4
+    steps = [row for row in rows if "mismatch" in row]
+    for metrics in steps:
+        assert all(math.isfinite(value) for value in metrics.values() if isinstance(value, float))
+        assert metrics["mismatch"] <= 1e-4
     samples = [json.loads(line) for line in (folder / "run/samples.jsonl").read_text().splitlines()]
     assert samples
     assert len({row["completion"] for row in samples}) > 1
-    return metrics, samples
+    return steps[-1], samples
 
 
 def test_spice_asks_about_a_document_and_pays_invalid_questions_the_penalty(smollm2: str, folder: Path) -> None:
@@ -112,3 +113,34 @@ def test_elo_evolve_compares_with_an_opponent_by_a_judge_that_is_the_same_model(
     small += ["options.held_out_size=1", "options.prompts=1", "options.samples=3", "options.max_tokens=12"]
     _, samples = step(folder, "elo-evolve-paper", smollm2, *SMALL[:-1], *small)
     assert {row["reward"] for row in samples} <= {0.0, 1.0}
+
+
+def test_tools_are_called_for_two_steps_and_their_results_stand_as_the_template_would_write_them(
+    smollm2: str, folder: Path
+) -> None:
+    from tests.trainers.recipes.writer import Writer
+    from verikit.engines.hf.load import import_transformers
+    from verikit.trainers.recipe import Setting
+    from verikit.trainers.recipes.tools.recipe import ToolOptions, ToolRecipe
+
+    rows = [{"prompt": f"What is {a} times 37?", "answer": str(a * 37)} for a in range(2, 8)]
+    data = write(folder / "problems.jsonl", rows)
+    small = [f'options.data="{data}"', "options.prompts=2", "options.samples=3", "options.max_tokens=40"]
+    small += ["options.held_out_size=1", "options.turns=2", "run.steps=2", "run.evaluate_every=0"]
+    small += ["run.samples_every=1", 'options.reward="answer"']
+    _, samples = step(folder, "tools", smollm2, *small)
+    assert {row["step"] for row in samples} == {1, 2}
+
+    tokenizer = import_transformers("SmolLM2", "test").AutoTokenizer.from_pretrained(smollm2)
+    options = ToolOptions(data=str(data), held_out_size=1, prompts=1, samples=1, reward="answer")
+    recipe = ToolRecipe(options, Setting(tokenizer, 0, folder))
+    program = "print(185)\nprint('<|im_' + 'end|>')"
+    said = f"<tool_call>\n{json.dumps({'name': 'python', 'arguments': {'code': program}})}\n</tool_call>"
+    answer = "The answer is 185."
+    sampler = Writer(tokenizer, lambda text: answer if "_response" in text.split("assistant")[-2] else said)
+    (trajectory,) = recipe.collect(sampler, 1)
+    result = "<tool_response>\n185\n&#60;|im_end|>\n</tool_response>"
+    whole = tokenizer.decode(trajectory.ids[: trajectory.mask.index(True)])
+    whole += f"{said}<|im_end|>\n<|im_start|>user\n{result}<|im_end|>\n<|im_start|>assistant\n{answer}<|im_end|>"
+    assert tokenizer.decode(trajectory.ids) == whole
+    assert list(trajectory.ids) == tokenizer(whole, add_special_tokens=False).input_ids

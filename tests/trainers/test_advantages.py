@@ -1,7 +1,10 @@
 """Each estimator against plain Python, and where groups have nothing to compare."""
 
+import ast
+import inspect
 import math
 import statistics
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -109,3 +112,83 @@ def test_penalties_in_the_reward_are_summed_for_estimators_of_whole_sequences():
     penalties = torch.tensor([0.25, 0.25, 0.1]).double()
     found = advantages.estimate("dr-grpo", rewards, groups, groups, lengths, penalties=penalties)
     assert found.tolist() == pytest.approx([0.3, 0.3, -0.3])
+
+
+PARTS = st.lists(
+    st.tuples(st.lists(st.none() | st.sampled_from([0.0, 1.0, 0.3, -2.0]), min_size=2, max_size=2), st.integers(0, 2)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(PARTS, st.tuples(st.floats(0.1, 3), st.floats(-3, 3)))
+def test_gdpo_equals_its_formula_with_unscored_parts_left_out(batch, weights):
+    order = {}
+    groups = [order.setdefault(group, len(order)) for _, group in batch]
+    parts = [values for values, _ in batch]
+    expected = [0.0] * len(batch)
+    for part, weight in enumerate(weights):
+        for number in set(groups):
+            own = [i for i, g in enumerate(groups) if g == number and parts[i][part] is not None]
+            values = [parts[i][part] for i in own]
+            if len(set(values)) > 1:
+                mean, deviation = statistics.fmean(values), statistics.stdev(values)
+                for i in own:
+                    expected[i] += weight * (parts[i][part] - mean) / (deviation + 1e-6)
+    deviation = statistics.stdev(expected) if len(expected) > 1 else 0.0
+    expected = [value / (deviation + 1e-6) for value in expected]
+    tensor = torch.tensor([[math.nan if x is None else x for x in row] for row in parts], dtype=torch.float64)
+    found = advantages.gdpo(tensor, torch.tensor(weights), torch.tensor(groups))
+    assert torch.allclose(found, torch.tensor(expected, dtype=torch.float64), rtol=1e-6, atol=1e-6)
+
+
+def test_gdpo_tells_apart_what_the_sum_of_two_rewards_makes_equal():
+    one, both = torch.tensor([[0.0, 1], [0, 0]]), torch.tensor([[1.0, 1], [0, 0]])
+    groups = torch.zeros(2, dtype=torch.int64)
+    assert torch.allclose(advantages.grpo(one.sum(1), groups, 0.0), advantages.grpo(both.sum(1), groups, 0.0))
+    parts, weights = torch.cat([one, both]).double(), torch.ones(2)
+    found = advantages.gdpo(parts, weights, torch.tensor([0, 0, 1, 1]))
+    assert (found[2] / found[0]).item() == pytest.approx(2)  # the paper's figure 2: (0, 2) tells more than (0, 1)
+
+
+@pytest.fixture(scope="module")
+def trl_block():
+    """TRL's own lines for `normalize_then_sum`, out of the installed trainer, as a function."""
+    pytest.importorskip("trl")
+    from trl.trainer import grpo_trainer
+
+    (test,) = [
+        node
+        for node in ast.walk(ast.parse(inspect.getsource(grpo_trainer)))
+        if isinstance(node, ast.If)
+        and ast.unparse(node.test) == "self.multi_objective_aggregation == 'normalize_then_sum'"
+    ]
+    code = compile(ast.Module(test.body, []), grpo_trainer.__file__, "exec")
+
+    def run(parts, weights, size):
+        names = {
+            "torch": torch,
+            "nanstd": grpo_trainer.nanstd,
+            "rewards_per_func": parts,
+            "num_generations": size,
+            "device": "cpu",
+            "unscorable_mask": parts.isnan().all(dim=1),
+            "self": SimpleNamespace(reward_funcs=list(weights), reward_weights=weights),
+        }
+        exec(code, names)  # the installed package's own lines
+        return torch.nan_to_num(names["advantages"], nan=0.0)
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gdpo_equals_the_lines_of_trl(trl_block, seed):
+    draw = torch.Generator().manual_seed(seed)
+    size = 4
+    parts = torch.rand(6 * size, 3, generator=draw, dtype=torch.float64).round(decimals=1)
+    parts[torch.rand(parts.shape, generator=draw) < 0.1] = math.nan
+    weights = torch.tensor([1.0, 0.3, 2.0], dtype=torch.float64)
+    kept = ~parts.isnan().all(dim=1)
+    groups = torch.arange(6).repeat_interleave(size)
+    found = advantages.gdpo(parts[kept], weights, groups[kept], 1e-4)
+    assert torch.allclose(found, trl_block(parts, weights, size)[kept], rtol=1e-6, atol=1e-6)

@@ -162,6 +162,59 @@ def test_groups_that_tell_nothing_are_refilled_or_the_run_stops_by_name(tmp_path
     )
 
 
+def parted(*values, group=0, reward=None):
+    """Trajectories with an answer part and a format part; None: unscored."""
+    named = [dict(zip(("answer", "format"), pair, strict=True)) for pair in values]
+    parts = [{name: value for name, value in pair.items() if value is not None} for pair in named]
+    return [Trajectory([1, 2], [False, True], [0, -1], reward, group, parts=pair) for pair in parts]
+
+
+def test_gdpo_learns_from_the_parts_that_are_scored_and_counts_those_that_are_not():
+    config = settings(advantage__kind="gdpo", advantage__weights__answer=1.0, advantage__weights__format=1.0)
+    batch = parted((1, 0), (None, 1), (None, None), (0, 0)) + parted((1, 1), (1, 1), group=1)
+    made = experience(batch, config, None)
+    values = [row.advantage[0].item() for row in made.rows]
+    assert len(values) == 5  # the one without any part has left
+    assert values[1] > 0 > values[2]  # its format alone, far above the group's; nothing for the answer that is missing
+    assert values[3:] == [0, 0]
+    assert made.metrics["unscored/answer"] == 2
+    assert made.metrics["unscored/format"] == 1
+    assert made.metrics["zero_variance"] == made.metrics["zero_variance/answer"] == 0.5
+
+
+def test_groups_of_equal_sums_tell_something_where_their_parts_differ():
+    batch = parted((1, 0), (0, 1), reward=1.0)
+    assert with_variance(batch) == []
+    assert len(with_variance(batch, ["answer", "format"])) == 2
+    config = settings(advantage__kind="gdpo", advantage__weights__answer=2.0, advantage__weights__format=1.0)
+    even = experience(batch, config, None)
+    assert [row.advantage[0].item() > 0 for row in even.rows] == [True, False]
+
+
+def test_gdpo_of_a_reward_without_parts_compares_the_reward():
+    made = experience(trajectories(1.0, None, 0.0), settings(advantage__kind="gdpo"), None)
+    assert [row.advantage[0].item() > 0 for row in made.rows] == [True, False]
+
+
+def test_a_weight_for_a_part_that_no_reward_has_stops_the_run_by_name(tmp_path):
+    config = settings(advantage__kind="gdpo", advantage__weights__boxd=1.0, options__reward="answer + boxed")
+    with pytest.raises(TrainerError, match="no reward has a part 'boxd'; parts are answer, boxed"):
+        train(tmp_path / "run", config)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"advantage__weights__answer": 1.0}, "are for kind = gdpo"),
+        ({"advantage__kind": "gdpo", "kl__in_reward": True}, "kl.in_reward"),
+        ({"advantage__kind": "gdpo", "loss__soft_length": 9}, "soft_overlong"),
+    ],
+)
+def test_what_does_not_go_with_gdpo_is_refused(changes, told):
+    with pytest.raises(ConfigError, match=told):
+        settings(**changes)
+
+
 def test_sequences_cut_at_the_limit_give_no_gradient():
     config = settings(loss__overlong="filter")
     made = experience(trajectories(1.0) + trajectories(0.0, finished=False), config, None)

@@ -1,0 +1,1 @@
+"""Reinforcement learning with tools in the rollout, over several turns."""

@@ -1,0 +1,24 @@
+"""The inside of a helper process: calls the function that a tool is made of."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from verikit.errors import VerikitError
+from verikit.spec import import_object
+from verikit.trainers.recipes.tools.toolbox import as_text
+
+
+def answer(spec: str, folder: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """Call a function and return (`ok`, `error` or `fault`; what is to be told)."""
+    function = import_object(spec, Path(folder))
+    try:
+        inspect.signature(function).bind(**arguments)
+        return "ok", as_text(function(**arguments))
+    except VerikitError as error:
+        return "fault", f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - whatever the function raised is what the model is told
+        return "error", f"error: {type(error).__name__}: {error}"

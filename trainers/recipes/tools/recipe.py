@@ -1,0 +1,196 @@
+"""The recipe: problems, rollouts that call tools, and any verifier's reward for the whole conversation.
+
+Tool-integrated reasoning as in ReTool (arXiv 2504.11536) and ToRL (arXiv 2503.23383): what tools say is in the rollout
+and gets no gradient. The verifier sees the conversation's messages with their calls and results, and the model's last
+words as the completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field, PositiveInt
+
+from verikit.base import score_all
+from verikit.errors import ConfigError, TrainerError
+from verikit.sandbox import RunLimits
+from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
+from verikit.trainers.recipes.base import Stopwatch
+from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
+from verikit.trainers.recipes.tools.forms import CallForm, make_form
+from verikit.trainers.recipes.tools.rollout import RolloutLimits, ToolRollout, roll_out, rollout_metrics
+from verikit.trainers.recipes.tools.toolbox import INTERPRETER, FunctionTool, Interpreter, Tool, Toolbox
+from verikit.types import Group, Sample, Score
+
+AT_ONCE = 64
+"""Rollouts that one call of the verifier scores."""
+
+
+class ToolOptions(SingleTurnOptions):
+    """[options] of `tools`; `max_tokens` are those of a turn."""
+
+    tools: list[str] = Field(default=[INTERPRETER], min_length=1)
+    """`python` is an interpreter in the sandbox; others are functions, file.py:name or package.module:name."""
+    calls: CallForm = "hermes"
+    """How calls are written: `hermes` (`<tool_call>` tags), `any` (other model families' forms too), `fenced` code."""
+    turns: PositiveInt = 4
+    """Most turns of the model; the calls of the last one are not run."""
+    max_calls: PositiveInt = 8
+    """Most calls of a rollout that are run."""
+    total_tokens: PositiveInt = 8192
+    """Most tokens of prompt, turns and results together."""
+    result_chars: PositiveInt = 4000
+    """Most characters of a result that are shown."""
+    tool_seconds: float = Field(default=5.0, gt=0)
+    """Most seconds of a call."""
+    tool_memory_mb: PositiveInt = 512
+    """Most memory of a program in the interpreter."""
+    sandbox: str | None = None
+    """Where programs run, as in `code(sandbox=…)`; None: the environment's, else `local`."""
+
+
+class ToolRecipe(SingleTurn):
+    """Samples groups of rollouts that may call tools, and scores each conversation with a verifier."""
+
+    name: ClassVar[str] = "tools"
+    Options: ClassVar[type[BaseModel]] = ToolOptions
+    options: ToolOptions
+
+    def __init__(self, options: ToolOptions, setting: Setting) -> None:
+        super().__init__(options, setting)
+        self.toolbox = Toolbox(self.make_tools(), options.result_chars)
+        self.form = make_form(options.calls, setting.tokenizer, self.toolbox.schemas)
+        if not options.chat and options.calls != "fenced":
+            raise ConfigError("without a chat template calls are fenced code", hint='options.calls = "fenced"')
+        self._running = Stopwatch()
+
+    def make_tools(self) -> list[Tool]:
+        """Return the tools."""
+        limits = RunLimits(wall_s=self.options.tool_seconds, memory_mb=self.options.tool_memory_mb)
+        return [
+            Interpreter(limits, self.options.sandbox)
+            if name == INTERPRETER
+            else FunctionTool(name, self.setting.folder, self.options.tool_seconds)
+            for name in self.options.tools
+        ]
+
+    def probes(self) -> Iterator[Probe]:
+        """Yield what single-turn asks, and the interpreter."""
+        yield from super().probes()
+        yield "tools", self._try_tools
+
+    def _try_tools(self) -> str:
+        """Run a program where there is an interpreter.
+
+        Raises:
+            TrainerError: it does not run.
+        """
+        names = ", ".join(self.toolbox.tools)
+        if INTERPRETER in self.toolbox.tools:
+            (result,) = self.toolbox.tools[INTERPRETER].run([{"code": "print(1 + 1)"}])
+            if result.fault or result.text != "2":
+                raise TrainerError(f"the interpreter can't run a program: {result.fault or result.text}")
+        return f"{names} as {self.options.calls} calls"
+
+    def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
+        """Roll out and score the next problems; each is one group."""
+        chosen = [
+            (number, member, problem, ids)
+            for number, problem, ids in self._next(sampler)
+            for member in range(self.options.samples)
+        ]
+        self._running.reset()
+        rollouts = roll_out(
+            sampler,
+            self.form,
+            self.toolbox,
+            [ids for *_, ids in chosen],
+            self.limits(self.options.temperature),
+            lambda index, turn: sampler.seed(chosen[index][0], chosen[index][1], turn),
+        )
+        scores = self.score_rollouts(sampler, [problem for _, _, problem, _ in chosen], rollouts)
+        self._metrics = rollout_metrics(rollouts)
+        return [
+            self._rolled_out(number, problem, rollout, score)
+            for (number, _, problem, _), rollout, score in zip(chosen, rollouts, scores, strict=True)
+        ]
+
+    def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
+        """Return the mean score on the held-out problems; what is unscored is left out.
+
+        Raises:
+            TrainerError: nothing could be scored.
+        """
+        asked = [(number, member) for number in range(len(self.held_out)) for member in range(n)]
+        prompts = [self._encode(sampler, problem) for problem in self.held_out]
+        rollouts = roll_out(
+            sampler,
+            self.form,
+            self.toolbox,
+            [prompts[number] for number, _ in asked],
+            self.limits(temperature),
+            lambda index, turn: sampler.seed("held-out", *asked[index], turn),
+            logprobs=False,
+        )
+        scores = self.score_rollouts(sampler, [self.held_out[number] for number, _ in asked], rollouts)
+        values = [score.value for score in scores if score.value is not None]
+        if scores and not values:
+            raise TrainerError(f"no rollout of the held-out problems was scored: {scores[0].reason}")
+        return sum(values) / len(values) if values else 0.0
+
+    def limits(self, temperature: float) -> RolloutLimits:
+        """Return the bounds of a rollout."""
+        options = self.options
+        return RolloutLimits(
+            options.turns,
+            options.max_calls,
+            options.max_tokens,
+            options.total_tokens,
+            temperature,
+            options.top_p if temperature else 1.0,
+        )
+
+    def score_rollouts(
+        self, sampler: Sampler, problems: Sequence[Group], rollouts: Sequence[ToolRollout]
+    ) -> list[Score]:
+        """Score conversations, each by its problem; those with a fault get none."""
+        pairs = list(zip(problems, rollouts, strict=True))
+        samples = [as_sample(problem, rollout) for problem, rollout in pairs if rollout.error is None]
+        batches = [samples[start : start + AT_ONCE] for start in range(0, len(samples), AT_ONCE)]
+        parts = sampler.map(lambda some: score_all(self.reward, some), batches)
+        scored = iter([score for part in parts for score in part])
+        return [next(scored) if rollout.error is None else Score.error(str(rollout.error)) for rollout in rollouts]
+
+    def metrics(self) -> dict[str, float]:
+        """Return those of single-turn, and how tools were used."""
+        return super().metrics() | self._metrics
+
+    def close(self) -> None:
+        """Give back the tools."""
+        self.toolbox.close()
+
+    def _encode(self, sampler: Sampler, problem: Group) -> list[int]:
+        asked = self.prompt(problem)
+        if isinstance(asked, str):
+            return super()._encode(sampler, problem)
+        return self.form.prompt(asked)
+
+    def _rolled_out(self, number: int, problem: Group, rollout: ToolRollout, score: Score) -> Trajectory:
+        return rollout.transcript.trajectory(
+            score.value,
+            number,
+            task=str(problem.meta.get("task", "")),
+            finished=rollout.finished,
+            temperature=self.options.temperature,
+            parts={name: part.value for name, part in score.parts.items() if part.value is not None},
+            prompt=problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"],
+            completion=rollout.text,
+            answer=(score.answer if score.scored else score.reason) or "",
+        )
+
+
+def as_sample(problem: Group, rollout: ToolRollout) -> Sample:
+    """Return a conversation as verifiers take it."""
+    messages: Sequence[Mapping[str, Any]] = rollout.messages
+    return Sample(problem.prompt, messages, problem.answer, problem.id, problem.meta)

@@ -1,0 +1,199 @@
+"""The rollout: sample a turn, run its calls, append what they gave, go on.
+
+Token in, token out: sampled ids are kept as they were sampled, and a result is encoded once, when it is appended. So
+the mask is exact by construction. All live rollouts of a batch move turn by turn, and a turn's calls are run together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from verikit.calls import ToolCall
+from verikit.engines.types import Generation, Request
+from verikit.errors import ContextOverflow, EngineError, VerikitError
+from verikit.trainers.recipe import Sampler, Transcript
+from verikit.trainers.recipes.tools.forms import ReadTurn, ToolForm
+from verikit.trainers.recipes.tools.toolbox import Toolbox, ToolResult
+
+AT_ONCE = 64
+"""Calls that go to one process together."""
+Seeds = Callable[[int, int], int]
+"""(Index of the rollout, turn) -> seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutLimits:
+    """How rollouts are sampled and bounded."""
+
+    turns: int
+    """Turns of the model; the calls of the last one are not run, which cuts the rollout off."""
+    calls: int
+    """Calls that are run; what asks for more is told so."""
+    turn_tokens: int
+    """Sampled tokens of a turn."""
+    total_tokens: int
+    """Of prompt, model and results together."""
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+
+@dataclass(slots=True)
+class ToolRollout:
+    """A conversation while it grows: its tokens, and its messages in OpenAI's form."""
+
+    transcript: Transcript
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    """What follows the prompt: the assistant's turns with their `tool_calls`, and the tools' results."""
+    text: str = ""
+    """The same as text, as the model sees it."""
+    turns: int = 0
+    calls: int = 0
+    failed: int = 0
+    """Calls that were answered by what is wrong with them."""
+    finished: bool = False
+    """Whether the model ended it; False where a limit cut it off."""
+    error: VerikitError | None = None
+    """What left it unscored: a fault of the engine or a tool, never the model's doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskingTurn:
+    """A turn that waits for its calls."""
+
+    rollout: ToolRollout
+    text: str
+    end: str
+    """The end token's text."""
+    read: ReadTurn
+
+
+def roll_out(
+    sampler: Sampler,
+    form: ToolForm,
+    toolbox: Toolbox,
+    prompts: Sequence[Sequence[int]],
+    limits: RolloutLimits,
+    seeds: Seeds,
+    *,
+    logprobs: bool = True,
+) -> list[ToolRollout]:
+    """Roll each prompt out to the model's last word or a limit; faults are data on the rollouts they concern."""
+    rollouts = [ToolRollout(Transcript(prompt)) for prompt in prompts]
+    live = list(enumerate(rollouts))
+    for turn in range(limits.turns):
+        live = [(index, rollout) for index, rollout in live if _room(rollout, limits) > 0]
+        requests = [
+            Request(
+                list(rollout.transcript.ids),
+                max_tokens=min(limits.turn_tokens, _room(rollout, limits)),
+                temperature=limits.temperature,
+                top_p=limits.top_p,
+                stop=form.stop,
+                seed=seeds(index, turn),
+                logprobs=0 if logprobs else None,
+            )
+            for index, rollout in live
+        ]
+        generations = sampler.generate(requests) if requests else []
+        heard = [_hear(rollout, form, given) for (_, rollout), given in zip(live, generations, strict=True)]
+        asking = [asked for asked in heard if asked is not None]
+        if turn < limits.turns - 1:
+            _answer(asking, sampler, form, toolbox, limits)
+        going = {id(asked.rollout) for asked in asking if asked.rollout.error is None}
+        live = [(index, rollout) for index, rollout in live if id(rollout) in going]
+    return rollouts
+
+
+def rollout_metrics(rollouts: Sequence[ToolRollout]) -> dict[str, float]:
+    """Return means over rollouts: turns, calls, the share that called, that failed; shares of calls and of tokens."""
+    if not rollouts:
+        return {}
+    calls = sum(rollout.calls for rollout in rollouts)
+    after = [rollout.transcript.mask[_prompt(rollout) :] for rollout in rollouts]
+    foreign = sum(len(mask) - sum(mask) for mask in after)
+    return {
+        "turns": fmean(rollout.turns for rollout in rollouts),
+        "calls": calls / len(rollouts),
+        "called": fmean(rollout.calls > 0 for rollout in rollouts),
+        "failed_calls": sum(rollout.failed for rollout in rollouts) / (calls or 1),
+        "observation_share": foreign / (sum(map(len, after)) or 1),
+        "faults": fmean(rollout.error is not None for rollout in rollouts),
+    }
+
+
+def _hear(rollout: ToolRollout, form: ToolForm, generation: Generation) -> AskingTurn | None:
+    """Write a turn down; what is returned has calls to run."""
+    if isinstance(generation.error, ContextOverflow) and rollout.turns:
+        return None  # what was sampled and shown fills the context: cut off, as by any other limit
+    if generation.error is not None or not generation.outputs:
+        rollout.error = generation.error or EngineError("the engine gave 0 outputs of 1")
+        return None
+    output = generation.outputs[0]
+    if not output.ids:
+        rollout.error = EngineError("the engine gave no token ids", hint="tools need an engine that does")
+        return None
+    rollout.transcript.sampled(output)
+    whole = output.finish_reason == "stop"
+    text, end = form.text(output.ids, ended=whole)
+    rollout.text += text + end
+    rollout.turns += 1
+    read = form.read(text) if whole else ReadTurn(text, [])
+    message: dict[str, Any] = {"role": "assistant", "content": read.said.strip()}
+    if read.calls:
+        message["tool_calls"] = [_as_message(call, rollout.turns, at) for at, call in enumerate(read.calls)]
+    rollout.messages.append(message)
+    rollout.finished = whole and not read.calls
+    return AskingTurn(rollout, text, end, read) if read.calls else None
+
+
+def _answer(
+    asking: Sequence[AskingTurn], sampler: Sampler, form: ToolForm, toolbox: Toolbox, limits: RolloutLimits
+) -> None:
+    """Run the calls of a turn of all rollouts, and append what came of them."""
+    run = [turn.read.calls[: max(0, limits.calls - turn.rollout.calls)] for turn in asking]
+    flat = [call for calls in run for call in calls]
+    batches = [flat[start : start + AT_ONCE] for start in range(0, len(flat), AT_ONCE)]
+    results = iter([result for part in sampler.map(toolbox.answer, batches) for result in part])
+    for turn, calls in zip(asking, run, strict=True):
+        own = [next(results) for _ in calls]
+        shown = turn.read.calls[: len(calls) + 1]  # of what is over the limit the first call is told so
+        if len(shown) > len(calls):
+            own.append(ToolResult(f"error: no more than {limits.calls} calls are allowed: answer now", failed=True))
+        _append(turn, form, shown, own, limits)
+
+
+def _append(
+    turn: AskingTurn, form: ToolForm, calls: Sequence[ToolCall], results: Sequence[ToolResult], limits: RolloutLimits
+) -> None:
+    rollout = turn.rollout
+    rollout.calls += len(results)
+    rollout.failed += sum(result.failed for result in results)
+    if fault := next((result.fault for result in results if result.fault), ""):
+        rollout.error = VerikitError(fault)
+        return
+    ids = form.observation(turn.text, turn.end, calls, results)
+    for at, result in enumerate(results):
+        identity = f"call-{rollout.turns}-{at}"
+        rollout.messages.append({"role": "tool", "tool_call_id": identity, "content": result.text})
+    rollout.text += form.tokenizer.decode(ids, skip_special_tokens=False)
+    rollout.transcript.foreign(ids[: max(0, _room(rollout, limits))])
+
+
+def _as_message(call: ToolCall, turn: int, at: int) -> dict[str, Any]:
+    """A call as a message holds it; one that can't be read stays one."""
+    arguments = f"({call.problem})" if call.problem else json.dumps(dict(call.arguments), ensure_ascii=False)
+    function = {"name": call.name or "unknown", "arguments": arguments}
+    return {"id": f"call-{turn}-{at}", "type": "function", "function": function}
+
+
+def _room(rollout: ToolRollout, limits: RolloutLimits) -> int:
+    return limits.total_tokens - len(rollout.transcript.ids)
+
+
+def _prompt(rollout: ToolRollout) -> int:
+    mask = rollout.transcript.mask
+    return mask.index(True) if True in mask else len(mask)
