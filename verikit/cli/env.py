@@ -86,12 +86,20 @@ def _rows(source: str, only_tasks: bool, split: str | None, gold: str | None) ->
 @click.argument("source")
 @click.argument("spec")
 @_answer_option
+@click.option("--with", "with_", metavar="FILE", help="NeMo-Gym's tasks, for rollouts stored without their fields.")
 @click.option("--tolerance", default=TOLERANCE, show_default=True, type=click.FloatRange(0), help="Of equal rewards.")
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Differences shown.")
 @click.option("--fail-under", metavar="SHARE", callback=_share, help="Exit with 4 if fewer are equal: 95%.")
 @json_option
 def check_(
-    source: str, spec: str, gold: str | None, tolerance: float, examples: int, fail_under: float | None, as_json: bool
+    source: str,
+    spec: str,
+    gold: str | None,
+    with_: str | None,
+    tolerance: float,
+    examples: int,
+    fail_under: float | None,
+    as_json: bool,
 ) -> int:
     """Score the stored rollouts of SOURCE by SPEC, and compare with the rewards of their environment.
 
@@ -99,7 +107,7 @@ def check_(
     verikit env check rollouts.jsonl "choice()"
     verikit env check outputs/run/traces.jsonl answer --fail-under 95%
     """  # noqa: D301 - click reads \b as "don't wrap"
-    found = check(source, spec, gold=gold, tolerance=tolerance)
+    found = check(source, spec, gold=gold, tasks=with_, tolerance=tolerance)
     if as_json:
         click.echo(json.dumps(found.as_dict(), ensure_ascii=True))
     else:
