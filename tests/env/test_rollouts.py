@@ -192,6 +192,8 @@ def test_the_command_checks_and_writes_rows_that_verikit_reads(tmp_path):
     out = tmp_path / "rows.jsonl"
     assert run(cli, ["env", "read", str(path), "-o", str(out)]).exit_code == 0
     assert isinstance(run(cli, ["env", "read", str(path), "-o", str(out)]).exception, UsageError)
+    again = CliRunner().invoke(cli, ["env", "check", str(out), "answer"])  # our own rows keep their rewards
+    assert again.output.splitlines()[0] == "equal: 1 of 2 (50.0 %)"
     group, *_ = [item for item in read_rows(str(out)) if not isinstance(item, SchemaError)]
     assert group.answer == "42"
 

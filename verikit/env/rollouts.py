@@ -112,19 +112,19 @@ def _nemo_gym(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[
 
 
 def _results(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
-    """A row of `results.jsonl`, as verifiers before 1.0 saved it; `info` may be JSON text."""
-    info = row.get("info")
-    meta = {**(info if isinstance(info, Mapping) else {}), **row}
-    for key in ("prompt", "completion", "reward", "info"):
+    """A row of `results.jsonl`, as verifiers before 1.0 saved it (`info`), or of our own (`meta`, `why`)."""
+    nested = [more for key in ("info", "meta") if isinstance(more := row.get(key), Mapping)]
+    meta = {key: value for more in (*nested, row) for key, value in more.items()}
+    for key in ("prompt", "completion", "reward", "info", "meta", "id", "why", "rewards"):
         meta.pop(key, None)
     completion = row["completion"]
     answer = gold_of(_gold(meta, gold))
-    name = str(row.get("example_id", ""))
-    sample = Sample(prompt_of(row.get("prompt")), completion, answer, name or where, meta)
-    if error := row.get("error"):
+    name = str(row.get("example_id", row.get("id", where)))
+    sample = Sample(prompt_of(row.get("prompt")), completion, answer, name, meta)
+    if error := row.get("error") or (row.get("why") if row["reward"] is None else None):
         yield Rollout(sample, None, str(error)[:500], where)
     else:
-        yield _rewarded(sample, row["reward"], where, {})
+        yield _rewarded(sample, row["reward"], where, _numbers(row.get("rewards")))
 
 
 def _episode(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
@@ -223,6 +223,6 @@ ReadRow = Callable[[Mapping[str, Any], str, "str | None"], Iterator[Rollout]]
 FORMS: tuple[tuple[str, tuple[str, ...], ReadRow], ...] = (
     ("NeMo-Gym's", ("responses_create_params", "response"), _nemo_gym),
     ("verifiers' traces", ("traces", "task"), _episode),
-    ("verifiers' results", ("prompt", "completion", "reward"), _results),
+    ("verifiers' results, or ours,", ("prompt", "completion", "reward"), _results),
 )
 """Forms of rollouts, by the keys that all their rows have."""
