@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 from verikit.adapters.env_rows import EnvironmentRows
 from verikit.adapters.packages import PACKAGES, package_name, write_package
 from verikit.cli import cli
-from verikit.env import tasks
+from verikit.env import check, play, tasks
 from verikit.errors import UsageError
 from verikit.types import Group
 
@@ -176,6 +176,8 @@ def test_openenvs_own_clients_step_the_served_environment(served):
         assert client.step(action(message="It is 41.")).reward == 0.0
     with GenericEnvClient(base_url=address).sync() as client, pytest.raises(Exception, match="no task 7"):
         client.reset(index=7)
+    rows = [{"completion": text, "answer": "42", "index": 0} for text in ("It is 42.", "It is 41.")]
+    assert check(list(play(address, rows)), "answer").equal == 2
     first, second = tasks(address)  # the task API tells no references
     assert first == {"id": "a", "prompt": [{"role": "user", "content": "6 * 7?"}], "answer": None, "meta": {"index": 0}}
     assert second["prompt"][1]["content"] == NASTY
