@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import verikit
+from verikit.env import check
 from verikit.messages import from_responses
 from verikit.types import Sample
 
@@ -166,6 +167,20 @@ def main(folder: Path) -> None:
         print(*lines, sep="\n", end="\n" if lines else "")
         equal, total = equal + len(scored) - len(lines), total + len(scored)
     print(f"equal: {equal} of {total}")
+    as_read(folder)
+
+
+def as_read(folder: Path) -> None:
+    """Print how many are equal where rollouts and tasks are read by `verikit.env`, without a word on any server."""
+    equal = total = unscored = 0
+    for name, spec in specs(PAGE.read_text("utf-8")).items():
+        data = folder / name / "data"
+        if "openai:" in spec or not (data / "example_rollouts.jsonl").exists():
+            continue
+        tasks = data / "example.jsonl"
+        found = check(data / "example_rollouts.jsonl", spec, tasks=tasks if tasks.exists() else None)
+        equal, total, unscored = equal + found.equal, total + found.compared, unscored + len(found.unscored)
+    print(f"as verikit.env reads them: {equal} of {total}, {unscored} without a score")
 
 
 if __name__ == "__main__":

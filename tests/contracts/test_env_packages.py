@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from importlib import import_module, util
 from types import SimpleNamespace
 
@@ -17,7 +16,7 @@ from tests.conftest import ROOT
 from verikit.adapters.env_rows import EnvironmentRows
 from verikit.adapters.packages import PACKAGES, package_name, write_package
 from verikit.cli import cli
-from verikit.env import tasks
+from verikit.env import check, play, tasks
 from verikit.errors import UsageError
 from verikit.types import Group
 
@@ -136,8 +135,8 @@ def served(package):
         folder, name = package("openenv", *arguments)
         code = (
             "import socket, uvicorn; from importlib import import_module; import sys\n"
-            "taken = socket.create_server(('127.0.0.1', 0)); print(taken.getsockname()[1], flush=True)\n"
             "app = import_module(sys.argv[1] + '.server.app').app\n"
+            "taken = socket.create_server(('127.0.0.1', 0)); print(taken.getsockname()[1], flush=True)\n"
             "uvicorn.Server(uvicorn.Config(app, log_level='error')).run(sockets=[taken])\n"
         )
         path = os.pathsep.join((str(folder), str(ROOT)))
@@ -162,7 +161,6 @@ def test_openenvs_own_clients_step_the_served_environment(served):
     from openenv.core.generic_client import GenericEnvClient
 
     address, name = served()
-    time.sleep(0.1)
     module = import_module(name)
     with module.__dict__[module.__all__[1]](base_url=address).sync() as client:
         begun = client.reset(index=0)
@@ -176,6 +174,8 @@ def test_openenvs_own_clients_step_the_served_environment(served):
         assert client.step(action(message="It is 41.")).reward == 0.0
     with GenericEnvClient(base_url=address).sync() as client, pytest.raises(Exception, match="no task 7"):
         client.reset(index=7)
+    rows = [{"completion": text, "answer": "42", "index": 0} for text in ("It is 42.", "It is 41.")]
+    assert check(list(play(address, rows)), "answer").equal == 2
     first, second = tasks(address)  # the task API tells no references
     assert first == {"id": "a", "prompt": [{"role": "user", "content": "6 * 7?"}], "answer": None, "meta": {"index": 0}}
     assert second["prompt"][1]["content"] == NASTY

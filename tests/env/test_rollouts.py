@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from verikit import Sample, Score, verifier
 from verikit.cli import cli
 from verikit.env import Rollout, check, read
+from verikit.env.gym_fields import TaskIndex, prepared
 from verikit.env.rollouts import FORMS, _of_row
 from verikit.errors import SchemaError, UsageError
 from verikit.readers import read as read_rows
@@ -191,6 +192,8 @@ def test_the_command_checks_and_writes_rows_that_verikit_reads(tmp_path):
     out = tmp_path / "rows.jsonl"
     assert run(cli, ["env", "read", str(path), "-o", str(out)]).exit_code == 0
     assert isinstance(run(cli, ["env", "read", str(path), "-o", str(out)]).exception, UsageError)
+    again = CliRunner().invoke(cli, ["env", "check", str(out), "answer"])  # our own rows keep their rewards
+    assert again.output.splitlines()[0] == "equal: 1 of 2 (50.0 %)"
     group, *_ = [item for item in read_rows(str(out)) if not isinstance(item, SchemaError)]
     assert group.answer == "42"
 
@@ -219,3 +222,44 @@ def test_verifiers_own_traces_are_read_as_verifiers_reads_them(tmp_path):
     (found,) = read(tmp_path)
     assert found.reward == made.reward == 0.75
     assert (found.sample.completion, found.sample.answer) == (made.last_reply, "42")
+
+
+CALL = {"name": "f", "arguments": "{}", "type": "function_call"}
+FIELDS = [
+    ({"expected_action": CALL}, "calls", [{"name": "f", "arguments": "{}"}]),
+    ({"expected_action": {"type": "message", "content": "hi"}}, "calls", []),
+    ({"ground_truth": [CALL, CALL]}, "trajectory", [{"name": "f", "arguments": "{}"}] * 2),
+    ({"ground_truth": "42"}, "calls", None),
+    ({"unit_tests": {"inputs": ["1"], "outputs": ["2"]}}, "tests", [{"input": "1", "output": "2"}]),
+    ({"unit_tests": {"inputs": ["1"], "outputs": []}}, "tests", None),
+    ({"expected_output": [[1, 0], [0, 1]]}, "expected_answer", "[[1, 0], [0, 1]]"),
+    ({"verifier_metadata": {"correct_index": 2}}, "expected_answer", "2"),
+    ({"expected_judgement": "Judgement: Yes"}, "expected_answer", "Yes"),
+    ({"expected_answer": "A", "reference": "B"}, "expected_answer", "A"),
+    ({"answer": "A", "reference": "B"}, "expected_answer", None),
+]
+
+
+@pytest.mark.parametrize(("row", "key", "value"), FIELDS)
+def test_nemo_gyms_references_come_under_the_names_that_verifiers_read(row, key, value):
+    assert prepared(row).get(key) == value
+
+
+def test_rollouts_stored_without_their_tasks_are_joined_by_the_prompt(tmp_path):
+    tasks = [gym("", None, expected_answer="42"), gym("", None, expected_answer="7")]
+    tasks[1]["responses_create_params"] = {"input": "3 + 4?"}
+    bare = [gym("It is 42.", 1.0), gym("8", 0.0), gym("42", 1.0)]
+    bare[1]["responses_create_params"] = {"input": " 3 +  4?"}
+    bare[2]["responses_create_params"] = {"input": "something else"}
+    paths = written(tmp_path / "rollouts.jsonl", bare), written(tmp_path / "data.jsonl", tasks)
+    assert [item.sample.answer for item in read(paths[0], tasks=paths[1])] == ["42", "7", None]
+    found = check(paths[0], "answer", tasks=paths[1])
+    assert (found.equal, len(found.unscored)) == (2, 1)
+    told = CliRunner().invoke(cli, ["env", "check", str(paths[0]), "answer", "--with", str(paths[1])])
+    assert told.output.startswith("equal: 2 of 2")
+
+
+def test_tasks_that_share_a_prompt_are_told_apart_by_their_number():
+    index = TaskIndex([gym("", None, expected_answer=letter) for letter in "ABC"])
+    assert index.joined(gym("?", 0, _ng_task_index=2))["expected_answer"] == "C"
+    assert index.joined(gym("?", 0, expected_answer="own"))["expected_answer"] == "own"

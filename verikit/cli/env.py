@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from verikit.cli.options import Command, json_option, parse_share
-from verikit.env import Agreement, Rollout, check, read, tasks
+from verikit.env import Agreement, Rollout, check, play, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
 from verikit.env.harbor import is_task
 from verikit.errors import SchemaError, UsageError, with_hint
+from verikit.readers import rows
 from verikit.terminal import printable
 
 WORSE = 4
@@ -56,42 +57,75 @@ def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: s
     verikit env read tasks/hello-world
     verikit env read http://localhost:8000 --split test
     """  # noqa: D301 - click reads \b as "don't wrap"
+    return _written(_rows(source, only_tasks, split, gold), out, force)
+
+
+def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path | None, force: bool) -> int:
+    """Write rows, say what was left out, and return the exit code."""
     if out is not None and out.exists() and not force:
         raise UsageError(f"{out} is there already", hint="--force replaces it")
     count = bad = 0
     with ExitStack() as stack:
         target = stack.enter_context(out.open("w", encoding="utf-8")) if out else sys.stdout
-        for item in _rows(source, only_tasks, split, gold):
+        for item in items:
             if isinstance(item, SchemaError):
                 bad += 1
                 click.echo(f"left out: {with_hint(str(item), item.hint)}", err=True)
                 continue
             count += 1
-            target.write(json.dumps(item, ensure_ascii=True, default=str) + "\n")
+            row = item.row() if isinstance(item, Rollout) else item
+            target.write(json.dumps(row, ensure_ascii=True, default=str) + "\n")
     click.echo(f"{count} rows" + (f", {bad} left out" if bad else "") + (f", in {out}" if out else ""), err=True)
     return 1 if bad and not count else 0
 
 
-def _rows(source: str, only_tasks: bool, split: str | None, gold: str | None) -> Iterator[dict[str, Any] | SchemaError]:
+def _rows(
+    source: str, only_tasks: bool, split: str | None, gold: str | None
+) -> Iterable[Rollout | dict[str, Any] | SchemaError]:
     path = Path(source)
     elsewhere = source.startswith(("http://", "https://", "verifiers:"))
     if only_tasks or elsewhere or (path.is_dir() and is_task(path)):
-        yield from tasks(source, split=split)
-        return
-    for item in read(source, gold=gold):
-        yield item.row() if isinstance(item, Rollout) else item
+        return tasks(source, split=split)
+    return read(source, gold=gold)
+
+
+@env.command("play")
+@click.argument("address")
+@click.argument("file")
+@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines; default: stdout.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--field", default="message", show_default=True, help="Of the action, that holds the completion.")
+def play_(address: str, file: str, out: Path | None, force: bool, field: str) -> int:
+    """Give the completions of FILE to an OpenEnv server, and write them with the rewards that it gave.
+
+    A row holds a completion, and index, seed, split, task_id or episode_id for the server's reset.
+
+    \b
+    verikit env play http://localhost:8000 completions.jsonl -o rollouts.jsonl
+    verikit env check rollouts.jsonl answer
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    good = (row for _, _, row in rows(file) if not isinstance(row, SchemaError))
+    return _written(play(address, good, field=field), out, force)
 
 
 @env.command("check")
 @click.argument("source")
 @click.argument("spec")
 @_answer_option
+@click.option("--with", "with_", metavar="FILE", help="NeMo-Gym's tasks, for rollouts stored without their fields.")
 @click.option("--tolerance", default=TOLERANCE, show_default=True, type=click.FloatRange(0), help="Of equal rewards.")
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Differences shown.")
 @click.option("--fail-under", metavar="SHARE", callback=_share, help="Exit with 4 if fewer are equal: 95%.")
 @json_option
 def check_(
-    source: str, spec: str, gold: str | None, tolerance: float, examples: int, fail_under: float | None, as_json: bool
+    source: str,
+    spec: str,
+    gold: str | None,
+    with_: str | None,
+    tolerance: float,
+    examples: int,
+    fail_under: float | None,
+    as_json: bool,
 ) -> int:
     """Score the stored rollouts of SOURCE by SPEC, and compare with the rewards of their environment.
 
@@ -99,7 +133,7 @@ def check_(
     verikit env check rollouts.jsonl "choice()"
     verikit env check outputs/run/traces.jsonl answer --fail-under 95%
     """  # noqa: D301 - click reads \b as "don't wrap"
-    found = check(source, spec, gold=gold, tolerance=tolerance)
+    found = check(source, spec, gold=gold, tasks=with_, tolerance=tolerance)
     if as_json:
         click.echo(json.dumps(found.as_dict(), ensure_ascii=True))
     else:

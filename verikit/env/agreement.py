@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeGuard, cast
 
 from verikit.base import Verifier, score_all
 from verikit.env.rollouts import Paths, Rollout, read
@@ -73,6 +74,7 @@ def check(
     verifier: str | Verifier,
     *,
     gold: str | None = None,
+    tasks: Paths | None = None,
     tolerance: float = TOLERANCE,
 ) -> Agreement:
     """Score stored rollouts and compare with the rewards that their environment gave.
@@ -81,6 +83,7 @@ def check(
         source: What `read` takes, or rollouts themselves.
         verifier: A verifier or its spec.
         gold: The field that holds the gold; None: the usual ones.
+        tasks: NeMo-Gym's data file of the rollouts, which says what they lack.
         tolerance: Rewards and values within it are equal.
 
     Raises:
@@ -88,16 +91,25 @@ def check(
         UsageError: a file can't be read.
     """
     loaded = load(verifier)
-    paths = isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") or _are_paths(source)
-    found: Iterator[Rollout | SchemaError] = read(source, gold=gold) if paths else iter(source)  # type: ignore[arg-type]
+    found = _rollouts(source, gold, tasks)
     agreement = Agreement()
     while chunk := list(islice(found, CHUNK)):
         _compare(agreement, loaded, chunk, tolerance)
     return agreement
 
 
-def _are_paths(source: Any) -> bool:
-    return isinstance(source, Sequence) and bool(source) and not isinstance(source[0], (Rollout, SchemaError))
+def _rollouts(
+    source: Paths | Iterable[Rollout | SchemaError], gold: str | None, tasks: Paths | None
+) -> Iterator[Rollout | SchemaError]:
+    if _are_paths(source):
+        return read(source, gold=gold, tasks=tasks)
+    return iter(cast("Iterable[Rollout | SchemaError]", source))
+
+
+def _are_paths(source: Paths | Iterable[Rollout | SchemaError]) -> TypeGuard[Paths]:
+    if isinstance(source, (str, Path)):
+        return True
+    return isinstance(source, Sequence) and bool(source) and isinstance(source[0], (str, Path))
 
 
 def _compare(

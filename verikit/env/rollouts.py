@@ -9,6 +9,7 @@ from typing import Any
 
 from verikit.adapters.nemo_gym import rollout_sample
 from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
+from verikit.env.gym_fields import TaskIndex, prepared
 from verikit.env.harbor import is_trials, trials
 from verikit.env.numbers import number
 from verikit.errors import SchemaError, UsageError
@@ -50,17 +51,19 @@ class Rollout:
         return found | ({"rewards": dict(self.rewards)} if self.rewards else {})
 
 
-def read(source: Paths, *, gold: str | None = None) -> Iterator[Rollout | SchemaError]:
+def read(source: Paths, *, gold: str | None = None, tasks: Paths | None = None) -> Iterator[Rollout | SchemaError]:
     """Read stored rollouts; a row that is none is yielded as its error.
 
     Args:
         source: Files of rollouts (NeMo-Gym's `rollouts.jsonl`, verifiers' `traces.jsonl` or `results.jsonl`), a folder
             of verifiers' run, or a folder of Harbor's trials.
         gold: The field that holds the gold; None: the usual ones.
+        tasks: NeMo-Gym's data file of the rollouts, which says what they lack; matched by the prompt.
 
     Raises:
         UsageError: a file can't be read.
     """
+    index = TaskIndex(row for _, _, row in rows(_listed(tasks)) if not isinstance(row, SchemaError)) if tasks else None
     if isinstance(source, (str, Path)) and Path(source).is_dir():
         if is_trials(Path(source)):
             for where, made in trials(Path(source)):
@@ -68,17 +71,20 @@ def read(source: Paths, *, gold: str | None = None) -> Iterator[Rollout | Schema
             return
         traces = [path for name in ("traces.jsonl", "results.jsonl") if (path := Path(source) / name).is_file()]
         source = traces[0] if traces else source
-    paths = [str(path) for path in ([source] if isinstance(source, (str, Path)) else source)]
-    for file, line, row in rows(paths):
+    for file, line, row in rows(_listed(source)):
         if isinstance(row, SchemaError):
             yield row
             continue
         try:
-            yield from _of_row(row, f"{file}:{line}", gold)
+            yield from _of_row(index.joined(row) if index else row, f"{file}:{line}", gold)
         except SchemaError as error:
             yield placed(error, file, line)
         except UsageError as error:
             yield SchemaError(str(error), file=file, line=line)
+
+
+def _listed(paths: Paths) -> list[str]:
+    return [str(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
 
 
 def _of_row(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
@@ -94,8 +100,8 @@ def _nemo_gym(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[
     config = row.get("instance_config")
     masked = row.get("mask_sample") or (isinstance(config, Mapping) and config.get("mask_sample"))
     failed = row.get("_ng_failure_class") or (row.get("failure_kind") or "masked" if masked else "")
-    asked = {key: value for key, value in row.items() if key not in ("reward", "reward_components")}
-    sample = rollout_sample(asked, gold)
+    told = {key: value for key, value in prepared(row).items() if key not in ("reward", "reward_components")}
+    sample = rollout_sample(told, gold)
     name = str(row.get("_ng_task_index", row.get("uuid", where)))
     sample = Sample(sample.prompt, sample.messages or sample.completion, sample.answer, name, sample.meta)
     parts = _numbers(row.get("reward_components"))
@@ -106,19 +112,19 @@ def _nemo_gym(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[
 
 
 def _results(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
-    """A row of `results.jsonl`, as verifiers before 1.0 saved it; `info` may be JSON text."""
-    info = row.get("info")
-    meta = {**(info if isinstance(info, Mapping) else {}), **row}
-    for key in ("prompt", "completion", "reward", "info"):
+    """A row of `results.jsonl`, as verifiers before 1.0 saved it (`info`), or of our own (`meta`, `why`)."""
+    nested = [more for key in ("info", "meta") if isinstance(more := row.get(key), Mapping)]
+    meta = {key: value for more in (*nested, row) for key, value in more.items()}
+    for key in ("prompt", "completion", "reward", "info", "meta", "id", "why", "rewards"):
         meta.pop(key, None)
     completion = row["completion"]
     answer = gold_of(_gold(meta, gold))
-    name = str(row.get("example_id", ""))
-    sample = Sample(prompt_of(row.get("prompt")), completion, answer, name or where, meta)
-    if error := row.get("error"):
+    name = str(row.get("example_id", row.get("id", where)))
+    sample = Sample(prompt_of(row.get("prompt")), completion, answer, name, meta)
+    if error := row.get("error") or (row.get("why") if row["reward"] is None else None):
         yield Rollout(sample, None, str(error)[:500], where)
     else:
-        yield _rewarded(sample, row["reward"], where, {})
+        yield _rewarded(sample, row["reward"], where, _numbers(row.get("rewards")))
 
 
 def _episode(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
@@ -217,6 +223,6 @@ ReadRow = Callable[[Mapping[str, Any], str, "str | None"], Iterator[Rollout]]
 FORMS: tuple[tuple[str, tuple[str, ...], ReadRow], ...] = (
     ("NeMo-Gym's", ("responses_create_params", "response"), _nemo_gym),
     ("verifiers' traces", ("traces", "task"), _episode),
-    ("verifiers' results", ("prompt", "completion", "reward"), _results),
+    ("verifiers' results, or ours,", ("prompt", "completion", "reward"), _results),
 )
 """Forms of rollouts, by the keys that all their rows have."""

@@ -1,0 +1,77 @@
+"""Completions played in a server that speaks OpenEnv's WebSocket messages."""
+
+import json
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+from verikit.cli import cli
+from verikit.env import check, play
+from verikit.errors import SchemaError, UsageError, VerikitError
+
+
+@pytest.fixture
+def address():
+    """The messages of openenv 0.10: a sum a task, an error where there is none, garbage where it is asked for."""
+    server = pytest.importorskip("websockets.sync.server")
+
+    def answer(socket):
+        task = None
+        for text in socket:
+            told = json.loads(text)
+            if told["type"] == "reset":
+                task = told["data"].get("index", 0)
+                messages = [{"role": "user", "content": f"{task} + {task}?"}]
+                reply = {"type": "observation", "data": {"observation": {"messages": messages}, "done": False}}
+                if task > 9:
+                    reply = {"type": "error", "data": {"message": "there is no such task", "code": "EXECUTION_ERROR"}}
+            else:
+                said = told["data"]["message"]
+                reward = {"lost": None}.get(said, float(said == str(2 * task)))
+                reply = {"type": "observation", "data": {"observation": {}, "reward": reward, "done": said != "on"}}
+                if said == "garbage":
+                    socket.send("[1")
+                    continue
+            socket.send(json.dumps(reply))
+
+    with server.serve(answer, "127.0.0.1", 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.socket.getsockname()[1]}"
+        running.shutdown()
+
+
+def test_a_completion_gets_the_environments_own_reward(address):
+    rows = [
+        {"completion": "6", "answer": "6", "index": 3, "level": 1},
+        {"completion": [{"role": "assistant", "content": "5"}], "answer": "6", "meta": {"index": 3}},
+        {"completion": "lost", "index": 1},
+        {"completion": "6", "index": 10},
+        {"index": 1},
+    ]
+    right, wrong, lost, absent, bad = play(address, rows)
+    assert (right.reward, right.sample.prompt) == (1.0, [{"role": "user", "content": "3 + 3?"}])
+    assert (right.sample.answer, right.sample.meta) == ("6", {"index": 3, "level": 1})
+    assert wrong.reward == 0.0
+    assert (lost.reward, lost.why) == (None, "the environment gave no reward")
+    assert absent.why == "reset: there is no such task"
+    assert isinstance(bad, SchemaError)
+    found = check([right, wrong, lost, absent], "answer")
+    assert (found.equal, found.compared, len(found.unrewarded)) == (2, 2, 2)
+
+
+def test_the_command_writes_what_check_reads(address, tmp_path):
+    (tmp_path / "completions.jsonl").write_text('{"completion": "8", "answer": "8", "index": 4}\n')
+    out = tmp_path / "rollouts.jsonl"
+    run = CliRunner().invoke
+    assert run(cli, ["env", "play", address, str(tmp_path / "completions.jsonl"), "-o", str(out)]).exit_code == 0
+    assert run(cli, ["env", "check", str(out), "answer"]).output.startswith("equal: 1 of 1")
+
+
+def test_a_server_that_breaks_off_is_an_error_and_no_reward(address):
+    with pytest.raises(VerikitError, match="no JSON"):
+        list(play(address, [{"completion": "garbage"}]))
+    with pytest.raises(VerikitError):
+        list(play("http://127.0.0.1:9", [{"completion": "6"}]))
+    with pytest.raises(UsageError, match="is no address"):
+        list(play("localhost", []))

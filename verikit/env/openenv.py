@@ -1,0 +1,111 @@
+"""Completions played in an OpenEnv server: the reward that the environment itself gives each.
+
+One session over the server's WebSocket (`/ws`, openenv 0.10): `reset`, then one `step` with the completion.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+
+from verikit.env.numbers import number
+from verikit.env.rollouts import Rollout
+from verikit.errors import SchemaError, UsageError, VerikitError
+from verikit.messages import text_of
+from verikit.types import Sample
+
+RESET = ("index", "seed", "split", "task_id", "episode_id")
+"""Keys of a row that say which task is meant; they are passed to `reset`."""
+PROMPTS = ("messages", "prompt", "question", "instruction", "observation")
+MAX_BYTES = 64 * 2**20
+"""Of one reply."""
+TIMEOUT_S = 60.0
+
+
+def play(
+    address: str, rows: Iterable[Mapping[str, Any]], *, field: str = "message", timeout_s: float = TIMEOUT_S
+) -> Iterator[Rollout | SchemaError]:
+    """Give completions to an environment, and yield each with its reward.
+
+    Args:
+        address: `http://HOST:PORT` of the server.
+        rows: Each with `completion`, and what `RESET` names; other keys are the sample's meta, `answer` its gold.
+        field: Of the action, that holds the completion.
+        timeout_s: For one reply.
+
+    Raises:
+        UsageError: websockets is not installed, or the address is none.
+        VerikitError: the server can't be reached, or breaks off.
+    """
+    try:
+        client: Any = import_module("websockets.sync.client")
+        errors: Any = import_module("websockets.exceptions")
+    except ImportError:
+        raise UsageError("an OpenEnv server is asked by websockets", hint="pip install websockets") from None
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
+        raise UsageError(f"{address!r} is no address", hint="http://localhost:8000")
+    scheme = "wss" if parts.scheme in ("https", "wss") else "ws"
+    where = f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}/ws"
+    try:
+        with client.connect(where, open_timeout=timeout_s, max_size=MAX_BYTES) as socket:
+            for position, row in enumerate(rows):
+                yield _episode(socket, row, field, timeout_s, f"{address}#{position}")
+    except (OSError, errors.WebSocketException) as error:
+        raise VerikitError(f"{where}: {error or type(error).__name__}") from None
+
+
+def _episode(socket: Any, row: Mapping[str, Any], field: str, timeout_s: float, where: str) -> Rollout | SchemaError:
+    meta = {**(more if isinstance(more := row.get("meta"), Mapping) else {}), **row}
+    if "completion" not in row:
+        return SchemaError(f"{where}: has no completion", field="completion")
+    completion, answer = row["completion"], row.get("answer")
+    for key in ("completion", "answer", "meta", "prompt", "reward"):
+        meta.pop(key, None)
+    begun = _asked(socket, "reset", {key: meta[key] for key in RESET if key in meta}, timeout_s)
+    sample = Sample(_prompt(begun), completion, answer, str(row.get("id", where)), meta)
+    if problem := _problem(begun):
+        return Rollout(sample, None, f"reset: {problem}", where)
+    ended = _asked(socket, "step", {field: text_of(completion)}, timeout_s)
+    if problem := _problem(ended):
+        return Rollout(sample, None, f"step: {problem}", where)
+    reward = number(ended["data"].get("reward"))
+    why = "" if reward is not None else "the environment gave no reward"
+    if reward is None and not ended["data"].get("done"):
+        why += ": the episode goes on after one step"
+    return Rollout(sample, reward, why, where)
+
+
+def _asked(socket: Any, kind: str, data: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+    """Send a message and read the reply, an object with an object `data`.
+
+    Raises:
+        VerikitError: it is no such thing.
+    """
+    socket.send(json.dumps({"type": kind, "data": data}))
+    try:
+        found = json.loads(socket.recv(timeout=timeout_s))
+    except TimeoutError:
+        raise VerikitError(f"no reply to {kind} within {timeout_s:g} s") from None
+    except (ValueError, RecursionError) as error:
+        raise VerikitError(f"the reply to {kind} is no JSON: {error}") from None
+    if not isinstance(found, Mapping) or not isinstance(found.get("data"), Mapping):
+        raise VerikitError(f"the reply to {kind} is no message of OpenEnv")
+    return found
+
+
+def _problem(reply: Mapping[str, Any]) -> str:
+    return str(reply["data"].get("message", "unknown"))[:500] if reply.get("type") == "error" else ""
+
+
+def _prompt(reply: Mapping[str, Any]) -> Any:
+    """The prompt in an observation: messages, or a text; else the observation as JSON."""
+    seen = reply["data"].get("observation")
+    if not isinstance(seen, Mapping):
+        return seen if isinstance(seen, str) else ""
+    found = next((seen[key] for key in PROMPTS if seen.get(key)), None)
+    turns = isinstance(found, list) and all(isinstance(turn, Mapping) and "role" in turn for turn in found)
+    return found if turns or isinstance(found, str) else json.dumps(seen, ensure_ascii=False)
