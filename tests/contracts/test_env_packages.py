@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from importlib import import_module, util
 from types import SimpleNamespace
 
@@ -136,8 +135,8 @@ def served(package):
         folder, name = package("openenv", *arguments)
         code = (
             "import socket, uvicorn; from importlib import import_module; import sys\n"
-            "taken = socket.create_server(('127.0.0.1', 0)); print(taken.getsockname()[1], flush=True)\n"
             "app = import_module(sys.argv[1] + '.server.app').app\n"
+            "taken = socket.create_server(('127.0.0.1', 0)); print(taken.getsockname()[1], flush=True)\n"
             "uvicorn.Server(uvicorn.Config(app, log_level='error')).run(sockets=[taken])\n"
         )
         path = os.pathsep.join((str(folder), str(ROOT)))
@@ -162,7 +161,6 @@ def test_openenvs_own_clients_step_the_served_environment(served):
     from openenv.core.generic_client import GenericEnvClient
 
     address, name = served()
-    time.sleep(0.1)
     module = import_module(name)
     with module.__dict__[module.__all__[1]](base_url=address).sync() as client:
         begun = client.reset(index=0)

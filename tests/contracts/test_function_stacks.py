@@ -213,7 +213,7 @@ def test_torchforge_adds_up_and_names_the_reward():
     assert found == [1.0, 0.0, 0.5]
 
 
-# --- rLLM: rllm/environments/base/single_turn_env.py and rllm/rewards/reward_types.py
+# --- rLLM: rllm/environments/base/single_turn_env.py, rllm/rewards/reward_types.py, rllm/types.py, rllm/eval/types.py
 
 
 @dataclass
@@ -223,14 +223,32 @@ class RewardOutput:
     is_correct: bool | None = None
 
 
+@dataclass
+class Signal:
+    name: str
+    value: float
+    metadata: dict = field(default_factory=dict)
+
+
+@dataclass
+class EvalOutput:
+    reward: float
+    is_correct: bool
+    signals: list = field(default_factory=list)
+    metadata: dict = field(default_factory=dict)
+
+
 @pytest.fixture
 def rllm(monkeypatch):
     if importlib.util.find_spec("rllm") is not None:
         return importlib.import_module("rllm.rewards.reward_types").RewardOutput
     types = ModuleType("rllm.rewards.reward_types")
     types.RewardOutput = RewardOutput
-    for name in ("rllm", "rllm.rewards"):
+    results = ModuleType("rllm.eval.types")
+    results.Signal, results.EvalOutput = Signal, EvalOutput
+    for name in ("rllm", "rllm.rewards", "rllm.eval"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, "rllm.eval.types", results)
     monkeypatch.setitem(sys.modules, "rllm.rewards.reward_types", types)
     return RewardOutput
 
@@ -245,6 +263,31 @@ def test_rllm_gets_its_reward_output(rllm):
     assert reward(task_info=task, action=SimpleNamespace(action="\\boxed{42}")).reward == pytest.approx(1.0)
     lost = to_rllm(shaky)(task, "lost")
     assert (lost.is_correct, lost.metadata["scored"]) == (None, False)
+
+
+def episode(artifacts=None, **trajectory):
+    step = {"output": None, "model_response": ""}
+    steps = [SimpleNamespace(**step | own) for own in trajectory.pop("steps", ())]
+    return SimpleNamespace(
+        artifacts=artifacts or {},
+        trajectories=[SimpleNamespace(output=None, steps=steps, **trajectory)] if steps else [],
+    )
+
+
+def test_rllms_evaluator_finds_the_answer_of_an_episode_and_signals_the_parts(rllm):
+    exec(shim("rllm", "0.9*answer + 0.1*boxed"), scope := {})
+    task = SimpleNamespace(instruction="6 * 7?", metadata={"ground_truth": "42"})
+    for right in (
+        episode({"answer": "42"}),
+        episode(steps=[{"output": "41"}, {"output": "The answer is 42."}]),
+        episode(steps=[{"model_response": "The answer is 42"}, {"model_response": ""}]),
+    ):
+        found = scope["evaluate"](task, right)
+        assert (found.reward, found.is_correct) == (pytest.approx(0.9), True)
+        assert [(signal.name, signal.value) for signal in found.signals] == [("answer", 1.0), ("boxed", 0.0)]
+    assert scope["evaluate"]({"ground_truth": "42"}, episode()).reward == 0.0
+    lost = to_rllm(shaky).evaluate(task, episode({"answer": "lost"}))
+    assert (lost.is_correct, lost.metadata["scored"]) == (False, False)
 
 
 # --- open-instruct: open_instruct/ground_truth_utils.py

@@ -67,6 +67,14 @@ def test_asked_one_by_one_it_is_the_mean_of_what_the_prompt_got_before():
     assert rewards(Reward(lengths, None, "mean"), batch("lost")) == [0.0]
 
 
+def test_the_values_that_are_kept_are_bounded():
+    means = GroupMeans()
+    for group in range(2000):
+        means.filled([group] * 100, [1.0] * 100)
+    assert len(means._latest) == 1024
+    assert {len(values) for values in means._latest.values()} == {64}
+
+
 def test_rows_without_a_prompt_are_told_apart_by_their_index():
     samples = [Sample("", text, "g", meta={"index": row}) for row, text in ((0, "a"), (0, "lost"), (1, "abc"))]
     assert rewards(Reward(lengths, None, "mean"), samples) == [1.0, 1.0, 3.0]

@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of
-from verikit.adapters.stand_in import StandIn
+from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of
 from verikit.base import Verifier
 from verikit.errors import ConfigError, MissingExtra, UsageError
 from verikit.messages import by_assistant, content_text
@@ -39,19 +38,18 @@ class EnvironmentReturn(NamedTuple):
     answers: list[str | None]
 
 
-class NemoRLReward(Reward):
+class NemoRLReward(NumberReward):
     """NeMo-RL's `step` and metrics, outside of any actor."""
 
     def __init__(
         self,
         verifier: str | Verifier,
         name: str | None = None,
-        unscored: float | str = "mean",
+        unscored: WhenUnscored = "mean",
         *,
         echoes: bool = False,
     ) -> None:
-        super().__init__(verifier, name, None, echoes=echoes)
-        self.stand_in = StandIn(unscored, self.__name__)
+        super().__init__(verifier, name, unscored, echoes=echoes)
 
     def step(self, message_log_batch: Sequence[Sequence[Mapping[str, Any]]], metadata: list[Any]) -> EnvironmentReturn:
         """Score a batch of conversations; each episode ends.
@@ -66,8 +64,7 @@ class NemoRLReward(Reward):
             raise MissingExtra("an environment for NeMo-RL", "hf") from None
         samples = [sample_of(log, info) for log, info in zip(message_log_batch, metadata, strict=True)]
         scores = self.score(samples)
-        groups = [(str(sample.prompt), str(sample.answer)) for sample in samples]
-        rewards = torch.tensor(self.stand_in.values(scores, groups), dtype=torch.float32)
+        rewards = torch.tensor(self.numbers(samples, scores), dtype=torch.float32)
         return EnvironmentReturn(
             [{"role": "environment", "content": ""} for _ in samples],
             metadata,
@@ -79,8 +76,8 @@ class NemoRLReward(Reward):
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
         """The batch as it is, and how many samples had no score since the start."""
-        seen = self.stand_in.seen
-        return batch, {"unscored": self.stand_in.lost / seen if seen else 0.0, "unscored_count": self.stand_in.lost}
+        lost, seen = self.counts["unscored"], self.counts.total()
+        return batch, {"unscored": lost / seen if seen else 0.0, "unscored_count": lost}
 
 
 def sample_of(log: Sequence[Mapping[str, Any]], info: Any) -> Sample:
@@ -137,7 +134,7 @@ def __getattr__(name: str) -> Any:
     class VerikitEnvironment(NemoRLReward):
         def __init__(self, config: Mapping[str, Any]) -> None:
             made = of_config(config)
-            super().__init__(made.verifier, made.__name__, made.stand_in.unscored, echoes=True)
+            super().__init__(made.verifier, made.__name__, made.unscored, echoes=True)
 
         def shutdown(self) -> None:
             """Nothing is held."""

@@ -1,7 +1,8 @@
-"""rLLM: `SingleTurnEnvironment(task, reward_fn=to_rllm("answer"))`.
+"""rLLM: a dataset's `evaluate(task, episode)`, or `SingleTurnEnvironment(task, reward_fn=to_rllm("answer"))`.
 
-Called with the task's fields and the action, a text or an `Action`, and returns rLLM's `RewardOutput` (rllm-org/rllm,
-`rllm/rewards`). It has no missing reward: `metadata` says `scored`.
+`evaluate` is given a `Task` (its row in `metadata`) and an `Episode`, and returns an `EvalOutput`; the older
+`RewardFunction` is called with the row and the action, and returns a `RewardOutput` (rllm-org/rllm, `rllm/eval/types`
+and `rllm/rewards`). Neither knows a missing reward: `metadata` says `scored`.
 """
 
 from __future__ import annotations
@@ -18,25 +19,52 @@ _PROMPTS = ("prompt", "question", "problem")
 
 
 class RllmReward(NumberReward):
-    """Called by rLLM for one action."""
+    """Called by rLLM for one action, or by its method for an episode."""
 
     def __call__(self, task_info: Mapping[str, Any], action: Any) -> Any:
-        """Reward one action, as a `RewardOutput`.
+        """Reward one action, a text or an `Action`, as a `RewardOutput`.
 
         Raises:
             Unscored: it has no score, and `unscored` is `raise`.
         """
-        asked = next((task_info[key] for key in _PROMPTS if task_info.get(key) is not None), "")
-        gold = next((task_info[key] for key in GOLD_KEYS if task_info.get(key) is not None), None)
         text = getattr(action, "action", action)
-        sample = Sample(prompt_of(asked), "" if text is None else text, gold_of(gold), meta=dict(task_info))
+        return import_module("rllm.rewards.reward_types").RewardOutput(**self.rate(task_info, text))
+
+    def evaluate(self, task: Any, episode: Any) -> Any:
+        """Reward an episode's answer, as an `EvalOutput` with the parts of a combination as signals.
+
+        Raises:
+            Unscored: it has no score, and `unscored` is `raise`.
+        """
+        types = import_module("rllm.eval.types")
+        asked = task if isinstance(task, Mapping) else {"question": task.instruction, **task.metadata}
+        found = self.rate(asked, _answer(episode))
+        signals = [types.Signal(name=part, value=found["metadata"][f"part/{part}"]) for part in self.parts]
+        return types.EvalOutput(**found | {"is_correct": bool(found["is_correct"]), "signals": signals})
+
+    def rate(self, row: Mapping[str, Any], text: Any) -> dict[str, Any]:
+        """Reward, whether it is right (None: no score) and what else is told of a text."""
+        asked = next((row[key] for key in _PROMPTS if row.get(key) is not None), "")
+        gold = next((row[key] for key in GOLD_KEYS if row.get(key) is not None), None)
+        sample = Sample(prompt_of(asked), "" if text is None else text, gold_of(gold), meta=dict(row))
         score = self.score_waiting(sample)
         told = {"scored": score.scored, "status": score.status, "reason": score.reason, "answer": score.answer}
-        return import_module("rllm.rewards.reward_types").RewardOutput(
-            reward=self.number(sample, score),
-            is_correct=score.passed if score.scored else None,
-            metadata=told | self.part_values(score),
-        )
+        return {
+            "reward": self.number(sample, score),
+            "is_correct": score.passed if score.scored else None,
+            "metadata": told | self.part_values(score),
+        }
+
+
+def _answer(episode: Any) -> str:
+    """An episode's answer, looked for where rLLM's own evaluators do (`eval/reward_fns/_helpers.py`)."""
+    if "answer" in episode.artifacts:
+        return str(episode.artifacts["answer"])
+    last = episode.trajectories[-1] if episode.trajectories else None
+    steps = list(getattr(last, "steps", ()))
+    said = [getattr(last, "output", None), *(step.output for step in steps[-1:])]
+    said += [getattr(step, "model_response", None) for step in reversed(steps)]
+    return str(next((text for text in said if text), ""))
 
 
 def to_rllm(
@@ -47,7 +75,7 @@ def to_rllm(
     name: str | None = None,
     echoes: bool = False,
 ) -> RllmReward:
-    """Make a `RewardFunction` for rLLM.
+    """Make a `RewardFunction` for rLLM, whose method `evaluate` is its newer form.
 
     Args:
         verifier: A verifier or its spec.

@@ -12,19 +12,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from verikit.adapters.reward import GOLD_KEYS, Reward, gold_of, prompt_of
-from verikit.adapters.stand_in import StandIn
+from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.types import Prompt, Sample, Score
 
 
-class SkyRLReward(Reward):
+class SkyRLReward(NumberReward):
     """A verifier, and what stands for scores that are none, shared by all episodes of a process."""
-
-    def __init__(self, verifier: str | Verifier, name: str | None, unscored: float | str, *, echoes: bool) -> None:
-        super().__init__(verifier, name, None, echoes=echoes)
-        self.stand_in = StandIn(unscored, self.__name__)
 
     def rate(self, prompt: Prompt, action: str, extras: Mapping[str, Any]) -> tuple[float, Score]:
         """The reward of a completion and the score it is of.
@@ -33,9 +28,8 @@ class SkyRLReward(Reward):
             Unscored: it has none, and `raise` was asked for.
         """
         sample = sample_of(prompt, action, extras)
-        score = self.gather.submit(sample).result()
-        group = (str(sample.prompt), str(sample.answer))
-        return self.stand_in.values([score], [group])[0], score
+        score = self.score_waiting(sample)
+        return self.number(sample, score), score
 
 
 def sample_of(prompt: Prompt, action: str, extras: Mapping[str, Any]) -> Sample:
@@ -51,7 +45,7 @@ def sample_of(prompt: Prompt, action: str, extras: Mapping[str, Any]) -> Sample:
 
 
 def to_skyrl(
-    verifier: str | Verifier, *, unscored: float | str = "mean", name: str | None = None, echoes: bool = False
+    verifier: str | Verifier, *, unscored: WhenUnscored = "mean", name: str | None = None, echoes: bool = False
 ) -> type[Any]:
     """Make an environment class for SkyRL.
 

@@ -239,10 +239,11 @@ STACKS = {
     ),
     "rllm": Stack(
         "rllm-org/rllm of 2026 (source)",
-        "SingleTurnEnvironment(task, reward_fn=reward), or env_args={'reward_fn': reward}",
+        "a dataset's tests/evaluate.py, by its `evaluate(task, episode)`; older: SingleTurnEnvironment(task, "
+        "reward_fn=reward)",
         {"task_info": {"question": _PROMPT, "ground_truth": "42", "data_source": "gsm8k"}, "action": _REPLY},
-        "a RewardOutput(reward, metadata, is_correct)",
-        ("from verikit.adapters import to_rllm", "", "reward = to_rllm({spec})"),
+        "a RewardOutput(reward, metadata, is_correct); evaluate gives an EvalOutput with the parts as signals",
+        ("from verikit.adapters import to_rllm", "", "reward = to_rllm({spec})", "evaluate = reward.evaluate"),
         f"{_MEAN}; metadata['scored'] is False",
     ),
     "tinker": Stack(

@@ -32,8 +32,8 @@ TOKEN = "VERIKIT_TOKEN"
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free one.")
 @click.option(
     "--protocol",
-    type=click.Choice(["openrlhf", "slime", "nemo-gym", "nemo-gym-mask"]),
-    help="Answer these clients too: at /get_reward, /reward, /verify. nemo-gym: no score is an HTTP error; "
+    type=click.Choice(["openrlhf", "slime", "llama-factory", "nemo-gym", "nemo-gym-mask"]),
+    help="Answer these clients too: at /get_reward, /reward, /scores, /verify. nemo-gym: no score is an HTTP error; "
     "nemo-gym-mask: a masked row.",
 )
 @click.option("--workers", type=click.IntRange(1), help="Scoring processes (1); programs at a time (one a processor).")

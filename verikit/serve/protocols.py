@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.adapters.openrlhf import samples as openrlhf_samples
+from verikit.adapters.openrlhf import without_specials
 from verikit.adapters.reward import gold_of, prompt_of
 from verikit.errors import SchemaError, UsageError
 from verikit.serve import nemo_gym
@@ -119,6 +120,44 @@ def _openrlhf_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: fl
     )
 
 
+_ANSWERS = (
+    "<|im_start|>assistant\n",
+    "<|start_header_id|>assistant<|end_header_id|>",
+    "<start_of_turn>model\n",
+    "<|assistant|>",
+    "<｜Assistant｜>",
+    "[/INST]",
+    "ASSISTANT:",
+    "Assistant:",
+)
+"""By which chat templates begin an answer."""
+
+
+def _llama_factory(body: Mapping[str, Any]) -> Samples:
+    """Whole conversations as texts, decoded with special tokens; the answer begins at the first of its marks.
+
+    Not at the last, which the answer itself could hold to have what is before it left out.
+    """
+    texts = _need(body, "messages", list)
+    if not all(isinstance(text, str) for text in texts):
+        raise SchemaError("must hold texts", field="messages")
+    return [_answered(text) for text in texts]
+
+
+def _answered(text: str) -> Sample | Score:
+    marks = [(at, mark) for mark in _ANSWERS if (at := text.find(mark)) >= 0]
+    if not marks:
+        return Score.error("no mark of a known chat template says where the answer begins")
+    at, mark = min(marks)
+    return Sample(text[:at], without_specials(text[at + len(mark) :]))
+
+
+def _llama_factory_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+    values = [json.loads(row)["value"] for row in rows]
+    scored = [float(value is not None) for value in values]
+    return _json({"scores": [unscored if value is None else value for value in values], "scored": scored})
+
+
 def _slime(body: Mapping[str, Any]) -> Samples:
     return [Sample(prompt_of(body.get("prompt")), _need(body, "response", str), gold_of(body.get("label")))]
 
@@ -134,6 +173,7 @@ def _json(value: Any) -> bytes:
 
 NATIVE = RewardProtocol("/score", _native, _native_reply)
 PROTOCOLS = {
+    "llama-factory": RewardProtocol("/scores", _llama_factory, _llama_factory_reply),
     "openrlhf": RewardProtocol("/get_reward", _openrlhf, _openrlhf_reply),
     "slime": RewardProtocol("/reward", _slime, _slime_reply),
     "nemo-gym": RewardProtocol("/verify", nemo_gym.read, nemo_gym.reply),
