@@ -394,7 +394,7 @@ def test_a_resumed_run_is_the_run_without_a_break(tmp_path):
 
 @pytest.mark.slow
 def test_sums_that_need_the_interpreter_are_learnt(tmp_path):
-    trainer = make(tmp_path / "run", load_config("tools-tiny", ["run.steps=40", "options.evaluate_samples=0"]))
+    trainer = make(tmp_path / "run", load_config("tools-tiny", ["run.steps=15", "options.evaluate_samples=0"]))
     trainer.run()
     trainer.close()
     trainer.folder.close()
