@@ -32,7 +32,7 @@ from verikit.trainers.recipes.tiny_model import make_llama, make_tokenizer
 from verikit.types import Group
 
 PLAIN = "Answer: "
-ARMS = {
+ARMS: dict[str, tuple[str, str, dict[str, float]]] = {
     "sum, 1 and 1": ("answer + boxed", "grpo", {}),
     "GDPO, 1 and 1": ("answer + boxed", "gdpo", {"answer": 1.0, "boxed": 1.0}),
     "sum, 1 and .2": ("answer + 0.2*boxed", "grpo", {}),

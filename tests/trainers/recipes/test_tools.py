@@ -14,7 +14,7 @@ from tests.trainers.recipes.test_r1_searcher import keep  # noqa: E402
 from tests.trainers.recipes.writer import Writer  # noqa: E402
 from verikit.errors import ConfigError, EngineError  # noqa: E402
 from verikit.sandbox import Failure, RunLimits, RunResult  # noqa: E402
-from verikit.trainers.config import load_config  # noqa: E402
+from verikit.trainers.config import load_config, shipped  # noqa: E402
 from verikit.trainers.distributed import World  # noqa: E402
 from verikit.trainers.experience import experience  # noqa: E402
 from verikit.trainers.learner import Learner  # noqa: E402
@@ -355,6 +355,11 @@ def test_a_function_is_described_by_its_docstring(tmp_path):
     (tmp_path / "my_tools.py").write_text(TOOLS)
     tool = FunctionTool("my_tools.py:lookup", tmp_path, 1.0)
     assert tool.schema["function"]["parameters"]["required"] == ["key"]
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if name.startswith("tools")])
+def test_the_configs_are_read(name):
+    assert load_config(name).options["turns"] >= 2
 
 
 def tiny(**changes):
