@@ -11,9 +11,6 @@ normalisation and the weight of the box.
 Said beforehand: with weights 1 and 1, GDPO ends at 90 % boxes and 85 % right answers on held-out problems in each of
 three seeds, and the sum of the same weights either ends below 90 % boxes or reaches them later. With the box at .2 the
 sum loses it in each seed (below 5 %); whether GDPO keeps it there is open.
-
-Said after those, before the last arm: where the box counts .05 in the sum, the sum ends below 50 % boxes in each seed,
-and GDPO, which does not see how large a part is (weights 1 and 1), at 90 %.
 """
 
 from __future__ import annotations
@@ -35,12 +32,11 @@ from verikit.trainers.recipes.tiny_model import make_llama, make_tokenizer
 from verikit.types import Group
 
 PLAIN = "Answer: "
-ARMS = {
+ARMS: dict[str, tuple[str, str, dict[str, float]]] = {
     "sum, 1 and 1": ("answer + boxed", "grpo", {}),
     "GDPO, 1 and 1": ("answer + boxed", "gdpo", {"answer": 1.0, "boxed": 1.0}),
     "sum, 1 and .2": ("answer + 0.2*boxed", "grpo", {}),
     "GDPO, 1 and .2": ("answer + 0.2*boxed", "gdpo", {"answer": 1.0, "boxed": 0.2}),
-    "sum, 1 and .05": ("answer + 0.05*boxed", "grpo", {}),
 }
 SEEDS = (0, 1, 2)
 STEPS = 60

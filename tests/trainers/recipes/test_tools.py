@@ -14,7 +14,7 @@ from tests.trainers.recipes.test_r1_searcher import keep  # noqa: E402
 from tests.trainers.recipes.writer import Writer  # noqa: E402
 from verikit.errors import ConfigError, EngineError  # noqa: E402
 from verikit.sandbox import Failure, RunLimits, RunResult  # noqa: E402
-from verikit.trainers.config import load_config  # noqa: E402
+from verikit.trainers.config import load_config, shipped  # noqa: E402
 from verikit.trainers.distributed import World  # noqa: E402
 from verikit.trainers.experience import experience  # noqa: E402
 from verikit.trainers.learner import Learner  # noqa: E402
@@ -357,6 +357,11 @@ def test_a_function_is_described_by_its_docstring(tmp_path):
     assert tool.schema["function"]["parameters"]["required"] == ["key"]
 
 
+@pytest.mark.parametrize("name", [name for name in shipped() if name.startswith("tools")])
+def test_the_configs_are_read(name):
+    assert load_config(name).options["turns"] >= 2
+
+
 def tiny(**changes):
     small = {"options.prompts": 2, "options.samples": 4, "options.held_out_size": 4, "warmup.steps": 2}
     wanted = small | {"warmup.gate": 0, "run.steps": 4, "run.save_every": 1, "run.samples_every": 1} | changes
@@ -394,7 +399,7 @@ def test_a_resumed_run_is_the_run_without_a_break(tmp_path):
 
 @pytest.mark.slow
 def test_sums_that_need_the_interpreter_are_learnt(tmp_path):
-    trainer = make(tmp_path / "run", load_config("tools-tiny", ["run.steps=40", "options.evaluate_samples=0"]))
+    trainer = make(tmp_path / "run", load_config("tools-tiny", ["run.steps=15", "options.evaluate_samples=0"]))
     trainer.run()
     trainer.close()
     trainer.folder.close()

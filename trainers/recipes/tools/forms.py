@@ -137,7 +137,7 @@ class TemplateForm(ToolForm):
 
     def prompt(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """Render by the template, with its `tools`."""
-        turns = [dict(message) for message in messages]
+        turns: Sequence[Mapping[str, Any]] = [dict(message) for message in messages]
         if not self._known:
             told = _SYSTEM.format(tools="\n".join(json.dumps(schema) for schema in self._schemas))
             turns = with_system(turns, told)
