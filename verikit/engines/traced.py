@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from verikit import tracing
 from verikit.engines.types import Engine, Generation, Request
 
-EngineType = TypeVar("EngineType", bound=Engine)
-Stream = Callable[[EngineType, Sequence[Request]], Iterator[tuple[int, Generation]]]
-Generate = Callable[[EngineType, Sequence[Request]], list[Generation]]
+Method = TypeVar("Method", bound=Callable[..., Any])
+Results = Iterator[tuple[int, Generation]]
 PROVIDERS = {"gemini": "gcp.gemini", "openai-batch": "openai"}
 """What the conventions call a provider whose spec has another name."""
 REMOTE = ("openai", "openai-batch", "anthropic", "gemini")
@@ -26,36 +25,39 @@ SHOWN_CHARS = 20_000
 """Of a text in a span, where texts are asked for."""
 
 
-def traced_stream(stream: Stream[EngineType]) -> Stream[EngineType]:
+def traced_stream(stream: Method) -> Method:
     """Make spans of what an engine's `stream` yields, where the process records any."""
 
     @wraps(stream)
-    def observed(self: EngineType, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+    def observed(self: Engine, requests: Sequence[Request]) -> Results:
         tracer = tracing.tracer()
-        return stream(self, requests) if tracer is None else _observed(tracer, self, requests, stream)
+        results: Results = stream(self, requests)
+        return results if tracer is None else _observed(tracer, self, requests, results)
 
-    return observed
+    return cast(Method, observed)
 
 
-def traced_generate(generate: Generate[EngineType]) -> Generate[EngineType]:
+def traced_generate(generate: Method) -> Method:
     """The same of an engine's `generate`."""
 
     @wraps(generate)
-    def observed(self: EngineType, requests: Sequence[Request]) -> list[Generation]:
+    def observed(self: Engine, requests: Sequence[Request]) -> list[Generation]:
         tracer = tracing.tracer()
         if tracer is None:
-            return generate(self, requests)
-        return [result for _, result in _observed(tracer, self, requests, lambda e, r: enumerate(generate(e, r)))]
+            return cast(list[Generation], generate(self, requests))
 
-    return observed
+        def results() -> Results:  # begins when it is asked, after the spans' time has
+            yield from enumerate(generate(self, requests))
+
+        return [result for _, result in _observed(tracer, self, requests, results())]
+
+    return cast(Method, observed)
 
 
-def _observed(
-    tracer: Any, engine: EngineType, requests: Sequence[Request], stream: Stream[EngineType]
-) -> Iterator[tuple[int, Generation]]:
+def _observed(tracer: Any, engine: Engine, requests: Sequence[Request], results: Results) -> Results:
     began = time.time_ns()
     common = _engine_attributes(engine)
-    for index, generation in stream(engine, requests):
+    for index, generation in results:
         _record(tracer, common, requests[index], generation, began)
         yield index, generation
 
@@ -139,7 +141,8 @@ def _texts(request: Request, generation: Generation) -> dict[str, Any]:
     elif isinstance(request.prompt, str):
         asked = [_message("user", request.prompt)]
     else:
-        asked = [_message(str(turn["role"]), str(turn.get("content"))) for turn in request.prompt]  # type: ignore[index, union-attr]  # a conversation
+        turns = [turn for turn in request.prompt if isinstance(turn, Mapping)]
+        asked = [_message(str(turn.get("role")), str(turn.get("content"))) for turn in turns]
     given = [
         _message("assistant", output.text) | {"finish_reason": output.finish_reason} for output in generation.outputs
     ]

@@ -11,7 +11,7 @@ import re
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -65,7 +65,12 @@ class Tracker(ABC):
 
 def open_tracker(spec: TrackerSpec, run: TrackedRun) -> Tracker:
     """Begin a tracker's run, or go on with it; raises whatever the tracker's package does."""
-    kinds = {"wandb": _WandB, "tensorboard": _TensorBoard, "trackio": _Trackio, "mlflow": _MLflow}
+    kinds: dict[str, Callable[[TrackerSpec, TrackedRun], Tracker]] = {
+        "wandb": _WandB,
+        "tensorboard": _TensorBoard,
+        "trackio": _Trackio,
+        "mlflow": _MLflow,
+    }
     return kinds[spec.kind](spec, run)
 
 

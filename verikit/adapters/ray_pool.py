@@ -1,0 +1,352 @@
+"""One pool of scoring actors on a Ray cluster, found by name: `to_trl(RayScorer("answer", pool="rewards"))`.
+
+A `RayScorer` is a verifier that holds a spec and a pool's name. It can be pickled into any trainer, task or actor of
+the cluster; whoever scores first starts the pool, the others find it. Judges' engines, sandboxes and reward models live
+in the pool's actors, each spec loaded once in each.
+
+- Samples wait in the pool's manager, `max_waiting` at most: callers beyond wait their turn (back-pressure).
+- A chunk whose actor died, with its node or by itself, is halved and tried again elsewhere; a row that is alone with
+  three actors that died is an error. So a node that is lost costs no row, and a row that kills what scores it stops.
+- The manager starts again on another node if its own is lost, and Ray hands it the calls that were under way.
+- Scores come in the order of the samples, and are those of one process, whatever happened on the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from verikit import tracing
+from verikit.base import Verifier, describe, score_all
+from verikit.errors import EngineError, HelperError, UsageError, VerikitError
+from verikit.scoring.on_ray import connect, share
+from verikit.scoring.pool import told_again
+from verikit.spec import load
+from verikit.types import Sample, Score
+
+NAMESPACE = "verikit"
+"""Of the pools' names in a cluster."""
+DEATHS = 3
+"""Actors that a row may lose, alone, until it is an error."""
+START_S = 120.0
+"""How long callers wait for a pool without a single actor."""
+LOOK_S = 5.0
+"""How often a caller that waits looks whether there are actors."""
+CHUNK = 64
+"""Samples to a call of an actor, where the verifier does not want more."""
+CALLS = 1000
+"""Calls that the manager holds at once; Ray queues those beyond."""
+
+
+@dataclass(frozen=True)
+class PoolOptions:
+    """What a pool is started with; who only finds it changes nothing."""
+
+    actors: int | None = None
+    """How many score; None: one a CPU of the cluster but one."""
+    num_cpus: float | None = None
+    """CPUs that each asks for; None: their share of all but one."""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """Resources of the cluster that each asks for: `{"sandbox": 1}` keeps them to the nodes that have it."""
+    num_gpus: float = 0.0
+    max_waiting: int = 8192
+    """Samples in the pool at once."""
+    deadline_s: float | None = 600.0
+    """Seconds a chunk may take; then its actor is replaced, and it is halved. A row alone is unscored by then."""
+    detached: bool = False
+    """Whether the pool outlives the job that started it, until `stop_pool`."""
+
+
+class RayScorer(Verifier):
+    """A verifier whose scores are made by a pool of actors.
+
+    Args:
+        spec: The verifier, as text: it is loaded in the actors.
+        pool: The pool's name.
+        options: What the pool is started with where it is not there yet: `PoolOptions`' fields.
+
+    Raises:
+        SpecError: the spec can't be read.
+        UsageError: there is no such option.
+    """
+
+    reads = None  # the actors' verifier reads
+
+    def __init__(self, spec: str, *, pool: str = "scoring", **options: Any) -> None:
+        if not isinstance(spec, str):
+            raise UsageError("a pool's verifier is a spec: its actors load it", hint="'my.py:name' names your own")
+        try:
+            self._options = PoolOptions(**options)
+        except TypeError as error:
+            raise UsageError(f"RayScorer: {error}", hint=", ".join(PoolOptions.__dataclass_fields__)) from None
+        self._local = load(spec)
+        self._spec, self._pool = spec, pool
+        self._manager: Any = None
+        self.name: str = self._local.name
+        self.batch: int = max(CHUNK, self._local.batch)
+        self.tallied, self.rates = self._local.tallied, self._local.rates  # type: ignore[misc]
+
+    @property
+    def parts(self) -> Any:
+        """The verifier's own, for their names."""
+        return getattr(self._local, "parts", ())
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score in the pool; what it can't do is an error of each sample.
+
+        Raises:
+            MissingExtra: Ray is not installed.
+            UsageError: the verifier found itself set up wrong.
+            EngineError: the engine behind it is gone.
+        """
+        if not samples:
+            return []
+        ray = connect("ray")[0]
+        problem = ""
+        for _ in range(DEATHS):
+            try:
+                self._manager = self._manager or start_pool(self._pool, self._options)
+                heard = ray.get(self._manager.score.remote(self._spec, list(samples), self.batch))
+            except (ray.exceptions.RayActorError, ray.exceptions.OwnerDiedError) as error:
+                self._manager, problem = None, describe(error)  # its starter has ended: the next one is ours
+                continue
+            if isinstance(heard, VerikitError):
+                raise heard
+            found: list[Score] = heard
+            return found
+        return [Score.error(f"the pool {self._pool!r} is lost: {problem}") for _ in samples]
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """The verifier's own."""
+        return self._local.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """The verifier's own."""
+        return self._local.keys(answer)
+
+    def doubts(self, score: Score) -> bool:
+        """The verifier's own."""
+        return self._local.doubts(score)
+
+    def __repr__(self) -> str:
+        """The verifier's: where it is scored decides nothing."""
+        return repr(self._local)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_remake, (self._spec, self._pool, asdict(self._options)))
+
+
+def _remake(spec: str, pool: str, options: dict[str, Any]) -> RayScorer:
+    return RayScorer(spec, pool=pool, **options)
+
+
+def start_pool(name: str, options: PoolOptions | None = None) -> Any:
+    """Find a pool by its name, or start it; returns Ray's handle of its manager.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        UsageError: there is no cluster.
+    """
+    options = options or PoolOptions()
+    ray, count = connect("ray" if options.actors is None else f"ray:{options.actors}")
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = ray.get_runtime_context().get_node_id()
+    manager = ray.remote(PoolManager).options(
+        name=name,
+        namespace=NAMESPACE,
+        get_if_exists=True,
+        lifetime="detached" if options.detached else None,
+        num_cpus=0,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(here, soft=True),  # elsewhere once this node is lost
+        max_concurrency=CALLS,
+        max_restarts=-1,
+        max_task_retries=-1,
+    )
+    return manager.remote(options, count)
+
+
+def stop_pool(name: str) -> bool:
+    """End a pool and its actors; returns whether there was one.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        UsageError: there is no cluster.
+    """
+    ray, _ = connect("ray")
+    try:
+        ray.kill(ray.get_actor(name, namespace=NAMESPACE))
+    except ValueError:
+        return False
+    return True
+
+
+class ScoringActor:
+    """Scores chunks by whatever spec they name; each is loaded once."""
+
+    def __init__(self) -> None:
+        os.dup2(2, 1)
+        tracing.configure()
+        self._verifiers: dict[str, Verifier] = {}
+
+    def ready(self) -> bool:
+        """Say that it is there."""
+        return True
+
+    def score(self, spec: str, samples: Sequence[Sample]) -> list[Score] | VerikitError:
+        """Score a chunk; an error of the whole call is returned, since Ray would wrap what is raised."""
+        try:
+            if spec not in self._verifiers:
+                self._verifiers[spec] = load(spec)
+            return score_all(self._verifiers[spec], samples)
+        except (UsageError, EngineError) as error:
+            return told_again(error)
+        except VerikitError as error:
+            return UsageError(str(error), hint=error.hint)
+
+
+class PoolManager:
+    """What runs as the pool's manager: hands chunks to actors, replaces those that die, keeps the number that waits."""
+
+    def __init__(self, options: PoolOptions, count: int) -> None:
+        import ray
+
+        self._ray: Any = ray
+        self._options = options
+        self._count = count
+        self._cpus = share(ray, count) if options.num_cpus is None else options.num_cpus
+        self._free: asyncio.Queue[Any] = asyncio.Queue()
+        self._room, self._turn = asyncio.Condition(), asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting = self._live = self._failed_starts = 0
+        self._alone_since = time.monotonic()
+        self._problem = "none was ever ready: are the cluster's CPUs taken? `ray status` shows it"
+        self._counts = {"scored": 0, "deaths": 0, "overruns": 0, "most_waiting": 0}
+        self._begun = False
+
+    async def counts(self) -> dict[str, int]:
+        """Samples scored, actors that died, chunks that took too long, the most that waited; and the live actors."""
+        return {**self._counts, "live": self._live}
+
+    async def score(self, spec: str, samples: Sequence[Sample], most: int) -> list[Score] | VerikitError:
+        """Score samples in chunks of `most` at most, over all actors, as soon as there is room for them."""
+        if not self._begun:
+            self._begun = True
+            for _ in range(self._count):
+                self._add()
+        await self._enter(len(samples))
+        try:
+            size = max(1, min(most, -(-len(samples) // self._count)))
+            chunks = [samples[start : start + size] for start in range(0, len(samples), size)]
+            found = await asyncio.gather(*(self._chunk(spec, chunk) for chunk in chunks))
+        except (UsageError, EngineError) as error:
+            return told_again(error)
+        except HelperError as error:
+            return [Score.error(describe(error)) for _ in samples]
+        finally:
+            async with self._room:
+                self._waiting -= len(samples)
+                self._room.notify_all()
+        self._counts["scored"] += len(samples)
+        return [score for chunk in found for score in chunk]
+
+    async def _enter(self, count: int) -> None:
+        """Wait until so many samples fit in; one call may be larger than the room, when it is alone."""
+        async with self._turn, self._room:  # in the order in which they came: a large call must not starve
+            await self._room.wait_for(lambda: not self._waiting or self._waiting + count <= self._options.max_waiting)
+            self._waiting += count
+            self._counts["most_waiting"] = max(self._counts["most_waiting"], self._waiting)
+
+    async def _chunk(self, spec: str, samples: Sequence[Sample], lost: int = 0) -> list[Score]:
+        """Score one chunk; `lost` actors died with it already, while it was a row alone.
+
+        Raises:
+            UsageError: the verifier is set up wrong.
+            EngineError: its engine is gone.
+            HelperError: there are no actors.
+        """
+        actor = await self._take()
+        heard: Any
+        try:
+            heard = await asyncio.wait_for(_result(actor.score.remote(spec, list(samples))), self._options.deadline_s)
+        except TimeoutError:
+            self._counts["overruns"] += 1
+            self._replace(actor)
+            late = Score.timeout(f"no score within {self._options.deadline_s:g} s in the pool")
+            return await self._again(spec, samples, late, DEATHS)
+        except self._ray.exceptions.RayActorError:
+            self._counts["deaths"] += 1
+            self._replace(actor)
+            killed = Score.error(f"{lost + 1} Ray actors died while they scored this row")
+            return await self._again(spec, samples, killed, lost + 1)
+        except self._ray.exceptions.RayError as error:  # what it returned can't be sent, say
+            heard = [Score.error(describe(error)) for _ in samples]
+        self._free.put_nowait(actor)
+        if isinstance(heard, VerikitError):
+            raise heard
+        scores: list[Score] = heard
+        return scores
+
+    async def _again(self, spec: str, samples: Sequence[Sample], failed: Score, lost: int) -> list[Score]:
+        """Try the halves of a chunk that was lost; a row alone, unless it has lost too many actors."""
+        if len(samples) == 1:
+            return [failed] if lost >= DEATHS else await self._chunk(spec, samples, lost)
+        half = len(samples) // 2
+        halves = (self._chunk(spec, samples[:half]), self._chunk(spec, samples[half:]))
+        return [score for scores in await asyncio.gather(*halves) for score in scores]
+
+    async def _take(self) -> Any:
+        """Wait for a free actor.
+
+        Raises:
+            HelperError: there has been none, free or not, for `START_S`.
+        """
+        while True:
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(self._free.get(), LOOK_S)
+            if not self._live and time.monotonic() - self._alone_since > START_S:
+                raise HelperError(f"the pool has no actor: {self._problem}")
+
+    def _add(self) -> None:
+        options: dict[str, Any] = {"num_cpus": self._cpus, "scheduling_strategy": "SPREAD"}
+        if self._options.num_gpus:
+            options["num_gpus"] = self._options.num_gpus
+        if self._options.resources:
+            options["resources"] = dict(self._options.resources)
+        self._spawn(self._greet(self._ray.remote(ScoringActor).options(**options).remote()))
+
+    async def _greet(self, actor: Any) -> None:
+        """Wait until an actor is there; replace one that can't start, a few times."""
+        try:
+            await _result(actor.ready.remote())
+        except self._ray.exceptions.RayError as error:
+            self._failed_starts += 1
+            self._problem = str(error).strip().splitlines()[-1][:300]
+            if self._failed_starts <= 2 * self._count:
+                await asyncio.sleep(1.0)
+                self._add()
+            return
+        self._failed_starts = 0
+        self._live += 1
+        self._free.put_nowait(actor)
+
+    def _replace(self, actor: Any) -> None:
+        self._ray.kill(actor)  # of one that is dead already this does nothing
+        self._live -= 1
+        if not self._live:
+            self._alone_since = time.monotonic()
+        self._add()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)  # the loop itself holds tasks weakly
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _result(reference: Any) -> Any:
+    return await reference
