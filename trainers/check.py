@@ -1,9 +1,12 @@
-"""`verikit train --check`: what a run depends on, asked before a model is loaded: settings, data, services, memory."""
+"""`verikit train --check`: what a run depends on, asked before a model is loaded, and what a step will cost.
+
+Asked are settings, data, judges (a real question), retriever (a query), sandbox, engine and memory.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ import torch
 
 from verikit.errors import ConfigError, VerikitError, with_hint
 from verikit.trainers.config import Config, find_recipe
+from verikit.trainers.costs import cost_of
+from verikit.trainers.engine_check import ask_engine
 from verikit.trainers.memory import expected_memory
 from verikit.trainers.policy import refuse_quantised
 from verikit.trainers.precision import computes_in_bf16, prepare_model
@@ -20,7 +25,8 @@ from verikit.trainers.recipe import Setting
 def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
     """Try one thing after another; yield whether it went well, and a line that says what was asked and what came.
 
-    What a later one needs and an earlier one could not give is not tried.
+    What a later one needs and an earlier one could not give is not tried; everything else is, so that all that is
+    missing is told at once.
     """
     kind = find_recipe(config.recipe)
     options = kind.Options.model_validate(config.options)
@@ -40,10 +46,17 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
             fine, line = _tried(name, ask)
             yield fine, line
             if not fine:
-                return
-        for name, ask in made["recipe"].probes():
-            yield _tried(name, ask)
-        yield _tried("memory", lambda: _memory(config, kind.model_class, made["own"], processes))
+                break
+        if "recipe" in made:
+            for name, ask in made["recipe"].probes():
+                yield _tried(name, ask)
+            if isinstance(corpus := getattr(made["recipe"], "corpus", None), Sized):
+                yield True, f"corpus: {len(corpus):,} documents; the first of each file can be read"
+        yield _tried("engine", lambda: ask_engine(config))
+        if "tokenizer" in made:
+            yield _tried("memory", lambda: _memory(config, kind.model_class, made["own"], processes))
+        if "recipe" in made and (cost := cost_of(made["recipe"])):
+            yield True, f"cost: {cost.told(config.run.steps)}"
     finally:
         if "recipe" in made:
             made["recipe"].close()

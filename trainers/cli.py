@@ -28,7 +28,7 @@ from verikit.trainers.view import summary
 @click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with a run, by its folder.")
 @click.option("--track", multiple=True, metavar="TRACKER", help="The setting run.track: wandb:PROJECT, tensorboard, …")
 @click.option("--dry-run", is_flag=True, help="Print the resolved settings and stop.")
-@click.option("--check", is_flag=True, help="Ask data, judge, retriever and memory, load no model, and stop.")
+@click.option("--check", is_flag=True, help="Ask data, judge, retriever, engine, memory; say a step's cost; stop.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def train(
     config: str | None,

@@ -23,7 +23,7 @@ from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, absent, compared, experience, supervised, with_variance
 from verikit.trainers.learner import Learner
 from verikit.trainers.loading import load_in, weight_source
-from verikit.trainers.policy import PolicyModel
+from verikit.trainers.policy import PolicyModel, load_tokenizer
 from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
@@ -65,10 +65,14 @@ class Trainer:
         self.config, self.folder, self.world, self.report = config, folder, world, report
         kind = find_recipe(config.recipe)
         options = kind.Options.model_validate(config.options)
-        model, tokenizer = load_in(world, config, kind, options)
+        # Before the model: what the recipe lacks is told in a second, not after minutes of loading.
+        named = load_tokenizer(config) if config.model.path else None
+        recipe = kind(options, self._setting(named)) if named is not None else None
+        model, made = load_in(world, config, kind, options)
+        tokenizer = named or made
         if folder.main and not (folder.path / MODEL).exists():
             save_shape(model, tokenizer, folder.path / MODEL)
-        self.recipe: Recipe = kind(options, Setting(tokenizer, config.seed, Path(config.folder or ".")))
+        self.recipe: Recipe = recipe or kind(options, self._setting(tokenizer))
         bf16 = computes_in_bf16(model, config, world.device)
         self.policy = PolicyModel(prepare_model(model, config, world.device), bf16)
         self.module = world.wrap(self.policy, weight_source(world, config, kind, options, self.policy.model))
@@ -79,6 +83,9 @@ class Trainer:
         self.phase, self.step, self.seconds, self.unscored_steps, self.idle_steps = TRAIN, 0, 0.0, 0, 0
         self.reference: ReferenceModel | None = None
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
+
+    def _setting(self, tokenizer: Any) -> Setting:
+        return Setting(tokenizer, self.config.seed, Path(self.config.folder or "."))
 
     def run(self) -> None:
         """Train to the last step, from wherever the run is."""

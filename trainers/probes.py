@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
-from verikit.base import Verifier, walk
+from verikit.base import Verifier, score_all, walk
 from verikit.engines.types import Engine, Request
+from verikit.errors import EngineError, TrainerError
+from verikit.judges.ask import Record
 from verikit.judges.judge import Judge
+from verikit.scoring.tally import LOST
 from verikit.trainers.recipe import Probe
+from verikit.types import Sample
+
+NAMES = {"prompt_tokens": "prompt tokens", "completion_tokens": "sampled tokens"}
+"""What of a judge's usage is told."""
 
 
 def engine_probe(engine: Engine) -> str:
@@ -23,12 +31,27 @@ def engine_probe(engine: Engine) -> str:
     return f"{engine.name} answered"
 
 
-def judge_probes(name: str, verifier: Verifier) -> Iterator[Probe]:
-    """Ask the engine of every judge that a verifier is made of."""
+def judge_probes(name: str, verifier: Verifier, sample: Sample) -> Iterator[Probe]:
+    """Have every judge that a verifier is made of judge one sample; nothing stored answers for it."""
     for part in walk(verifier):
         if isinstance(part, Judge):
-            yield f"{name} {part.name}", partial(_judge_probe, part)
+            yield f"{name} {part.name}", partial(_judge_probe, part, sample)
 
 
-def _judge_probe(judge: Judge) -> str:
-    return engine_probe(judge.connected())
+def _judge_probe(judge: Judge, sample: Sample) -> str:
+    """Put one real question.
+
+    Raises:
+        EngineError: the engine gave nothing.
+        TrainerError: the reply holds no verdict.
+    """
+    # A cache of generations would answer for a judge that is down.
+    asked = replace(judge, cache=False, _record=Record())
+    (score,) = score_all(asked, [sample])
+    if isinstance(score.cause, EngineError):
+        raise score.cause
+    if score.status in LOST:
+        raise TrainerError(f"it gave no verdict: {score.reason}", hint="a judge that thinks needs more tokens")
+    spent = ", ".join(f"{count:,.0f} {NAMES[key]}" for key, count in score.usage.items() if key in NAMES and count)
+    said = "abstained" if score.value is None else f"gave {score.value:g}"
+    return f"{said} to one answer" + (f" ({spent})" if spent else "")

@@ -53,6 +53,8 @@ def test_all_that_is_well_is_said_and_nothing_is_loaded_or_written(check):
     assert "ok    reward: exact scores" in told
     assert "ok    memory: " in told
     assert "parameters take" in told
+    assert "ok    engine: hf decodes" in told
+    assert "ok    cost: a step samples 256 completions of at most 512 tokens" in told
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,20 @@ def test_what_is_missing_is_named_with_exit_code_2(check, changes, failed, monke
     monkeypatch.setenv("VERIKIT_CACHE", "cache.sqlite")
     code, told = check(**changes)
     assert (code, failed in told) == (2, True), told
+
+
+def test_what_is_missing_hides_nothing_else(check):
+    code, told = check(options__data="none.jsonl", engine__kind="server")
+    assert code == 2
+    assert "FAIL  recipe: " in told
+    assert "FAIL  engine: engine.options.folder is missing" in told
+    assert "ok    memory: " in told
+
+
+def test_a_run_names_missing_data_before_it_loads_a_model(check, tmp_path):
+    sets = ["--set", "options.data=none.jsonl", "-o", str(tmp_path / "run")]
+    done = CliRunner().invoke(cli, ["train", "run.toml", *sets], standalone_mode=False)
+    assert "none.jsonl" in str(done.exception)
 
 
 def test_a_model_that_does_not_fit_is_told_before_it_is_loaded(check, monkeypatch):

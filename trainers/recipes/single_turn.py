@@ -105,8 +105,14 @@ class SingleTurn(ReplyRecipe):
     def probes(self) -> Iterator[Probe]:
         """Yield the data, the judges in the reward, and the reward itself on a first problem."""
         yield "data", lambda: f"{len(self.problems):,} problems, {len(self.held_out):,} held out"
-        yield from judge_probes("reward", self.reward)
+        yield from judge_probes("reward", self.reward, self._gold_sample())
         yield "reward", self._try_reward
+
+    def _gold_sample(self) -> Sample:
+        """The first problem with its own answer as the completion, to ask rewards about."""
+        problem = self.problems[0]
+        gold = next(iter(accepted(problem.answer)), "")
+        return Sample(problem.prompt, gold, problem.answer, problem.id, problem.meta)
 
     def _try_reward(self) -> str:
         """Score a gold answer.
@@ -114,8 +120,7 @@ class SingleTurn(ReplyRecipe):
         Raises:
             TrainerError: it has no score.
         """
-        gold = next(iter(accepted(self.problems[0].answer)), "")
-        (score,) = self.score(self.problems[0], Generation((Output(gold),)))
+        (score,) = self.score(self.problems[0], Generation((Output(self._gold_sample().completion),)))
         if score.status in LOST:
             raise TrainerError(f"{self.options.reward} can't score: {score.reason}", hint="`verikit explain` shows why")
         return f"{self.options.reward} scores"

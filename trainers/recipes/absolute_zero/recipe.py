@@ -7,12 +7,14 @@ times to estimate how much it teaches. Then `batch` problems a task are solved: 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from verikit.engines.types import Generation
-from verikit.trainers.recipe import Sampler, Setting, Trajectory
+from verikit.errors import TrainerError
+from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.absolute_zero.buffers import Buffer, distinct, solve_batch
 from verikit.trainers.recipes.absolute_zero.environment import Environment, ProgramVerdict
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
@@ -65,6 +67,27 @@ class AbsoluteZero(SelfPlay):
     def load_held_out(self) -> list[Problem]:
         """Return the problems to evaluate on."""
         return read_held_out(self.setting.folder / self.options.held_out) if self.options.held_out else []
+
+    def probes(self) -> Iterator[Probe]:
+        """Yield the held-out problems and the sandbox, which judges one right and one wrong answer."""
+        yield "data", lambda: f"{len(self.held_out):,} problems held out"
+        yield "sandbox", self._try_sandbox
+
+    def _try_sandbox(self) -> str:
+        """Have the seed's answer judged, and another.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs.
+            TrainerError: the verdicts are not right and wrong.
+        """
+        began = time.perf_counter()
+        seed, opening = SEEDS["deduction"], self.environment.opening
+        replies = [f"<think>It is f.</think> <answer>{output}</answer>" for output in (seed.output, "'another'")]
+        right, wrong = self.environment.solutions(seed, [reply.removeprefix(opening) for reply in replies])
+        if (right.fault, wrong.fault) != ("", "wrong"):
+            told = f"the seed's answer is {right.fault or 'right'} ({right.reason}), another {wrong.fault or 'right'}"
+            raise TrainerError(f"the sandbox can't judge: {told}", hint="`verikit doctor` says what is missing")
+        return f"it judged two answers in {time.perf_counter() - began:.2f} s"
 
     def admit(self, problem: Problem, draw: random.Random) -> Problem | None:
         """Return the problem that is kept for a valid proposal; None keeps nothing and leaves it unscored."""

@@ -39,7 +39,7 @@ from verikit.trainers.recipes.elo_evolve.games import (
 )
 from verikit.trainers.recipes.elo_evolve.pool import OpponentPool
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions, guarded
-from verikit.types import Group
+from verikit.types import Group, Sample
 
 PROBES = 32
 """Groups that met a second opponent before the recipe says whether the opponent matters."""
@@ -111,7 +111,11 @@ class EloEvolve(SingleTurn):
     def probes(self) -> Iterator[Probe]:
         """Yield the data, the judge, and the opponents' engines."""
         yield "data", lambda: f"{len(self.problems):,} problems, {len(self.held_out):,} held out"
-        yield from judge_probes("judge", self.judge)
+        problem = self.problems[0]
+        sample = Sample(
+            problem.prompt, "I don't know.", problem.answer, problem.id, {**problem.meta, "opponent": "No."}
+        )
+        yield from judge_probes("judge", self.judge, sample)
         for name, engine in self._engines.items():
             yield f"opponent {name}", partial(engine_probe, engine)
 
