@@ -52,6 +52,13 @@ def test_spice_shows_the_reasoner_the_question_and_neither_quotes_nor_the_answer
     assert {row.prompt for row in rows if row.role == "reasoner"} == {whole}
 
 
+def test_a_choice_is_asked_for_its_letter_and_a_free_question_for_its_answer(tmp_path):
+    prompts, question = made(tmp_path).prompts, parse_mcq(reply(CHOICE))
+    assert "the letter of the right option" in prompts.reason(question)
+    assert "the letter" not in prompts.reason(STRING)
+    assert "your final answer" in prompts.reason(STRING)
+
+
 @pytest.mark.parametrize(
     ("said", "value"),
     [
