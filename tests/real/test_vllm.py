@@ -4,6 +4,8 @@ Runs where vLLM is installed, as the tests of `tests/engines/test_same_weights.p
 """
 
 import json
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.engines.vllm_processes import ask, served
+from tests.engines.vllm_processes import ENVIRONMENT, ask, served
 from verikit.engines import Request, load_engine
 
 pytestmark = [
@@ -95,3 +97,29 @@ def test_what_training_exports_is_one_model_under_hf_and_vllm_in_process(
     assert all(abs(before - after) > 10 * NEAR for before, after in zip(*first, strict=True))
     same(ours, ask(folder, f"vllm:{folder / 'out'}", VLLM, requests))
     assert json.loads((folder / "out/config.json").read_text())["tie_word_embeddings"]
+
+
+def test_a_config_for_8_gpus_takes_a_step_as_two_processes(smollm2: str, folder: Path) -> None:
+    """FSDP2 shares the policy out, and each process's vLLM samples its share with the policy's weights."""
+    (folder / "corpus.jsonl").write_text(
+        "".join(json.dumps({"text": f"Bridge {n} has {n + 3} arches."}) + "\n" for n in range(4)), "utf-8"
+    )
+    sets = [
+        f'model.path="{smollm2}"', f'options.corpus=["{folder / "corpus.jsonl"}"]', "options.documents=2",
+        "options.attempts=2", "options.group=2", "options.max_tokens=16", "options.formats=free_form",
+        "run.steps=1", "run.evaluate_every=0", "run.samples_every=1", "loss.length=16", "batch.minibatches=1",
+        "engine.options={max_model_len = 1024, enforce_eager = true, dtype = 'float32'}",
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "verikit"]
+    command += ["train", "spice-paper-8gpu", "-q", "-o", str(folder / "run")]
+    for change in sets:
+        command += ["--set", change]
+    environment = {key: value for key, value in ENVIRONMENT.items() if key != "VLLM_ENABLE_V1_MULTIPROCESSING"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
+    [row] = [row for row in rows if "attempts" in row]
+    assert row["attempts"] == 2
+    samples = [json.loads(line) for line in (folder / "run/samples.jsonl").read_text().splitlines()]
+    assert {sample["role"] for sample in samples} >= {"challenger"}
+    assert len({sample["completion"] for sample in samples}) > 1

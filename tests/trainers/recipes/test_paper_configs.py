@@ -217,6 +217,22 @@ def test_a_config_sets_nothing_that_is_not_told(name):
     assert written - SOURCES[name].keys() <= OURS
 
 
+WHERE = {"name", "engine.kind", "engine.options.max_model_len", "distributed.kind", "precision.checkpointing"}
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if name.endswith("-8gpu")])
+def test_an_8_gpu_config_is_the_paper_s_but_for_where_it_runs(name):
+    found, paper = settings(name), settings(name.removesuffix("-8gpu"))
+    assert {key for key in found.keys() | paper.keys() if found.get(key) != paper.get(key)} <= WHERE
+    assert (found["engine.kind"], found["distributed.kind"]) == ("vllm", "fsdp2")
+    assert found["precision.checkpointing"]
+    longest = found.get("options.total_tokens") or found["options.max_tokens"] + max(
+        found.get(key, 0) for key in ("options.document_tokens", "options.max_prompt_tokens")
+    )
+    assert longest < found["engine.options.max_model_len"]
+    assert found["engine.options.max_model_len"] <= found["batch.tokens"]
+
+
 def test_gradient_steps_have_the_sources_sizes_and_epochs_their_questions():
     def rollouts(name):
         found = settings(name)

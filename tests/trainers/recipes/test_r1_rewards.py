@@ -40,6 +40,14 @@ def test_stage1_rewards_searching_and_the_format_by_half_each():
     assert [stage1_reward(trace, ["x"]).value for trace, _ in cases] == [wanted for _, wanted in cases]
 
 
+def test_more_searches_are_paid_no_more_than_the_first():
+    twice = rollout(QUERY, [HIT], QUERY, [HIT], ANSWER)
+    assert len(twice.searches) == 2
+    assert stage1_reward(twice, ["x"]).value == 1.0
+    assert stage1_reward(twice, ["Kauffman Stadium"], "repo-llama").value == 2.0
+    assert stage2_reward(twice, ["Kauffman Stadium"]).value == 1.0
+
+
 def test_a_search_that_found_nothing_was_a_search():
     assert stage1_reward(rollout(QUERY, [], ANSWER), ["x"]).value == 1.0
     assert "None" in rollout(QUERY, [], ANSWER).text

@@ -57,6 +57,17 @@ def honest(recipe):
     return Writer(recipe.setting.tokenizer, write)
 
 
+def test_training_and_evaluation_ask_for_as_many_passages_as_their_options_say():
+    recipe, asked = world(k=2, evaluate_k=4), []
+    retrieve = recipe.retriever.retrieve
+    recipe.retriever.retrieve = lambda queries, k: asked.append(k) or retrieve(queries, k)
+    recipe.collect(honest(recipe), 1)
+    assert set(asked) == {2}
+    asked.clear()
+    recipe.evaluate(honest(recipe), 1)
+    assert set(asked) == {4}
+
+
 def test_two_queries_are_two_retrievals_in_the_exact_layout():
     recipe = world()
     (trajectory,) = recipe.collect(honest(recipe), 1)

@@ -145,6 +145,26 @@ def test_spice_s_challenger_can_t_claim_what_its_quotes_don_t_say():
             recipe.parse(kind, bad, document)
 
 
+def test_spice_without_its_oracle_holds_a_question_to_the_papers_guards_alone():
+    config = load_config("spice-tiny-guards")
+    assert config.options["checks"] == load_config("spice-paper").options["checks"]
+    recipe, draw = made("spice-tiny", oracle=False, checks=config.options["checks"]), random.Random(0)
+    document, kind = recipe.corpus[0], QuestionKind("free_form", "Integer")
+    facts = [(spice.ENTITIES[index], recipe.values[index]) for index in recipe._documents[0]]
+    good = spice.challenge(facts[:2], "Integer", draw)
+    answer = sum(value for _, value in facts[:2]) % spice.MODULUS
+    lie = good.replace(f'"answer":{answer}', f'"answer":{(answer + 1) % 6}')
+    assert recipe.parse(kind, good, document).answer == str(answer)
+    assert recipe.parse(kind, lie, document).answer == str((answer + 1) % 6)
+    with pytest.raises(ValueError, match="quotes"):
+        recipe.parse(kind, good, recipe.corpus[1])
+    old = load_config("spice-tiny").model_dump()
+    new = config.model_dump()
+    changed = {key for key in old["options"] if old["options"][key] != new["options"][key]}
+    assert changed == {"oracle", "checks"}
+    assert {key for key in old if old[key] != new[key]} == {"name", "options"}
+
+
 @pytest.mark.slow
 def test_absolute_zero_learns_every_task(tmp_path):
     config = load_config("absolute-zero-tiny", ["run.steps=20", "run.evaluate_every=20"])

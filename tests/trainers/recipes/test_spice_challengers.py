@@ -90,6 +90,14 @@ def test_a_challenger_may_be_asked_by_the_transcript(tmp_path, served):
     assert made(tmp_path, challenger=served[1])._to_challenger(None, "Why?") == [{"role": "user", "content": "Why?"}]
 
 
+def test_another_challenger_s_connections_are_given_back(tmp_path, served):
+    recipe, closed = made(tmp_path, challenger=served[1]), []
+    recipe.other.engine.close = lambda: closed.append(True)
+    recipe.close()
+    assert closed
+    made(tmp_path).close()
+
+
 def test_a_frozen_challenger_keeps_the_start_s_weights_while_the_policy_learns(tmp_path):
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
