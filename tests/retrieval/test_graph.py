@@ -71,7 +71,7 @@ def test_of_two_mentions_the_question_chooses_by_the_words_before_them(films):
     ],
 )
 def test_titles_are_known_by_brackets_accents_case_and_first_names(films, question, titles):
-    assert sorted(first(load_index(f"graph:bm25:{films}"), question)) == sorted(titles)
+    assert set(titles) <= set(first(load_index(f"graph:bm25:{films}"), question, 3))
 
 
 def test_homonyms_are_told_apart_by_the_first_passages(films):
@@ -83,6 +83,8 @@ def test_homonyms_are_told_apart_by_the_first_passages(films):
 def test_what_names_no_title_is_ranked_from_the_first_passages(films):
     bm25, graph = load_index(f"bm25:{films}"), load_index(f"graph:bm25:{films}")
     assert first(graph, "a nurse 1921", 1) == first(bm25, "a nurse 1921", 1) == ["Marta Oyelaran"]
+    misspelt = "Where was the director of the film The Glass Harbor born?"
+    assert {"The Glass Harbour", "Marta Oyelaran"} <= set(first(graph, misspelt, 5))
     assert graph.rank(["zzz unheard", ""], 5) == [[], []]
     assert graph.rank([], 5) == []
     assert graph.rank(["Agni"], 0) == [[]]

@@ -45,10 +45,8 @@ ARRAYS: dict[str, tuple[str, int]] = {
 """Each file's type and dimensions."""
 DEPTH = 50
 """First passages of the index at which the walk starts too."""
-SHARE = 0.2
-"""Of the start that they have beside the titles of the query."""
-CONSTANT = 5
-"""A first passage starts with 1 / (5 + its rank)."""
+SHARE = 0.1
+"""Of the start that they have beside the titles of the query, by 1 / rank²; all of it where the query names none."""
 HOMONYMS = 0.05
 """What each passage of a title starts with beside that, where several have it."""
 DAMPING, HOPS = 0.5, 4
@@ -165,7 +163,7 @@ class Graph(Index):
 
     def _start(self, named: Sequence[int], rows: Sequence[int]) -> dict[int, float]:
         """Titles share it by their weights; first passages have `SHARE` beside them, or all where none is named."""
-        found = {row: 1 / (CONSTANT + rank) for rank, row in enumerate(rows)}
+        found = {row: 1 / rank**2 for rank, row in enumerate(rows, 1)}
         start: dict[int, float] = {}
         keys = dict.fromkeys(named)
         weights = sum([self._weights[key] for key in keys])
