@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 np = pytest.importorskip("numpy")
 pytest.importorskip("bm25s")
 
+from tests.search.scripted import Script  # noqa: E402
 from verikit.errors import ConfigError, UsageError  # noqa: E402
 from verikit.retrieval import Passage, build_index, graph_build, load_index  # noqa: E402
 from verikit.retrieval.graph import ARRAYS, DEPTH, Graph, walk  # noqa: E402
 from verikit.retrieval.hybrid import TwoStep  # noqa: E402
 from verikit.retrieval.index import Hit, Index  # noqa: E402
 from verikit.retrieval.titles import FAN, LONGEST, Finder, collect, tokens  # noqa: E402
+from verikit.search import SearchLimits, search  # noqa: E402
 
 FILMS = [
     ("The Glass Harbour", "The Glass Harbour is a 1962 drama film starring Ines Vall, directed by Marta Oyelaran."),
@@ -128,6 +130,14 @@ def test_it_stands_within_two_steps_and_around_them(films):
     assert isinstance(within, TwoStep)
     for index in (around, within):
         assert {"The Glass Harbour", "Marta Oyelaran"} <= set(first(index, question, 4))
+
+
+def test_one_search_of_the_loop_shows_both_ends(films):
+    lines = ["<|begin_of_query|>director of The Glass Harbour<|end_of_query|>", "<answer>Port Selwyn</answer>"]
+    (trace,) = search(Script({"Q": lines}), load_index(f"graph:bm25:{films}"), ["Q"], SearchLimits(k=2))
+    ((start, end),) = trace.evidence_spans
+    assert "(1)The Glass Harbour" in trace.text[start:end]
+    assert "(2)Marta Oyelaran A nurse from Port Selwyn" in trace.text[start:end]
 
 
 def test_it_answers_several_threads(films):
