@@ -82,6 +82,12 @@ def test_homonyms_are_told_apart_by_the_first_passages(films):
     assert first(graph, "Which Bengali film of 2004 is Agni?", 1) == ["Agni (2004 film)"]
 
 
+def test_a_word_without_an_end_is_cut_everywhere(films):
+    graph = load_index(f"graph:bm25:{films}")
+    assert first(graph, "x" * 10**6 + " Agni (song)", 1) == ["Agni (song)"]
+    assert {word.hash for word in tokens("x" * 640)} == {tokens("x" * 64)[0].hash}
+
+
 def test_what_names_no_title_is_ranked_from_the_first_passages(films):
     bm25, graph = load_index(f"bm25:{films}"), load_index(f"graph:bm25:{films}")
     assert first(graph, "a nurse 1921", 1) == first(bm25, "a nurse 1921", 1) == ["Marta Oyelaran"]

@@ -186,12 +186,12 @@ class Graph(Index):
 
     def _of_passage(self, row: int, count: int, stems: dict[int, float]) -> list[tuple[int, float]]:
         first, last = self._mentions_at[row], self._mentions_at[row + 1]
-        near = []
+        near: list[tuple[int, float]] = []
         if last > first:
             weights, known = self._weights, stems.keys()
             contexts = self._contexts[first:last].tolist()
             for key, context in zip(self._mentions[first:last].tolist(), contexts, strict=True):
-                weight = weights[key]
+                weight: float = weights[key]
                 if not known.isdisjoint(context):
                     weight *= 1 + NAMED * max([stems.get(stem, 0.0) for stem in context])
                 near.append((count + key, weight))
