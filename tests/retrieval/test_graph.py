@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 np = pytest.importorskip("numpy")
 pytest.importorskip("bm25s")
 
+from tests.search.scripted import Script  # noqa: E402
 from verikit.errors import ConfigError, UsageError  # noqa: E402
 from verikit.retrieval import Passage, build_index, graph_build, load_index  # noqa: E402
 from verikit.retrieval.graph import ARRAYS, DEPTH, Graph, walk  # noqa: E402
 from verikit.retrieval.hybrid import TwoStep  # noqa: E402
 from verikit.retrieval.index import Hit, Index  # noqa: E402
 from verikit.retrieval.titles import FAN, LONGEST, Finder, collect, tokens  # noqa: E402
+from verikit.search import SearchLimits, search  # noqa: E402
 
 FILMS = [
     ("The Glass Harbour", "The Glass Harbour is a 1962 drama film starring Ines Vall, directed by Marta Oyelaran."),
@@ -71,7 +73,7 @@ def test_of_two_mentions_the_question_chooses_by_the_words_before_them(films):
     ],
 )
 def test_titles_are_known_by_brackets_accents_case_and_first_names(films, question, titles):
-    assert sorted(first(load_index(f"graph:bm25:{films}"), question)) == sorted(titles)
+    assert set(titles) <= set(first(load_index(f"graph:bm25:{films}"), question, 3))
 
 
 def test_homonyms_are_told_apart_by_the_first_passages(films):
@@ -80,9 +82,17 @@ def test_homonyms_are_told_apart_by_the_first_passages(films):
     assert first(graph, "Which Bengali film of 2004 is Agni?", 1) == ["Agni (2004 film)"]
 
 
+def test_a_word_without_an_end_is_cut_everywhere(films):
+    graph = load_index(f"graph:bm25:{films}")
+    assert first(graph, "x" * 10**6 + " Agni (song)", 1) == ["Agni (song)"]
+    assert {word.hash for word in tokens("x" * 640)} == {tokens("x" * 64)[0].hash}
+
+
 def test_what_names_no_title_is_ranked_from_the_first_passages(films):
     bm25, graph = load_index(f"bm25:{films}"), load_index(f"graph:bm25:{films}")
     assert first(graph, "a nurse 1921", 1) == first(bm25, "a nurse 1921", 1) == ["Marta Oyelaran"]
+    misspelt = "Where was the director of the film The Glass Harbor born?"
+    assert {"The Glass Harbour", "Marta Oyelaran"} <= set(first(graph, misspelt, 5))
     assert graph.rank(["zzz unheard", ""], 5) == [[], []]
     assert graph.rank([], 5) == []
     assert graph.rank(["Agni"], 0) == [[]]
@@ -126,6 +136,14 @@ def test_it_stands_within_two_steps_and_around_them(films):
     assert isinstance(within, TwoStep)
     for index in (around, within):
         assert {"The Glass Harbour", "Marta Oyelaran"} <= set(first(index, question, 4))
+
+
+def test_one_search_of_the_loop_shows_both_ends(films):
+    lines = ["<|begin_of_query|>director of The Glass Harbour<|end_of_query|>", "<answer>Port Selwyn</answer>"]
+    (trace,) = search(Script({"Q": lines}), load_index(f"graph:bm25:{films}"), ["Q"], SearchLimits(k=2))
+    ((start, end),) = trace.evidence_spans
+    assert "(1)The Glass Harbour" in trace.text[start:end]
+    assert "(2)Marta Oyelaran A nurse from Port Selwyn" in trace.text[start:end]
 
 
 def test_it_answers_several_threads(films):

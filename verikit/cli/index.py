@@ -94,7 +94,7 @@ def build(
     kinds += [f"graph:{kind}" for kind in kinds] if graph else []
     code = f"#{encoder}" if ":" in encoder else ""
     specs = ", ".join(f"{kind}:{out}{'' if kind.endswith('bm25') else code}" for kind in kinds)
-    click.echo(f"{count:,} passages; ask {specs}", err=True)
+    click.echo(f"{count:,} passages" + (f"; ask {specs}" if specs else ""), err=True)
     return 0
 
 

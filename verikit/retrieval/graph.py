@@ -45,17 +45,15 @@ ARRAYS: dict[str, tuple[str, int]] = {
 """Each file's type and dimensions."""
 DEPTH = 50
 """First passages of the index at which the walk starts too."""
-SHARE = 0.2
-"""Of the start that they have beside the titles of the query."""
-CONSTANT = 5
-"""A first passage starts with 1 / (5 + its rank)."""
+SHARE = 0.1
+"""Of the start that they have beside the titles of the query, by 1 / rank²; all of it where the query names none."""
 HOMONYMS = 0.05
 """What each passage of a title starts with beside that, where several have it."""
 DAMPING, HOPS = 0.5, 4
 """HippoRAG's damping; a hop is half the way from passage to passage."""
-LEAST = 0.004
+LEAST = 0.012
 """A node that holds less of the walk is not left: what bounds a query's time."""
-NAMED = 3.0
+NAMED = 8.0
 """A mention counts so much more where the query has a word that stands before it."""
 RIGHT_BEFORE = 0.3
 """What such a word counts for where it stands right before a title in the query."""
@@ -95,8 +93,9 @@ def walk(
             if not near:
                 continue
             part = damping * mass / sum([weight for _, weight in near])
+            get = after.get
             for other, weight in near:
-                after[other] = after.get(other, 0.0) + part * weight
+                after[other] = get(other, 0.0) + part * weight
         front = after
     for node, mass in front.items():
         ranks[node] = ranks.get(node, 0.0) + (1 - damping) * mass
@@ -165,7 +164,7 @@ class Graph(Index):
 
     def _start(self, named: Sequence[int], rows: Sequence[int]) -> dict[int, float]:
         """Titles share it by their weights; first passages have `SHARE` beside them, or all where none is named."""
-        found = {row: 1 / (CONSTANT + rank) for rank, row in enumerate(rows)}
+        found = {row: 1 / rank**2 for rank, row in enumerate(rows, 1)}
         start: dict[int, float] = {}
         keys = dict.fromkeys(named)
         weights = sum([self._weights[key] for key in keys])
@@ -181,18 +180,21 @@ class Graph(Index):
         whole = sum(start.values())
         return {row: mass / whole for row, mass in start.items()}
 
-    def _near(self, node: int, count: int, stems: Mapping[int, float]) -> list[tuple[int, float]]:
+    def _near(self, node: int, count: int, stems: dict[int, float]) -> list[tuple[int, float]]:
         """A node is a passage, or `count` and a key."""
         return self._of_passage(node, count, stems) if node < count else self._of_key(node - count)
 
-    def _of_passage(self, row: int, count: int, stems: Mapping[int, float]) -> list[tuple[int, float]]:
+    def _of_passage(self, row: int, count: int, stems: dict[int, float]) -> list[tuple[int, float]]:
         first, last = self._mentions_at[row], self._mentions_at[row + 1]
-        near = []
+        near: list[tuple[int, float]] = []
         if last > first:
+            weights, known = self._weights, stems.keys()
             contexts = self._contexts[first:last].tolist()
             for key, context in zip(self._mentions[first:last].tolist(), contexts, strict=True):
-                said = max([stems.get(stem, 0.0) for stem in context])
-                near.append((count + key, self._weights[key] * (1 + NAMED * said)))
+                weight: float = weights[key]
+                if not known.isdisjoint(context):
+                    weight *= 1 + NAMED * max([stems.get(stem, 0.0) for stem in context])
+                near.append((count + key, weight))
         own = self._own[row]
         if own >= 0:
             near.append((count + own, BACK * self._weights[own]))

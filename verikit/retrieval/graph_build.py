@@ -64,18 +64,16 @@ class _Mentions:
 
     def arrays(self, count: int) -> dict[str, np.ndarray]:
         """Return the mentions, the ways back and each title's weight: log(1 + passages / (1 + mentions))."""
-        at = np.frombuffer(self._at, np.int64)
-        keys = np.frombuffer(self._keys, np.int32) if self._keys else np.empty(0, np.int32)
-        contexts = np.frombuffer(self._contexts, np.uint16) if self._contexts else np.empty(0, np.uint16)
+        at, keys = np.array(self._at, np.int64), np.array(self._keys, np.int32)
         rows = np.repeat(np.arange(len(at) - 1, dtype=np.int32), np.diff(at))
         often = np.bincount(keys, minlength=count)
-        rare = often[keys] <= FAN if len(keys) else np.empty(0, bool)
+        rare = often[keys] <= FAN
         back_at, back = grouped(keys[rare], rows[rare], count)
         weights = np.log1p((len(at) - 1) / (1 + often)).astype(np.float32)
         return {
             "mentions_at": at,
             "mentions": keys,
-            "contexts": contexts.reshape(-1, BEFORE),
+            "contexts": np.array(self._contexts, np.uint16).reshape(-1, BEFORE),
             "back_at": back_at,
             "back": back,
             "weights": weights,

@@ -26,7 +26,7 @@ FAN = 64
 CACHED = 2**16
 """Words whose hashes are kept."""
 _BASE, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w{1,64}")  # what is longer is no word, and would fill the cache
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
 _STOP = frozenset(
     "the a an of in on at by to and or is was were are be for with from as his her its their he she it who which what"
@@ -194,8 +194,8 @@ class _Gathered:
         return beginning
 
     def keys(self) -> Keys:
-        hashes, rows = _unsigned(self._hashes), np.frombuffer(self._rows, np.int64)
-        short, short_rows = _unsigned(self._short), np.frombuffer(self._short_rows, np.int64)
+        hashes, rows = _unsigned(self._hashes), np.array(self._rows, np.int64)
+        short, short_rows = _unsigned(self._short), np.array(self._short_rows, np.int64)
         new = ~np.isin(short, hashes)
         hashes, rows = np.concatenate([hashes, short[new]]), np.concatenate([rows, short_rows[new]])
         known, number = np.unique(hashes, return_inverse=True)
@@ -211,7 +211,7 @@ class _Gathered:
 
 
 def _unsigned(values: array[int]) -> np.ndarray:
-    return np.frombuffer(values, np.uint64) if values else np.empty(0, np.uint64)
+    return np.array(values, np.uint64)
 
 
 def grouped(groups: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
