@@ -146,7 +146,8 @@ class Programs:
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {program.language}", hint=chain.install)
         inputs = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in stdins]
-        engine = self._engine_files(chain) if len(inputs) >= _ENGINE_PAYS else {}
+        alone = any(word in content for word in _ENGINE_NEEDS_THREADS for content in program.files.values())
+        engine = self._engine_files(chain) if len(inputs) >= _ENGINE_PAYS and not alone else {}
         return self._run(chain, program, inputs, limits, budget_s, engine)
 
     def _run(
@@ -253,8 +254,10 @@ _NATIVE = "cases.c"
 _NATIVE_FOLDER = Path(__file__).parent / "native"
 _ENGINE = ("node_engine.js", "node_fork.node")
 """The engine's script and what it loads."""
-_ENGINE_PAYS = 3
+_ENGINE_PAYS = 2
 """Cases from which on an engine that forks costs less than it saves."""
+_ENGINE_NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
+"""Programs with these run alone: V8 does such work on threads that a fork of an engine does not have."""
 _NATIVE_FLAGS = (
     "-O2", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns",
     "-fcf-protection=none", "-fPIE", "-no-pie", "-Wl,-Ttext-segment=0x100000000000", "-Wl,--build-id=none",

@@ -34,7 +34,7 @@ class Toolchain:
     product: str = "out"
     """The folder of what the compiler makes."""
     engine: tuple[str, ...] = ()
-    """How the native supervisor starts an engine once for all cases, which forks for each; empty where there is none."""
+    """How the native supervisor starts an engine that forks for each case; empty where there is none."""
     tools: tuple[str, ...] = ()
     """Paths that building needs to read and execute."""
     run_tools: tuple[str, ...] = ()

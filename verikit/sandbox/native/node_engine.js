@@ -8,7 +8,7 @@ const [, , main] = process.argv;
 const kept = path.dirname(main);
 const addon = { exports: {} };
 process.dlopen(addon, path.join(kept, "node_fork.node"));
-delete process.env.LD_PRELOAD;
+for (const name of ["LD_PRELOAD", "UV_USE_IO_URING"]) delete process.env[name];
 
 // A clock begins where the program does.
 const now = performance.now.bind(performance);

@@ -8,6 +8,7 @@
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +33,7 @@ extern int napi_create_int32(napi_env, int, napi_value *);
 extern int napi_get_uv_event_loop(napi_env, void **);
 extern int uv_loop_fork(void *);
 
-enum { ORDERS = 3, REPORTS = 4, LONGEST = 4096 };
+enum { ORDERS = 3, REPORTS = 4, LONGEST = 4096, IDLE_STACK = 1 << 20 };
 
 /* What `cases.c` reads of each case. */
 struct report {
@@ -44,33 +45,26 @@ int madvise(void *at, size_t size, int advice) {
     return advice == MADV_DONTFORK ? 0 : (int)syscall(SYS_madvise, at, size, advice);
 }
 
-/* Exit waits for node's idle threads, which a fork does not have, and for what they wait on. */
-static struct thread {
-    pthread_t handle;
-    int reused; /* a thread of the fork itself has the handle now */
-} idle[16];
+/* Exit waits for node's idle threads, which a fork does not have, and for what they wait on. Their stacks are given to
+   them here: the C library would give them to threads of the fork, whose handles then would be the same. */
+static pthread_t idle[16];
 static int idle_count, forked;
-
-static struct thread *find_idle(pthread_t handle) {
-    for (int i = 0; i < idle_count; i++)
-        if (pthread_equal(idle[i].handle, handle)) return idle + i;
-    return 0;
-}
 
 int pthread_create(pthread_t *made, const pthread_attr_t *how, void *(*run)(void *), void *argument) {
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
-    int failed = real(made, how, run, argument);
-    struct thread *gone = failed || !forked ? 0 : find_idle(*made);
-    if (gone) gone->reused = 1;
-    if (!failed && !forked && idle_count < (int)(sizeof idle / sizeof *idle)) idle[idle_count++].handle = *made;
+    if (forked || idle_count == sizeof idle / sizeof *idle) return real(made, how, run, argument);
+    pthread_attr_t own;
+    void *stack = mmap(0, IDLE_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED || pthread_attr_init(&own) || pthread_attr_setstack(&own, stack, IDLE_STACK)) return EAGAIN;
+    int failed = real(made, &own, run, argument);
+    if (!failed) idle[idle_count++] = *made;
     return failed;
 }
 
 int pthread_join(pthread_t handle, void **result) {
     int (*real)(pthread_t, void **) = dlsym(RTLD_NEXT, "pthread_join");
-    struct thread *gone = forked ? find_idle(handle) : 0;
-    if (gone && !gone->reused) return 0;
-    if (gone) gone->reused = 0;
+    for (int i = 0; forked && i < idle_count; i++)
+        if (pthread_equal(idle[i], handle)) return 0;
     return real(handle, result);
 }
 
