@@ -177,7 +177,7 @@ def _find_javascript() -> Toolchain | None:
     if node is None:
         return None
     run, engine = _run_node(node[0])
-    return Toolchain("javascript", "main.js", run, engine=engine, run_tools=(node[0],), run_data_mb=384,
+    return Toolchain("javascript", "main.js", run, engine=engine, run_tools=(node[0],), run_data_mb=512,
                      hello=HELLO["javascript"])  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def _find_typescript() -> Toolchain | None:
         return _find_transpiler(node[0])
     strip = () if node[1] >= (22, 18) else ("--experimental-strip-types",)
     run = (node[0], "--max-old-space-size={memory}", "--no-warnings", *strip, f"{_KEPT}/main.ts")
-    return Toolchain("typescript", "main.ts", run, run_tools=(node[0],), run_data_mb=384, hello=HELLO["typescript"])
+    return Toolchain("typescript", "main.ts", run, run_tools=(node[0],), run_data_mb=512, hello=HELLO["typescript"])
 
 
 _TRANSPILE = (
@@ -214,7 +214,7 @@ def _find_transpiler(node: str) -> Toolchain | None:
     hello = "const s: string = require('fs').readFileSync(0, 'utf8').trim(); console.log(s)"
     return Toolchain(
         "typescript", "main.ts", run, build, engine=engine, tools=(node, root), run_tools=(node,), data_mb=1024,
-        run_data_mb=384, hello=hello,
+        run_data_mb=512, hello=hello,
     )  # fmt: skip
 
 
