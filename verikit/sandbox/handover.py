@@ -46,7 +46,7 @@ def hand_over(job: dict[str, Any], contents: int, kept: str, work: str) -> NoRet
     for path in streams:
         _put(path, contents, 0, 0, 0o600)
     folders = [where for where, _, _ in os.walk(kept)]
-    env = [f"{name}={value.replace('{work}', work)}" for name, value in job["env"].items()]
+    env = [f"{name}={value.replace('{work}', work).replace('{kept}', kept)}" for name, value in job["env"].items()]
     _plan(job, contents, program, [base, work, *streams], argv, env, [WORK, base, *folders, *sealed])
     os.execve(native, [native], {})
 
@@ -70,7 +70,7 @@ def _plan(
     """Lay `struct head`, the cases and the strings of `cases.c` on descriptor 5."""
     numbers = [
         len(argv), len(env), len(sealed), len(job["cases"]), int(job["wall"] * 1e9), int(job["budget"] * 1e9),
-        job["output"], int(job["stop"]), *program,
+        job["output"], int(job["stop"]), int(job["engine"]), *program,
     ]  # fmt: skip
     for start, end in job["cases"]:
         numbers += [contents + start, end - start]

@@ -37,6 +37,8 @@ class ProgramJob:
     collect: str = ""
     native: bytes = b""
     """The native supervisor; empty: Python's."""
+    engine: bool = False
+    """Whether the command starts an engine that forks for each case; the native supervisor's alone."""
 
     def payload(self) -> list[bytes]:
         """A line of JSON that fills pages, and the contents that it speaks of; programs begin on a page too."""
@@ -60,6 +62,7 @@ class ProgramJob:
             "budget": min(self.budget_s, 1e6), "output": self.limits.output_kb << 10,
             "data": (self.limits.memory_mb + self.data_mb) << 20 if self.data_mb else 0,
             "stop": True, "collect": self.collect, "native": put(self.native) if self.native else [],
+            "engine": self.engine,
         }  # fmt: skip
         line = json.dumps(head).encode()
         return [line, b" " * (-(len(line) + 1) % _PAGE) + b"\n", *contents]

@@ -59,7 +59,8 @@ class Programs:
         self._works: dict[str, str] = {}
         self._trial = threading.Lock()
         self._native: bytes | None = None if native else b""
-        self._making = threading.Lock()
+        self._engine: dict[str, bytes] | None = None if native else {}
+        self._making = threading.RLock()
 
     def problem(self, language: str) -> str:
         """Why programs of this language can't be run here; empty if they can. Tried once, with a program of ours."""
@@ -144,12 +145,21 @@ class Programs:
         chain = toolchain(program.language)
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {program.language}", hint=chain.install)
-        fill = {"{memory}": str(limits.memory_mb), "{main}": program.main}
-        command = [_filled(part, fill) for part in chain.run]
         inputs = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in stdins]
+        alone = any(word in content for word in _ENGINE_NEEDS_THREADS for content in program.files.values())
+        engine = self._engine_files(chain) if len(inputs) >= _ENGINE_PAYS and not alone else {}
+        return self._run(chain, program, inputs, limits, budget_s, engine)
+
+    def _run(
+        self, chain: Toolchain, program: Program, inputs: Sequence[bytes], limits: RunLimits, budget_s: float,
+        engine: Mapping[str, bytes],
+    ) -> list[RunResult]:  # fmt: skip
+        fill = {"{memory}": str(limits.memory_mb), "{main}": program.main}
+        command = [_filled(part, fill) for part in (chain.engine if engine else chain.run)]
+        preload = {"LD_PRELOAD": f"{{kept}}/{_ENGINE[1]}", "UV_USE_IO_URING": "0"} if engine else {}
         job = ProgramJob(
-            command, program.files, {**_OWN_PATH, **chain.run_env}, inputs, limits, budget_s, chain.run_data_mb,
-            native=self.native_supervisor(),
+            command, {**program.files, **engine}, {**_OWN_PATH, **chain.run_env, **preload}, inputs, limits, budget_s,
+            chain.run_data_mb, native=self.native_supervisor(), engine=bool(engine),
         )  # fmt: skip
         results: list[RunResult] = []
         while True:
@@ -193,9 +203,33 @@ class Programs:
                 self._native = b""
                 chain = toolchain("c")
                 if not isinstance(chain, Missing):
-                    built = self._compile(chain, _native_build(chain), _native_files(), "", BUILD)
+                    files = _native_files(_NATIVE, "engine.h", "mapping.h")
+                    built = self._compile(chain, _native_build(chain), files, "", BUILD)
                     self._native = built.files.get("main", b"") if isinstance(built, Program) else b""
             return self._native
+
+    def _engine_files(self, chain: Toolchain) -> Mapping[str, bytes]:
+        """The files of the engine that forks for each case, made and tried once; none where it can't be had."""
+        if not chain.engine or not self.native_supervisor():
+            return {}
+        with self._making:
+            if self._engine is None:
+                self._engine = self._make_engine()
+            return self._engine
+
+    def _make_engine(self) -> dict[str, bytes]:
+        c, node = toolchain("c"), toolchain("javascript")
+        if isinstance(c, Missing) or isinstance(node, Missing):
+            return {}
+        script, addon = _ENGINE
+        build = [c.build[0], "-O2", "-shared", "-fPIC", "{kept}/node_fork.c", "-o", f"{{kept}}/out/{addon}"]
+        built = self._compile(c, build, _native_files("node_fork.c"), "", BUILD)
+        if not isinstance(built, Program):
+            return {}
+        files = {script: (_NATIVE_FOLDER / script).read_bytes(), addon: built.files[addon]}
+        hello = Program("javascript", {node.source: node.hello.encode()})
+        done = self._run(node, hello, [b"a\n", b"b\n"], RunLimits(wall_s=20), 60.0, files)
+        return files if [(run.status, run.stdout) for run in done] == [("ok", "a\n"), ("ok", "b\n")] else {}
 
     def _fly(self, job: ProgramJob, tools: tuple[str, ...]) -> ProgramRun:
         payload, begun = job.payload(), time.monotonic()
@@ -217,6 +251,13 @@ class Programs:
 
 
 _NATIVE = "cases.c"
+_NATIVE_FOLDER = Path(__file__).parent / "native"
+_ENGINE = ("node_engine.js", "node_fork.node")
+"""The engine's script and what it loads."""
+_ENGINE_PAYS = 2
+"""Cases from which on an engine that forks costs less than it saves."""
+_ENGINE_NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
+"""Programs with these run alone: V8 does such work on threads that a fork of an engine does not have."""
 _NATIVE_FLAGS = (
     "-O2", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns",
     "-fcf-protection=none", "-fPIE", "-no-pie", "-Wl,-Ttext-segment=0x100000000000", "-Wl,--build-id=none",
@@ -227,9 +268,8 @@ def _native_build(chain: Toolchain) -> list[str]:
     return [chain.build[0], *_NATIVE_FLAGS, f"{{kept}}/{_NATIVE}", "-o", "{kept}/out/main"]
 
 
-def _native_files() -> dict[str, bytes]:
-    folder = Path(__file__).parent / "native"
-    return {name: (folder / name).read_bytes() for name in (_NATIVE, "mapping.h")} | {"out/.keep": b""}
+def _native_files(*names: str) -> dict[str, bytes]:
+    return {name: (_NATIVE_FOLDER / name).read_bytes() for name in names} | {"out/.keep": b""}
 
 
 def _filled(part: str, fill: Mapping[str, str]) -> str:

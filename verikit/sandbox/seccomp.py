@@ -96,7 +96,7 @@ def _verdicts(may_exec: bool, own_pid_only: bool, processes: bool) -> dict[int, 
     if may_exec:  # and let what is started narrow the filter
         table |= {59: table[332], 157: _argument(0, [*PRCTL, linux.PR_SET_SECCOMP])}
     if processes:
-        narrow = [linux.PR_SET_PDEATHSIG, linux.PR_SET_SECCOMP, linux.PR_SET_NO_NEW_PRIVS]
+        narrow = [linux.PR_SET_PDEATHSIG, linux.PR_SET_SECCOMP, linux.PR_SET_NO_NEW_PRIVS, linux.PR_SET_CHILD_SUBREAPER]
         table |= {56: _any_process(), 57: table[332], 58: table[332], 157: _argument(0, [*PRCTL, *narrow])}
         table |= dict.fromkeys(_JOBS, table[332])
     return table

@@ -33,6 +33,8 @@ class Toolchain:
     """Empty where nothing is compiled."""
     product: str = "out"
     """The folder of what the compiler makes."""
+    engine: tuple[str, ...] = ()
+    """How the native supervisor starts an engine that forks for each case; empty where there is none."""
     tools: tuple[str, ...] = ()
     """Paths that building needs to read and execute."""
     run_tools: tuple[str, ...] = ()
@@ -163,12 +165,20 @@ def _node() -> tuple[str, tuple[int, int]] | None:
     return (os.path.realpath(found), (int(seen[1]), int(seen[2]))) if found and seen else None
 
 
+def _run_node(node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The commands that run main.js: alone, and by an engine that forks (`native/node_engine.js`)."""
+    flags = ("--max-old-space-size={memory}", "--stack-size=4000")
+    main = f"{_KEPT}/main.js"
+    return (node, *flags, main), (node, *flags, "--single-threaded", f"{_KEPT}/node_engine.js", main)
+
+
 def _find_javascript() -> Toolchain | None:
     node = _node()
     if node is None:
         return None
-    run = (node[0], "--max-old-space-size={memory}", "--stack-size=4000", f"{_KEPT}/main.js")
-    return Toolchain("javascript", "main.js", run, run_tools=(node[0],), run_data_mb=384, hello=HELLO["javascript"])
+    run, engine = _run_node(node[0])
+    return Toolchain("javascript", "main.js", run, engine=engine, run_tools=(node[0],), run_data_mb=512,
+                     hello=HELLO["javascript"])  # fmt: skip
 
 
 def _find_typescript() -> Toolchain | None:
@@ -179,7 +189,7 @@ def _find_typescript() -> Toolchain | None:
         return _find_transpiler(node[0])
     strip = () if node[1] >= (22, 18) else ("--experimental-strip-types",)
     run = (node[0], "--max-old-space-size={memory}", "--no-warnings", *strip, f"{_KEPT}/main.ts")
-    return Toolchain("typescript", "main.ts", run, run_tools=(node[0],), run_data_mb=384, hello=HELLO["typescript"])
+    return Toolchain("typescript", "main.ts", run, run_tools=(node[0],), run_data_mb=512, hello=HELLO["typescript"])
 
 
 _TRANSPILE = (
@@ -200,11 +210,11 @@ def _find_transpiler(node: str) -> Toolchain | None:
     if not found or not os.path.exists(library):
         return None
     build = (node, "--max-old-space-size=512", "-e", _TRANSPILE.format(library=library, kept=_KEPT))
-    run = (node, "--max-old-space-size={memory}", "--stack-size=4000", f"{_KEPT}/main.js")
+    run, engine = _run_node(node)
     hello = "const s: string = require('fs').readFileSync(0, 'utf8').trim(); console.log(s)"
     return Toolchain(
-        "typescript", "main.ts", run, build, tools=(node, root), run_tools=(node,), data_mb=1024, run_data_mb=384,
-        hello=hello,
+        "typescript", "main.ts", run, build, engine=engine, tools=(node, root), run_tools=(node,), data_mb=1024,
+        run_data_mb=512, hello=hello,
     )  # fmt: skip
 
 

@@ -5,7 +5,8 @@
    machine's own C compiler, without a C library: what is forked is a few pages.
 
    A static program is mapped here once and never run here: each case is a fork that goes on at its entry, which spares
-   an exec and most page faults. Other programs are executed. Descriptors: 3 record, 4 contents, 5 plan. */
+   an exec and most page faults. An engine is started once and forks itself for each case (`engine.h`). Other programs
+   are executed. Descriptors: 3 record, 4 contents, 5 plan. */
 
 #include <elf.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static inline long sys(long number, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f) {
 
 /* What the plan says; `supervisor.py` writes it. Seals are of folders and files that no case may change. */
 struct head {
-    u64 argv, env, seals, cases, wall_ns, budget_ns, output, stop, program_start, program_size;
+    u64 argv, env, seals, cases, wall_ns, budget_ns, output, stop, engine, program_start, program_size;
 };
 struct span {
     u64 start, size;
@@ -256,6 +257,13 @@ static const char *wait_for(long handle, const int *files, u64 deadline) {
     }
 }
 
+static u64 microseconds(const struct rusage *usage) {
+    return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000ul + usage->ru_utime.tv_usec +
+           usage->ru_stime.tv_usec;
+}
+
+#include "engine.h"
+
 static void send(int file, u64 size) {
     for (u64 at = 0; at < size;) {
         long got = CALL(SYS_pread64, file, buffer, size - at < CHUNK ? size - at : CHUNK, at);
@@ -264,8 +272,21 @@ static void send(int file, u64 size) {
     }
 }
 
-static u64 microseconds(const struct timeval *a, const struct timeval *b) {
-    return (a->tv_sec + b->tv_sec) * 1000000ul + a->tv_usec + b->tv_usec;
+/* Run the program as a process of its own, and say what ended it. */
+static const char *run_process(const int *files, u64 deadline, int *status, u64 *cpu, volatile long *failed) {
+    long child = begin(files, failed);
+    if (child < 0) *failed = -child;
+    if (child <= 0) return "exec";
+    long handle = CALL(SYS_pidfd_open, child, 0, 0, 0);
+    if (handle < 0) fail("no handle", handle);
+    const char *why = wait_for(handle, files, deadline);
+    struct rusage usage = {0};
+    CALL(SYS_kill, -1, SIGKILL, 0, 0);
+    CALL(SYS_wait4, child, status, 0, &usage);
+    CALL(SYS_close, handle, 0, 0, 0);
+    while (CALL(SYS_wait4, -1, 0, 0, 0) > 0) continue;
+    *cpu = microseconds(&usage);
+    return why;
 }
 
 /* Run one case and write it down; whether the next one may follow. */
@@ -273,23 +294,14 @@ static int run_case(const struct span *span, u64 *left) {
     give_input(span);
     int files[] = {open_stream(input, O_RDONLY), open_stream(output, O_RDWR | O_TRUNC | O_APPEND),
                    open_stream(errors, O_RDWR | O_TRUNC | O_APPEND)};
-    u64 begun = now(), wall = head->wall_ns < *left ? head->wall_ns : *left;
+    if (head->engine && !engine) start_engine(files);
+    u64 begun = now(), wall = head->wall_ns < *left ? head->wall_ns : *left, cpu = 0;
     volatile long failed = 0;
     has_run = 1;
-    long child = begin(files, &failed), code = 0;
     int status = 0;
-    struct rusage usage = {0};
-    const char *why = "exec";
-    if (child < 0) failed = -child;
-    if (child > 0) {
-        long handle = CALL(SYS_pidfd_open, child, 0, 0, 0);
-        if (handle < 0) fail("no handle", handle);
-        why = wait_for(handle, files, begun + wall);
-        CALL(SYS_kill, -1, SIGKILL, 0, 0);
-        CALL(SYS_wait4, child, &status, 0, &usage);
-        CALL(SYS_close, handle, 0, 0, 0);
-        while (CALL(SYS_wait4, -1, 0, 0, 0) > 0) continue;
-    }
+    const char *why = head->engine ? run_in_engine(files, begun + wall, &status, &cpu)
+                                   : run_process(files, begun + wall, &status, &cpu, &failed);
+    long code;
     code = failed ? failed : WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     if (failed) why = "exec";
     u64 took = now() - begun, sizes[2], cap = head->output + 1;
@@ -298,7 +310,7 @@ static int run_case(const struct span *span, u64 *left) {
     int full = CALL(SYS_statfs, base, &space, 0, 0) == 0 && (space.f_bavail == 0 || space.f_ffree == 0);
     char line[400], *at = say(say(say(line, "{\"why\":\""), why), "\",\"exit\":");
     at = seconds(say(digits(at, code), ",\"seconds\":"), took / 1000);
-    at = seconds(say(at, ",\"cpu\":"), microseconds(&usage.ru_utime, &usage.ru_stime));
+    at = seconds(say(at, ",\"cpu\":"), cpu);
     at = say(at, full ? ",\"full\":true,\"out\":" : ",\"full\":false,\"out\":");
     at = say(digits(say(digits(at, sizes[0]), ",\"err\":"), sizes[1]), "}\n");
     put(line, at - line);

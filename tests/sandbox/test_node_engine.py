@@ -1,0 +1,154 @@
+"""JavaScript in forks of a node that is started once: what a program does is what it does in a node of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from verikit.sandbox import RunLimits, RunResult, programs
+from verikit.sandbox.pool import Pool
+from verikit.sandbox.programs import Program, Programs
+from verikit.sandbox.toolchains import Missing, toolchain
+
+STDIN = ["1 2\n", "30 4\n", "5 6"]
+SAME = {
+    "sync": "const [a,b]=require('fs').readFileSync(0,'utf8').split(' ').map(Number);console.log(a+b)",
+    "path": "console.log(require('fs').readFileSync('/dev/stdin','utf8').length)",
+    "lines": "const rl=require('readline').createInterface({input:process.stdin});let n=0;"
+    "rl.on('line',l=>{n+=l.length});rl.on('close',()=>console.log('read',n))",
+    "iterated": "(async()=>{for await(const l of require('readline').createInterface({input:process.stdin}))"
+    "console.log(l.toUpperCase())})()",
+    "data": "let s='';process.stdin.on('data',d=>s+=d).on('end',()=>console.log(s.trim(),process.stdin.readableEnded))",
+    "timers": "setTimeout(()=>console.log('b'),300);setImmediate(()=>console.log('a'));"
+    "process.nextTick(()=>console.log(0))",
+    "threads": "const fs=require('fs');fs.promises.readFile(__filename).then(d=>console.log(d.length>0));"
+    "require('crypto').pbkdf2('a','b',9,8,'sha1',(e,k)=>console.log(k.toString('hex')));"
+    "require('zlib').deflate('x'.repeat(999),(e,d)=>console.log(d.length))",
+    "workers": "const {Worker}=require('worker_threads');const run=()=>new Promise(done=>{const w=new Worker("
+    "\"require('worker_threads').parentPort.postMessage(21*2)\",{eval:true});let n=0;w.on('message',m=>{n+=m});"
+    "w.on('exit',c=>done(n+c))});Promise.all([run(),run(),run()]).then(all=>console.log(all))",
+    "wasm": "WebAssembly.instantiate(new Uint8Array([0,97,115,109,1,0,0,0,1,5,1,96,0,1,127,3,2,1,0,7,5,1,1,102,0,0,10,"
+    "6,1,4,0,65,42,11])).then(m=>console.log(m.instance.exports.f()))",
+    "main": "console.log(require.main===module,process.argv.length,process.argv[1]===__filename,process.argv0,"
+    "__filename.endsWith('main.js'),process.env.LD_PRELOAD,process.pid>1,Object.keys(process.env).sort().join())",
+    "clocks": "console.log(performance.now()<1500,process.uptime()<1.5,Date.now()>1.7e12,"
+    "process.hrtime.bigint()>0n,process.memoryUsage().heapUsed>0)",
+    "exit": "process.on('exit',c=>console.log('bye',c));process.exitCode=3",
+    "exits": "process.on('exit',()=>{process.exitCode=9});setTimeout(()=>process.exit(4),5)",
+    "throws": "process.on('exit',c=>console.log('bye',c));null.x",
+    "rejects": "Promise.reject(new Error('no'))",
+    "aborts": "process.abort()",
+    "signals": "process.on('SIGUSR2',()=>{console.log('got');clearInterval(t)});const t=setInterval(()=>{},9);"
+    "process.kill(process.pid,'SIGUSR2')",
+    "parses": "((((",
+    "deep": "const f=n=>n?1+f(n-1):0;console.log(f(20000))",
+    "sorts": "const a=Array.from({length:300000},(_,i)=>(i*7919)%300007);a.sort((x,y)=>x-y);console.log(a[77])",
+    "garbage": "let k=0;for(let i=0;i<300;i++){const a=new Array(20000).fill({i});k+=a.length}console.log(k)",
+    "big": "process.stdout.write('x'.repeat(300000))",
+    "strict": "console.log([this===module.exports,typeof globalThis.warm,typeof begun,Object.keys(globalThis).length])",
+    "weak": "const r=new FinalizationRegistry(()=>0);r.register({});console.log(typeof r)",
+}
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[Programs]:
+    if any(isinstance(toolchain(name), Missing) for name in ("c", "javascript")):
+        pytest.skip("no C compiler or no node")
+    pool = Pool(1, paranoid=False, namespaces=True)
+    found = Programs(pool)
+    try:
+        if problem := found.problem("javascript"):
+            pytest.skip(problem)
+        yield found
+    finally:
+        pool.close()
+
+
+def ran(box: Programs, code: str, stdins: list[str], limits: RunLimits | None = None) -> list[RunResult]:
+    built = box.build("javascript", code)
+    assert isinstance(built, Program), built
+    return box.run(built, stdins, limits or RunLimits(wall_s=20))
+
+
+def told(runs: list[RunResult]) -> list[tuple[str, int, str]]:
+    return [(run.status, run.exit_code, run.stdout) for run in runs]
+
+
+def test_an_engine_is_made_where_there_is_node_and_a_compiler(box: Programs) -> None:
+    chain = toolchain("javascript")
+    assert not isinstance(chain, Missing)
+    assert set(box._engine_files(chain)) == {"node_engine.js", "node_fork.node"}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_fork_does_what_a_node_of_its_own_does(box: Programs, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    forked = ran(box, SAME[name], STDIN)
+    monkeypatch.setattr(programs, "_ENGINE_PAYS", 100)
+    alone = ran(box, SAME[name], STDIN)
+    assert told(forked) == told(alone)
+    assert len(forked) == (3 if alone[0].status == "ok" else 1)
+    if alone[0].status == "error":
+        kinds = ("Error", "TypeError", "SyntaxError")
+        assert [kind in forked[0].stderr for kind in kinds] == [kind in alone[0].stderr for kind in kinds]
+
+
+def test_forks_are_cheaper_than_starts(box: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    forked = ran(box, SAME["sync"], ["1 2"] * 10)
+    monkeypatch.setattr(programs, "_ENGINE_PAYS", 100)
+    alone = ran(box, SAME["sync"], ["1 2"] * 10)
+    assert sum(run.cpu_s for run in forked) < 0.5 * sum(run.cpu_s for run in alone)
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "require('fs').writeFileSync('left','x')", "process.chdir('/');", "process.env.LEFT='x'", "globalThis.left=1",
+        "require('fs').left=1", "Array.prototype.left=1",
+        "require('child_process').spawn(process.execPath,['-e','for(;;);'],{detached:true,stdio:'ignore'}).unref()",
+        "process.on('exit',()=>{});process.stdout.left=1", "require('fs').closeSync(0)",
+    ],
+)  # fmt: skip
+def test_a_case_leaves_nothing_for_the_next(box: Programs, leave: str) -> None:
+    look = (
+        "const fs=require('fs');console.log([fs.readdirSync('.').length,process.cwd()===__dirname,process.env.LEFT,"
+        "globalThis.left,fs.left,[].left,process.stdout.left,fs.readFileSync(0,'utf8')].join());"
+    )
+    runs = ran(box, look + leave, ["a", "b", "c", "d"])
+    assert [run.status for run in runs] == ["ok"] * 4
+    assert [run.stdout.strip().rpartition(",") for run in runs] == [
+        (runs[0].stdout.strip().rpartition(",")[0], ",", name) for name in "abcd"
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "process.kill(process.ppid,'SIGKILL');setTimeout(()=>console.log('on'),500)",
+        "process.kill(process.ppid,'SIGTERM');setTimeout(()=>console.log('on'),500)",
+        "process.kill(-1,'SIGKILL');console.log('on')",
+    ],
+)
+def test_who_ends_the_engine_ends_itself(box: Programs, code: str) -> None:
+    runs = ran(box, code, ["a", "b", "c"])
+    assert (len(runs), runs[0].status) == (1, "killed")
+
+
+@pytest.mark.parametrize("signal", ["SIGSTOP", "SIGUSR1"])
+def test_an_engine_that_is_stopped_or_asked_to_be_debugged_serves_no_other(box: Programs, signal: str) -> None:
+    code = f"process.kill(process.ppid,'{signal}');console.log(require('fs').readFileSync(0,'utf8'))"
+    runs = ran(box, code, ["a", "b", "c"], RunLimits(wall_s=1.5))
+    if signal == "SIGSTOP":
+        assert (len(runs), runs[0].status) == (1, "timeout")
+    else:
+        assert told(runs) == [("ok", 0, f"{name}\n") for name in "abc"]
+
+
+def test_limits_are_each_cases_own(box: Programs) -> None:
+    slow = "const t=Date.now();while(Date.now()-t<400);console.log('done')"
+    assert told(ran(box, slow, ["", "", "", ""], RunLimits(wall_s=10, cpu_s=1))) == [("ok", 0, "done\n")] * 4
+    assert [run.status for run in ran(box, "for(;;);", ["", "", ""], RunLimits(wall_s=0.5))] == ["timeout"]
+    flood = "for(;;)require('fs').writeSync(1,'x'.repeat(65536))"
+    assert [run.status for run in ran(box, flood, ["", "", ""])] == ["output"]
+    grow = "const a=[];for(;;)a.push(new Array(1e6).fill(1.5))"
+    assert [run.status for run in ran(box, grow, ["", "", ""], RunLimits(wall_s=20, memory_mb=128))] == ["memory"]
