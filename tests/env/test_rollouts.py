@@ -3,12 +3,14 @@
 import asyncio
 import json
 import math
+import re
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import ROOT
 from verikit import Sample, Score, verifier
 from verikit.cli import cli
 from verikit.env import Rollout, check, read
@@ -263,3 +265,11 @@ def test_tasks_that_share_a_prompt_are_told_apart_by_their_number():
     index = TaskIndex([gym("", None, expected_answer=letter) for letter in "ABC"])
     assert index.joined(gym("?", 0, _ng_task_index=2))["expected_answer"] == "C"
     assert index.joined(gym("?", 0, expected_answer="own"))["expected_answer"] == "own"
+
+
+def test_the_pages_example_runs(tmp_path, monkeypatch, capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "environments.md").read_text("utf-8"), re.DOTALL)[1]
+    written(tmp_path / "rollouts.jsonl", [gym("The answer is (B).", 1.0, expected_answer="B")])
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    assert capsys.readouterr().out.splitlines()[-1] == "1 1 []"

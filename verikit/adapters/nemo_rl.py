@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of
+from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of, prompt_of
 from verikit.base import Verifier
 from verikit.errors import ConfigError, MissingExtra, UsageError
-from verikit.messages import by_assistant, content_text
+from verikit.messages import by_assistant
 from verikit.types import Sample
 
 ACTOR = "verikit.adapters.nemo_rl.VerikitEnvironment"
@@ -83,7 +83,7 @@ class NemoRLReward(NumberReward):
 def sample_of(log: Sequence[Mapping[str, Any]], info: Any) -> Sample:
     """A conversation as a sample: the completion is all from the model's first turn on."""
     begin = next((index for index, turn in enumerate(log) if by_assistant(turn)), len(log))
-    prompt = [{"role": str(turn["role"]), "content": content_text(turn.get("content"))} for turn in log[:begin]]
+    prompt = prompt_of(log[:begin])
     meta = dict(info) if isinstance(info, Mapping) else {}
     key = next((key for key in GOLD_KEYS if meta.get(key) is not None), None)
     gold = meta.pop(key) if key else None

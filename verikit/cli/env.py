@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from verikit.cli.options import Command, json_option, parse_share
-from verikit.env import Agreement, Rollout, check, play, read, tasks
+from verikit.env import Agreement, Rollout, check, play, play_ors, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
 from verikit.env.harbor import is_task
 from verikit.errors import SchemaError, UsageError, with_hint
@@ -94,18 +94,22 @@ def _rows(
 @click.argument("file")
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines; default: stdout.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option("--field", default="message", show_default=True, help="Of the action, that holds the completion.")
-def play_(address: str, file: str, out: Path | None, force: bool, field: str) -> int:
-    """Give the completions of FILE to an OpenEnv server, and write them with the rewards that it gave.
+@click.option("--field", help="That holds the completion: of the action (message), of the tool's input (answer).")
+@click.option("--tool", metavar="NAME", help="ADDRESS is an ORS server, whose tool NAME takes the answer.")
+def play_(address: str, file: str, out: Path | None, force: bool, field: str | None, tool: str | None) -> int:
+    """Give the completions of FILE to an OpenEnv or ORS server, and write them with the rewards that it gave.
 
-    A row holds a completion, and index, seed, split, task_id or episode_id for the server's reset.
+    A row holds a completion, and index, seed, split, task_id or episode_id for the server's reset; index and split for
+    an ORS server.
 
     \b
     verikit env play http://localhost:8000 completions.jsonl -o rollouts.jsonl
     verikit env check rollouts.jsonl answer
     """  # noqa: D301 - click reads \b as "don't wrap"
     good = (row for _, _, row in rows(file) if not isinstance(row, SchemaError))
-    return _written(play(address, good, field=field), out, force)
+    if tool is not None:
+        return _written(play_ors(address, good, tool=tool, field=field or "answer"), out, force)
+    return _written(play(address, good, field=field or "message"), out, force)
 
 
 @env.command("check")

@@ -29,27 +29,37 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
     """
     import httpx
 
-    parts = urlsplit(address)
-    base, wanted = f"{parts.scheme}://{parts.netloc}", parts.path.strip("/")
+    base, wanted = environment_of(address)
     with httpx.Client(base_url=base, timeout=TIMEOUT_S, follow_redirects=False) as client:
-        names = _asked(client, "GET", "/list_environments")
+        names = asked(client, "GET", "/list_environments")
         name = wanted or (names[0] if isinstance(names, list) and len(names) == 1 else "")
         if not isinstance(names, list) or name not in names:
             hint = f"there are {', '.join(map(str, names[:20]))}" if isinstance(names, list) else ""
             raise UsageError(f"{base} has no environment {name!r}", hint=hint)
         path = f"/{quote(str(name), safe='')}"
-        splits = [item["name"] if isinstance(item, dict) else item for item in _asked(client, "GET", f"{path}/splits")]
+        splits = [item["name"] if isinstance(item, dict) else item for item in asked(client, "GET", f"{path}/splits")]
         chosen = split or (splits[0] if splits else "")
         if chosen not in splits:
             raise UsageError(f"{name} has no split {chosen!r}", hint=f"there are {', '.join(map(str, splits))}")
-        total = _asked(client, "POST", f"{path}/num_tasks", split=chosen)["num_tasks"]
+        total = asked(client, "POST", f"{path}/num_tasks", split=chosen)["num_tasks"]
         for start in range(0, int(total), PAGE):
             stop = min(start + PAGE, int(total))
-            yield from _asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)["tasks"]
+            yield from asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)["tasks"]
 
 
-def _asked(client: Any, method: str, path: str, **body: Any) -> Any:
-    """A reply's JSON, read no further than `MAX_BYTES`."""
+def environment_of(address: str) -> tuple[str, str]:
+    """A server's address, and the name of the environment behind it; "" where there is none."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}", parts.path.strip("/")
+
+
+def asked(client: Any, method: str, path: str, **body: Any) -> Any:
+    """A reply's JSON, read no further than `MAX_BYTES`.
+
+    Raises:
+        UsageError: the environment doesn't offer this (501).
+        VerikitError: the server doesn't answer, or not in this form.
+    """
     import httpx
 
     try:
