@@ -88,7 +88,7 @@ class Reward:
             score = future.result(seconds)
         except TimeoutError:
             future.cancel()
-            score = Score.timeout(f"no score within {seconds:g} s")
+            score = Score.timeout(f"no score within {seconds} s")
         return self._noted([score])[0]
 
     @property
@@ -112,7 +112,8 @@ class Reward:
             return [*self._means.filled(list(map(_group, samples)), [score.value for score in scores])]
         if lost is not None and isinstance(self.unscored, str):
             raise Unscored(f"{self.__name__}: {lost.status}: {lost.reason}")
-        return [self.unscored if score.value is None else score.value for score in scores]
+        missing = None if isinstance(self.unscored, str) else self.unscored
+        return [missing if score.value is None else score.value for score in scores]
 
     def part_values(self, score: Score) -> dict[str, float]:
         """The value of every part under `part/NAME`, the same names for every sample.

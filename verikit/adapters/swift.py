@@ -56,6 +56,6 @@ def to_swift(
 
 
 def _named(state: dict[str, Any]) -> SwiftReward:
-    made = object.__new__(type(state["__name__"], (SwiftReward,), {}))
+    made: SwiftReward = object.__new__(type(state["__name__"], (SwiftReward,), {}))
     vars(made).update(state)
     return made
