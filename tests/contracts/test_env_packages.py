@@ -93,6 +93,14 @@ def test_a_spec_in_a_file_is_found_from_the_package(package, tmp_path, monkeypat
     assert EnvironmentRows(folder / name).score(0, "42").value == 1.0
 
 
+def test_a_rollouts_messages_reach_the_verifier(package):
+    folder, name = package("verifiers-env")
+    turns = [*SUMS[1].prompt, {"role": "assistant", "content": "Two.", "reasoning_content": "1 + 1"}]
+    found = EnvironmentRows(folder / name).trace_sample(1, SimpleNamespace(messages=turns, last_reply="Two."))
+    assert (found.completion, found.thoughts, [*found.messages]) == ("Two.", "1 + 1", turns[2:])
+    assert found.answer == ["2", NASTY]
+
+
 def trace(task, reply):
     vf = import_module("verifiers.v1")
     agent = {"harness": {"id": "default"}}

@@ -100,7 +100,7 @@ def test_the_shim_registers_the_actor_by_its_dotted_name(monkeypatch):
 def test_ray_runs_the_actor():
     ray = pytest.importorskip("ray")
     pytest.importorskip("torch")
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     try:
         actor = nemo_rl.VerikitEnvironment.remote({"spec": "answer"})
         found = ray.get(actor.step.remote(CALL["message_log_batch"], CALL["metadata"]))

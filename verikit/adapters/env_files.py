@@ -56,7 +56,7 @@ class @CLASS@Task(vf.Task[@CLASS@Data]):
     @vf.reward(weight=1.0)
     async def verikit(self, trace: vf.Trace) -> float:
         """Score the last reply."""
-        score = await ROWS.reward.score_sample(ROWS.sample(self.data.number, trace.last_reply))
+        score = await ROWS.reward.score_sample(ROWS.trace_sample(self.data.number, trace))
         if score.value is None:
             raise Unscored(f"{score.status}: {score.reason}")
         return score.value

@@ -9,6 +9,7 @@ from typing import Any
 
 from verikit.adapters.reward import Reward, gold_of, prompt_of
 from verikit.errors import SchemaError, UsageError
+from verikit.messages import continuation, thoughts_of
 from verikit.types import Group, Sample, Score
 
 TASKS, VERIFIER = "tasks.jsonl", "verifier.json"
@@ -65,6 +66,20 @@ class EnvironmentRows:
         """A completion of a task as a sample."""
         row = self.rows[index]
         return Sample(prompt_of(row["prompt"]), completion, gold_of(row["answer"]), str(row["id"]), row["meta"])
+
+    def trace_sample(self, index: int, trace: Any) -> Sample:
+        """A rollout of verifiers as a sample: its last reply, with all messages after the prompt."""
+        found = self.sample(index, "")
+        turns = continuation(getattr(trace, "messages", None) or (), found.prompt)
+        return Sample(
+            found.prompt,
+            str(trace.last_reply),
+            found.answer,
+            found.id,
+            found.meta,
+            thoughts=thoughts_of(turns),
+            messages=turns,
+        )
 
     def score(self, index: int, completion: Any) -> Score:
         """Score a completion of a task, gathered with what other threads wait for."""
