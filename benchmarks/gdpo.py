@@ -11,6 +11,9 @@ normalisation and the weight of the box.
 Said beforehand: with weights 1 and 1, GDPO ends at 90 % boxes and 85 % right answers on held-out problems in each of
 three seeds, and the sum of the same weights either ends below 90 % boxes or reaches them later. With the box at .2 the
 sum loses it in each seed (below 5 %); whether GDPO keeps it there is open.
+
+Said after those four, before the last arm: the same sum without the division by the deviation (`dr-grpo`, what the
+config `math` has) ends below 50 % boxes in each seed, where GDPO with weights of 1 ends at 90 %.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ ARMS: dict[str, tuple[str, str, dict[str, float]]] = {
     "GDPO, 1 and 1": ("answer + boxed", "gdpo", {"answer": 1.0, "boxed": 1.0}),
     "sum, 1 and .2": ("answer + 0.2*boxed", "grpo", {}),
     "GDPO, 1 and .2": ("answer + 0.2*boxed", "gdpo", {"answer": 1.0, "boxed": 0.2}),
+    "sum without the deviation, 1 and .2": ("answer + 0.2*boxed", "dr-grpo", {}),
 }
+RECIPE = f"{Path(__file__).resolve()}:TwoForms"
 SEEDS = (0, 1, 2)
 STEPS = 60
 KEPT = 0.9
@@ -94,14 +99,16 @@ class TwoForms(Arithmetic):
 def train(folder: Path, arm: str, seed: int) -> None:
     """Train one arm from one seed, or go on with it."""
     if (folder / "metrics.jsonl").exists():
-        verikit.train(resume=folder, quiet=True)
+        if (told := curve(folder)) and told[-1][0] == STEPS:
+            return
+        verikit.train(resume=folder, quiet=True, recipe=RECIPE)
         return
     reward, kind, weights = ARMS[arm]
     verikit.train(
         "arithmetic",
         out=folder,
         quiet=True,
-        recipe=f"{Path(__file__).resolve()}:TwoForms",
+        recipe=RECIPE,
         seed=seed,
         options={"reward": reward},
         advantage={"kind": kind, "weights": weights} if weights else {"kind": kind},
