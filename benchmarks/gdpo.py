@@ -11,9 +11,6 @@ normalisation and the weight of the box.
 Said beforehand: with weights 1 and 1, GDPO ends at 90 % boxes and 85 % right answers on held-out problems in each of
 three seeds, and the sum of the same weights either ends below 90 % boxes or reaches them later. With the box at .2 the
 sum loses it in each seed (below 5 %); whether GDPO keeps it there is open.
-
-Said after those four, before the last arm: the same sum without the division by the deviation (`dr-grpo`, what the
-config `math` has) ends below 50 % boxes in each seed, where GDPO with weights of 1 ends at 90 %.
 """
 
 from __future__ import annotations
@@ -40,7 +37,6 @@ ARMS: dict[str, tuple[str, str, dict[str, float]]] = {
     "GDPO, 1 and 1": ("answer + boxed", "gdpo", {"answer": 1.0, "boxed": 1.0}),
     "sum, 1 and .2": ("answer + 0.2*boxed", "grpo", {}),
     "GDPO, 1 and .2": ("answer + 0.2*boxed", "gdpo", {"answer": 1.0, "boxed": 0.2}),
-    "sum without the deviation, 1 and .2": ("answer + 0.2*boxed", "dr-grpo", {}),
 }
 RECIPE = f"{Path(__file__).resolve()}:TwoForms"
 SEEDS = (0, 1, 2)
