@@ -38,6 +38,7 @@ ARMS: dict[str, tuple[str, str, dict[str, float]]] = {
     "sum, 1 and .2": ("answer + 0.2*boxed", "grpo", {}),
     "GDPO, 1 and .2": ("answer + 0.2*boxed", "gdpo", {"answer": 1.0, "boxed": 0.2}),
 }
+RECIPE = f"{Path(__file__).resolve()}:TwoForms"
 SEEDS = (0, 1, 2)
 STEPS = 60
 KEPT = 0.9
@@ -94,14 +95,16 @@ class TwoForms(Arithmetic):
 def train(folder: Path, arm: str, seed: int) -> None:
     """Train one arm from one seed, or go on with it."""
     if (folder / "metrics.jsonl").exists():
-        verikit.train(resume=folder, quiet=True)
+        if (told := curve(folder)) and told[-1][0] == STEPS:
+            return
+        verikit.train(resume=folder, quiet=True, recipe=RECIPE)
         return
     reward, kind, weights = ARMS[arm]
     verikit.train(
         "arithmetic",
         out=folder,
         quiet=True,
-        recipe=f"{Path(__file__).resolve()}:TwoForms",
+        recipe=RECIPE,
         seed=seed,
         options={"reward": reward},
         advantage={"kind": kind, "weights": weights} if weights else {"kind": kind},
