@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import verikit
+from tests.conftest import ROOT
 from tests.tracking import read
 from tests.tracking.test_trackers import offline  # noqa: F401 - a fixture
 from verikit.cli import cli
@@ -94,6 +95,20 @@ def test_a_judge_run_is_tracked_with_its_win_rates(tmp_path):
     scalars, _ = read.tensorboard(tmp_path / "run/tensorboard")
     assert scalars["ours vs theirs/win_rate"] == [(0, 1.0)]
     assert scalars["comparisons"] == [(0, 2)]
+
+
+def test_an_eval_run_is_tracked_by_its_tasks(tmp_path):
+    pytest.importorskip("tensorboard")
+    pytest.importorskip("lm_eval")
+    example = ROOT / "examples" / "eval"
+    model = ("--model", f"replay:{example / 'large.jsonl'}", "--data", example / "math.jsonl")
+    command("eval", "verikit_math500", *model, "-o", tmp_path / "run", "--track", "tensorboard")
+    task = json.loads((tmp_path / "run/results.json").read_text())["tasks"]["verikit_math500"]
+    scalars, texts = read.tensorboard(tmp_path / "run/tensorboard")
+    assert scalars["verikit_math500/acc"] == [(0, pytest.approx(task["metrics"]["acc"]["value"]))]
+    assert scalars["low/verikit_math500/acc"] == [(0, pytest.approx(task["metrics"]["acc"]["low"]))]
+    assert scalars["verikit_math500/replies"] == [(0, task["replies"])]
+    assert texts["samples/text_summary"][0].count("\n") == 1 + task["replies"]
 
 
 def test_a_tracker_that_is_not_installed_is_named_before_anything_is_scored(tmp_path, monkeypatch):

@@ -148,6 +148,13 @@ def test_no_texts_are_sent_where_samples_are_none(offline):
     assert set(run["files"]) == {"config.json"}
 
 
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"tensorboard": 1}', '{"tensorboard": {"sent": {"1-train": "x"}}}'])
+def test_a_state_that_is_damaged_begins_anew(offline, text):
+    (offline / "trackers.json").write_text(text)
+    session(offline, "tensorboard", [1])
+    assert read.tensorboard(offline / "tensorboard")[0]["reward"] == [(1, 0.125)]
+
+
 def test_two_of_the_same_tracker_are_refused():
     with pytest.raises(UsageError, match="named twice"):
         read_trackers(["wandb:p", "wandb:p,samples=0"])

@@ -44,7 +44,9 @@ class _Tracked:
         self.spec = spec
         self.tracker: Tracker | None = None
         self.kept: str = str(kept.get("run", ""))
-        self.sent: dict[str, int] = dict(kept.get("sent", {}))
+        sent = kept.get("sent")
+        pairs = sent.items() if isinstance(sent, dict) else ()
+        self.sent: dict[str, int] = {stream: step for stream, step in pairs if isinstance(step, int)}
         """The last step by stream."""
         self.failures = 0
         self.told = False
