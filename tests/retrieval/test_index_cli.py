@@ -53,7 +53,7 @@ def test_a_query_that_finds_nothing_says_none(index):
 def test_recall_is_printed_for_questions_with_golds(index, tmp_path):
     questions = tmp_path / "questions.jsonl"
     texts = load_retriever(f"bm25:{index}").passages
-    rows = [{"question": text.text, "gold_titles": [text.title]} for text in texts]
+    rows = [{"prompt" if n % 2 else "question": p.text, "gold_titles": [p.title]} for n, p in enumerate(texts)]
     questions.write_text("".join(json.dumps(row) + "\n" for row in rows))
     metrics = json.loads(run("index", "search", f"bm25:{index}", "--questions", questions, "--json").stdout)
     assert metrics["recall@1"] == metrics["mrr"] == 1.0

@@ -12,7 +12,7 @@ import click
 from verikit.cli.options import UNSCORED, json_option, parse_share, quiet_option
 from verikit.convert import FORMS, Conversion, Form, convert
 from verikit.convert.inputs import rows
-from verikit.errors import SchemaError, with_hint
+from verikit.errors import SchemaError, UsageError, with_hint
 from verikit.terminal import Watch, printable
 
 SHOWN = 3
@@ -104,7 +104,10 @@ class _Told:
 
     def __init__(self, form: str, errors: Path | None, watch: Watch) -> None:
         self._form, self._state, self._count, self._watch = form, Conversion(), 0, watch
-        self._file = open(errors, "w", encoding="utf-8") if errors else None  # noqa: SIM115 - closed by close
+        try:
+            self._file = open(errors, "w", encoding="utf-8") if errors else None  # noqa: SIM115 - closed by close
+        except OSError as error:
+            raise UsageError(f"can't write {errors}: {(error.strerror or str(error)).lower()}") from None
 
     def see(self, state: Conversion) -> None:
         """Take how far it is."""
