@@ -1,6 +1,6 @@
 """Both ends of two-hop questions: BM25, two-step search and the graph side by side, and what a million passages cost.
 
-    python -m benchmarks.graph FOLDER [--index DIR] [--encoder DIR] [--passages 1000000]
+    PYTHONPATH=. python benchmarks/graph.py FOLDER [--index DIR] [--encoder DIR] [--passages 1000000]
 
 FOLDER has 2wiki_corpus.jsonl (title, text) and 2wiki_101_gold.jsonl (question, gold_titles, retrieved: stored lists of
 fast-graphrag). The graph was developed on half of these questions (by hash) and on questions made here from the corpus,
@@ -27,8 +27,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from retrieval import measured
 
-from benchmarks.retrieval import measured
 from tests.real.models import MissingModel, minilm
 from verikit.retrieval import EncoderSettings, Passage, build_index, load_index
 from verikit.retrieval.bm25 import BM25, build_bm25

@@ -65,7 +65,7 @@ class Reward:
         loaded = load(verifier)
         guarded = loaded if echoes else echo_guard(loaded)
         self.verifier: Verifier = guarded if tries == 1 else AskedAgain(guarded, tries)
-        self.unscored = unscored
+        self.unscored: WhenUnscored = unscored
         self.__name__: str = name or loaded.name
         self.parts: list[str] = unique_names(part.name for part in getattr(loaded, "parts", ()))
         """The names of the parts of a weighted sum, a mean or the like."""

@@ -132,7 +132,7 @@ class Graph(Index):
         self._index = index
         self.passages: Sequence[Passage] = index.passages
         stored = _opened(index.passages)
-        view = {name: memoryview(values) for name, values in stored.items()}
+        view = {name: values.data for name, values in stored.items()}
         self._finder = Finder(*(stored[name] for name in ("beginnings", "numbers", "openers", "small")))
         self._titled_at, self._titled = view["titled_at"], view["titled"]
         self._mentions_at, self._mentions = view["mentions_at"], view["mentions"]

@@ -102,8 +102,8 @@ class Finder:
     """Finds keys in texts."""
 
     def __init__(self, beginnings: np.ndarray, numbers: np.ndarray, openers: np.ndarray, small: np.ndarray) -> None:
-        self._beginnings, self._numbers = memoryview(beginnings), memoryview(numbers)
-        self._openers, self._small = memoryview(openers), memoryview(small)
+        self._beginnings, self._numbers = beginnings.data, numbers.data
+        self._openers, self._small = openers.data, small.data
         self._opens = lru_cache(CACHED)(self._opens_any)
 
     def find(self, words: Sequence[Token], *, any_case: bool = False) -> list[Mention]:
