@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -193,7 +192,7 @@ class BestOf:
         end = deadline - (1 - SAMPLING_SHARE) * self._queue.deadline_s
         self._drawing += count
         within = copy_context().run  # the request's span is the parent of what its samples cost
-        job = asyncio.get_running_loop().run_in_executor(self._threads, partial(within, self._draw, drawing, rule))
+        job = asyncio.get_running_loop().run_in_executor(self._threads, lambda: within(self._draw, drawing, rule))
         try:
             await _finished(job, request, end)
         finally:
