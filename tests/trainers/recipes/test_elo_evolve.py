@@ -106,6 +106,9 @@ def test_the_judge_down_for_a_fifth_of_its_calls_costs_those_comparisons_and_not
     assert 0 < len(lost) <= len(calls) / 5
     assert all("down" in trajectory.answer for trajectory in lost)
     assert recipe.metrics()["unjudged"] == len(lost) / len(made)
+    calls.clear()
+    found = recipe.evaluate(writer(recipe, 1), 1)
+    assert 0 < found["unjudged"] <= len(calls) / 5
 
 
 def test_a_run_whose_judge_stays_down_stops_by_name(tmp_path):
