@@ -1,6 +1,8 @@
 """Completions played in a server that speaks OpenEnv's WebSocket messages."""
 
 import json
+import os
+import subprocess
 import threading
 
 import pytest
@@ -114,3 +116,13 @@ def test_a_source_that_cannot_be_read_leaves_no_file(tmp_path):
     args = ["env", "read", str(tmp_path / "absent.jsonl"), "-o", str(tmp_path / "out.jsonl")]
     assert isinstance(CliRunner().invoke(cli, args, standalone_mode=False).exception, UsageError)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_pipe_is_written_as_it_is(tmp_path):
+    path, pipe = tmp_path / "rows.jsonl", tmp_path / "pipe"
+    path.write_text('{"prompt": "1", "completion": "1", "reward": 1}\n')
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert CliRunner().invoke(cli, ["env", "read", str(path), "-o", str(pipe)]).exit_code == 0
+        assert json.loads(reader.stdout.read())["reward"] == 1.0
+    assert pipe.is_fifo()

@@ -63,7 +63,7 @@ def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: s
 
 def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path | None, force: bool) -> int:
     """Write rows, say what was left out, and return the exit code."""
-    if out is not None and out.exists() and not force:
+    if out is not None and out.is_file() and not force:
         raise UsageError(f"{out} is there already", hint="--force replaces it")
     count = bad = 0
     with _target(out) as target:
@@ -83,25 +83,29 @@ def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path 
 def _target(out: Path | None) -> Iterator[IO[str]]:
     """Stdout, or a file that gets its name when it is whole; what was written before a failure stays beside it.
 
+    Devices and pipes are written as they are.
+
     Raises:
         UsageError: it can't be written.
     """
     if out is None:
         yield sys.stdout
         return
-    part = Path(f"{out}.part")
+    beside = not out.exists() or out.is_file()
+    part = Path(f"{out}.part") if beside else out
     try:
-        if out.is_dir():
-            raise IsADirectoryError(None, "is a directory")
         stream = part.open("w", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"can't write {out}: {(error.strerror or str(error)).lower()}") from None
     try:
         with stream:
             yield stream
-        os.replace(part, out)
+        if beside:
+            os.replace(part, out)
     except BaseException:
-        if part.stat().st_size:
+        if not beside:
+            pass
+        elif part.stat().st_size:
             click.echo(f"what was read until then is in {part}", err=True)
         else:
             part.unlink()
