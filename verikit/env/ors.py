@@ -8,11 +8,11 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from verikit.env.numbers import number
 from verikit.env.rollouts import Rollout
 from verikit.env.served import MAX_BYTES, TIMEOUT_S, asked, environment_of
 from verikit.errors import SchemaError, VerikitError
 from verikit.messages import text_of
+from verikit.numbers import number
 from verikit.types import Sample
 
 SESSION = "X-Session-ID"
@@ -39,6 +39,8 @@ def play_ors(
     base, wanted = environment_of(address)
     with httpx.Client(base_url=base, timeout=timeout_s, follow_redirects=False) as client:
         names = asked(client, "GET", "/list_environments")
+        if not isinstance(names, list) or not names:
+            raise VerikitError(f"{base} names no environments")
         name = wanted or str(names[0])
         for position, row in enumerate(rows):
             where = f"{address}#{position}"

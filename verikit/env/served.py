@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from verikit.errors import UsageError, VerikitError
@@ -14,6 +14,7 @@ PAGE = 500
 MAX_BYTES = 64 * 2**20
 """Of one reply; a longer one is refused."""
 TIMEOUT_S = 60.0
+Field = TypeVar("Field")
 
 
 def served_tasks(address: str, split: str | None) -> Iterator[Any]:
@@ -37,14 +38,34 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
             hint = f"there are {', '.join(map(str, names[:20]))}" if isinstance(names, list) else ""
             raise UsageError(f"{base} has no environment {name!r}", hint=hint)
         path = f"/{quote(str(name), safe='')}"
-        splits = [item["name"] if isinstance(item, dict) else item for item in asked(client, "GET", f"{path}/splits")]
+        listed = asked(client, "GET", f"{path}/splits")
+        if not isinstance(listed, list):
+            raise VerikitError(f"{path}/splits: the reply is no list")
+        splits = [item.get("name") if isinstance(item, dict) else item for item in listed]
         chosen = split or (splits[0] if splits else "")
         if chosen not in splits:
             raise UsageError(f"{name} has no split {chosen!r}", hint=f"there are {', '.join(map(str, splits))}")
-        total = asked(client, "POST", f"{path}/num_tasks", split=chosen)["num_tasks"]
-        for start in range(0, int(total), PAGE):
-            stop = min(start + PAGE, int(total))
-            yield from asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)["tasks"]
+        total = _field(asked(client, "POST", f"{path}/num_tasks", split=chosen), "num_tasks", int)
+        for start in range(0, total, PAGE):
+            stop = min(start + PAGE, total)
+            page = _field(
+                asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop), "tasks", list
+            )
+            if not page:  # or a server that says it has more tasks than it gives would be asked without end
+                raise VerikitError(f"{path}: there are {total} tasks, but none from {start} on")
+            yield from page
+
+
+def _field(reply: Any, key: str, kind: type[Field]) -> Field:
+    """What a reply says under a key.
+
+    Raises:
+        VerikitError: nothing, or something of another type.
+    """
+    found = reply.get(key) if isinstance(reply, dict) else None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise VerikitError(f"the server's reply has no {key!r} of type {kind.__name__}")
+    return found
 
 
 def environment_of(address: str) -> tuple[str, str]:
