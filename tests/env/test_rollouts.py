@@ -146,6 +146,13 @@ def test_any_row_of_a_form_is_rollouts_or_a_usage_error(keys, data):
         json.dumps(item.row(), default=str)
 
 
+def test_what_is_told_of_a_row_holds_no_control_characters_of_it(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"\x1b[31m": 1}) + "\n")
+    told = CliRunner().invoke(cli, ["env", "read", str(tmp_path / "rows.jsonl")])
+    assert "left out" in told.stderr
+    assert "\x1b" not in told.stderr
+
+
 def test_a_row_of_no_form_is_left_out_by_name(tmp_path):
     path = written(
         tmp_path / "x.jsonl", [{"question": "?"}, gym("42", 1.0), {"responses_create_params": 1, "response": 2}]
