@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -70,13 +70,17 @@ def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path 
         for item in items:
             if isinstance(item, SchemaError):
                 bad += 1
-                click.echo(printable(f"left out: {with_hint(str(item), item.hint)}"), err=True)
+                _tell(item)
                 continue
             count += 1
             row = item.row() if isinstance(item, Rollout) else item
             target.write(json.dumps(row, ensure_ascii=True, default=str) + "\n")
     click.echo(f"{count} rows" + (f", {bad} left out" if bad else "") + (f", in {out}" if out else ""), err=True)
     return 1 if bad and not count else 0
+
+
+def _tell(error: SchemaError) -> None:
+    click.echo(printable(f"left out: {with_hint(str(error), error.hint)}"), err=True)
 
 
 def _rows(
@@ -106,10 +110,19 @@ def play_(address: str, file: str, out: Path | None, force: bool, field: str | N
     verikit env play http://localhost:8000 completions.jsonl -o rollouts.jsonl
     verikit env check rollouts.jsonl answer
     """  # noqa: D301 - click reads \b as "don't wrap"
-    good = (row for _, _, row in rows(file) if not isinstance(row, SchemaError))
+    good = _completions(file)
     if tool is not None:
         return _written(play_ors(address, good, tool=tool, field=field or "answer"), out, force)
     return _written(play(address, good, field=field or "message"), out, force)
+
+
+def _completions(file: str) -> Iterator[dict[str, Any]]:
+    """The rows of a file; those that can't be read are named."""
+    for _, _, row in rows(file):
+        if isinstance(row, SchemaError):
+            _tell(row)
+        else:
+            yield row
 
 
 @env.command("check")
