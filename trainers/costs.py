@@ -17,6 +17,7 @@ from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve
 from verikit.trainers.recipes.r1_searcher.recipe import R1Searcher
 from verikit.trainers.recipes.single_turn import SingleTurn
 from verikit.trainers.recipes.spice.recipe import Spice
+from verikit.trainers.recipes.tools.recipe import ToolRecipe
 from verikit.types import Group
 
 LOOKED_AT = 64
@@ -31,12 +32,12 @@ class StepCost:
 
     completions: Range
     tokens: int
-    """Most tokens of a completion, all its legs together."""
+    """Most tokens of a completion, all its legs or turns together."""
     prompts: Range
     prompt_tokens: float
     """Of a prompt, about."""
     calls: Mapping[str, Range] = field(default_factory=dict)
-    """Requests to others, by what they are: `judge requests`, `searches`, `programs`."""
+    """Requests to others, by what they are: `judge requests`, `searches`, `tool calls`, `programs`."""
 
     def told(self, steps: int) -> str:
         """In words, for a step and for all."""
@@ -65,6 +66,19 @@ def _(recipe: SingleTurn) -> StepCost:
         _exactly(options.prompts),
         _length(recipe.setting.tokenizer, recipe.problems),
         {"judge requests": _exactly(judged * _requests(recipe.reward))},
+    )
+
+
+@cost_of.register
+def _(recipe: ToolRecipe) -> StepCost:
+    options, rollouts = recipe.options, recipe.options.prompts * recipe.options.samples
+    calls = options.max_calls if options.turns > 1 else 0  # those of the last turn are not run
+    return StepCost(
+        _exactly(rollouts),
+        min(options.total_tokens, options.turns * options.max_tokens),
+        _exactly(options.prompts),
+        _length(recipe.setting.tokenizer, recipe.problems),
+        {"judge requests": _exactly(rollouts * _requests(recipe.reward)), "tool calls": (0, rollouts * calls)},
     )
 
 

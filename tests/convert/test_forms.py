@@ -111,6 +111,8 @@ def test_rows_that_the_form_calls_unusable_are_left_out(form, change, reason):
         ("code-contests", {"public_tests": {"input": ["1"], "output": []}}, "public_tests", "one length"),
         ("ifeval", {"instruction_id_list": ["no:such", "y"]}, "instruction_id_list", "no:such"),
         ("ifeval", {"kwargs": [{}]}, "instruction_id_list", "kwargs"),
+        ("ifeval", {"kwargs": 3}, "instruction_id_list", "kwargs"),
+        ("hotpotqa", {"supporting_facts": {"title": 5}}, "supporting_facts", "neither a list"),
         ("bfcl", {"ground_truth": None}, "ground_truth", "no expected calls"),
         (
             "bfcl",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.conftest import ROOT
 from verikit import Sample, Score, verifier
 from verikit.cli import cli
+from verikit.cli.env import _completions
 from verikit.env import Rollout, check, read
 from verikit.env.gym_fields import TaskIndex, prepared
 from verikit.env.rollouts import FORMS, _of_row
@@ -144,6 +145,20 @@ def test_any_row_of_a_form_is_rollouts_or_a_usage_error(keys, data):
         assert isinstance(item.sample, Sample)
         assert item.reward is None or math.isfinite(item.reward)
         json.dumps(item.row(), default=str)
+
+
+def test_completions_that_cant_be_read_are_named_not_dropped(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"completion": "1"}\n{broken\n{"completion": "2"}\n')
+    first, bad, last = _completions(str(tmp_path / "rows.jsonl"))
+    assert (first["completion"], last["completion"]) == ("1", "2")
+    assert "rows.jsonl:2" in str(bad)
+
+
+def test_what_is_told_of_a_row_holds_no_control_characters_of_it(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"\x1b[31m": 1}) + "\n")
+    told = CliRunner().invoke(cli, ["env", "read", str(tmp_path / "rows.jsonl")])
+    assert "left out" in told.stderr
+    assert "\x1b" not in told.stderr
 
 
 def test_a_row_of_no_form_is_left_out_by_name(tmp_path):

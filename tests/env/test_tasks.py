@@ -35,11 +35,13 @@ def test_a_harbor_task_is_its_instruction_and_nothing_of_it_runs(tmp_path):
 def test_a_folder_of_harbor_tasks_names_those_that_cant_be_read(tmp_path):
     harbor(tmp_path / "a")
     harbor(tmp_path / "b", toml="[task")
+    harbor(tmp_path / "d", toml="a = " + "[" * 9000)
     harbor(tmp_path / "c", toml='[[steps]]\nname = "one"\n')
     (tmp_path / "c" / "instruction.md").unlink()
-    good, bad, steps = tasks(tmp_path)
+    good, bad, steps, deep = tasks(tmp_path)
     assert good["id"] == "me/hello"
     assert "is no TOML" in str(bad)
+    assert "is no TOML" in str(deep)
     assert "several steps" in str(steps)
     with pytest.raises(UsageError, match="holds no task"):
         list(tasks(tmp_path / "a" / "tests"))
@@ -118,6 +120,31 @@ def test_a_server_that_is_wrong_is_said_so(address, monkeypatch):
     monkeypatch.setattr(served, "MAX_BYTES", 3)
     with pytest.raises(VerikitError, match="larger than"):
         list(tasks(address))
+
+
+@pytest.mark.parametrize(
+    ("path", "reply", "told"),
+    [
+        ("/sums/splits", {"a": 1}, "/sums/splits: the reply is none"),
+        ("/sums/num_tasks", [], "num_tasks"),
+        ("/sums/num_tasks", {"num_tasks": "many"}, "num_tasks"),
+        ("/sums/task_range", {"tasks": None}, "/sums/task_range: the reply is none"),
+        ("/sums/task_range", {"tasks": []}, "none from 0 on"),
+    ],
+)
+def test_a_reply_of_another_form_is_an_error_that_says_so(path, reply, told):
+    class Wrong(Answers):
+        def answer(self, value, status=200):
+            super().answer(reply if self.path == path else value, status)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Wrong)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with pytest.raises(VerikitError, match=told):
+            list(tasks(f"http://127.0.0.1:{server.server_port}"))
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_an_environment_that_is_not_installed_is_named():

@@ -1,6 +1,8 @@
 import json
+import re
 import shutil
 import threading
+import time
 
 import pytest
 from hypothesis import assume, given, settings
@@ -15,7 +17,7 @@ from verikit.retrieval import Passage, build_index, graph_build, load_index  # n
 from verikit.retrieval.graph import ARRAYS, DEPTH, Graph, walk  # noqa: E402
 from verikit.retrieval.hybrid import TwoStep  # noqa: E402
 from verikit.retrieval.index import Hit, Index  # noqa: E402
-from verikit.retrieval.titles import FAN, LONGEST, Finder, collect, tokens  # noqa: E402
+from verikit.retrieval.titles import FAN, LONGEST, Finder, _bare, collect, tokens  # noqa: E402
 from verikit.search import SearchLimits, search  # noqa: E402
 
 FILMS = [
@@ -320,6 +322,17 @@ def test_the_longest_title_at_each_word_is_found(titles, text, any_case):
             if tuple(plain.get(w.lower(), w.lower()) for w in title.split()) == words
         ]
         assert rows.tolist() == same
+
+
+@given(st.text(alphabet="ab() \n", max_size=12))
+def test_brackets_are_cut_off_as_a_pattern_would(title):
+    assert _bare(title) == re.sub(r"\s*\([^()]*\)\s*\Z", "", title)
+
+
+def test_a_title_of_spaces_alone_is_read_in_linear_time():
+    begun = time.perf_counter()
+    collect([" " * 400_000 + "x", "(" * 400_000 + "x", "(a)" + " " * 400_000 + "x"])
+    assert time.perf_counter() - begun < 20  # a pattern takes minutes
 
 
 def test_a_comma_gives_a_shorter_name_only_where_no_title_has_it():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -142,6 +143,22 @@ def test_an_engine_that_is_stopped_or_asked_to_be_debugged_serves_no_other(box: 
         assert (len(runs), runs[0].status) == (1, "timeout")
     else:
         assert told(runs) == [("ok", 0, f"{name}\n") for name in "abc"]
+
+
+def test_an_engine_that_does_not_start_again_is_no_fault_of_the_program(box: Programs) -> None:
+    chain = toolchain("javascript")
+    assert not isinstance(chain, Missing)
+    files = dict(box._engine_files(chain))
+    end = int(1000 * (time.time() + 1.5))
+    files["node_engine.js"] = f"if (Date.now() > {end}) process.exit(1);\n".encode() + files["node_engine.js"]
+    leave = (
+        "require('child_process').spawn(process.execPath,['-e','for(;;);'],{detached:true,stdio:'ignore'}).unref();"
+        f"while(Date.now()<={end});"
+    )
+    program = Program("javascript", {"main.js": leave.encode()})
+    runs = box._run(chain, program, [b"", b""], RunLimits(wall_s=20), 60, files)
+    assert [run.status for run in runs] == ["infra_error"]
+    assert "engine does not start" in str(runs[0].error)
 
 
 def test_limits_are_each_cases_own(box: Programs) -> None:

@@ -35,7 +35,7 @@ def test_what_is_no_spec_or_option_is_refused_where_the_pool_is_named():
 
 
 CODE = """
-import json, os, pickle, sys, time
+import json, os, pathlib, pickle, signal, sys, time
 import ray
 from ray.cluster_utils import Cluster
 from verikit import Sample
@@ -87,6 +87,19 @@ bad = ["1", "2", "die", "3", "4", "hang"]
 samples = [Sample("?", text) for text in bad]
 told["bad"] = [encode(to_row(score)) for score in score_all(reward.verifier, samples)]
 told["after"] = ray.get(manager.counts.remote())
+idle = RayScorer(spec, pool="idle", actors=3, num_cpus=0.1)
+score_all(idle, [Sample("?", "0")])
+manager = ray.get_actor("idle", namespace=NAMESPACE)
+while ray.get(manager.counts.remote())["live"] < 3:
+    time.sleep(0.2)
+score_all(idle, [Sample("?", str(i)) for i in range(64)])
+for pid in pathlib.Path(out, "loads").read_text().split():
+    comm = pathlib.Path("/proc", pid, "comm")
+    if comm.exists() and comm.read_text().startswith("ray::Scoring"):
+        os.kill(int(pid), signal.SIGKILL)
+time.sleep(2)
+told["idle"] = [score.value for score in score_all(idle, [Sample("?", "5")])]
+told["lost"] = ray.get(manager.counts.remote())["deaths"]
 told["stopped"] = [stop_pool("rewards"), stop_pool("nobody")]
 print("FOUND", json.dumps(told))
 """
@@ -115,6 +128,8 @@ def test_a_node_that_is_killed_costs_two_trainers_no_row_and_no_byte_and_a_deadl
     assert [row["status"] for row in rows] == ["ok", "ok", "error", "ok", "ok", "timeout"]
     assert rows[2]["reason"] == "3 Ray actors died while they scored this row"
     assert told["after"]["deaths"] - told["before"]["deaths"] <= 6
+    assert told["lost"] >= 3, "no three actors died while they were free"
+    assert told["idle"] == [5 / 7], "actors that died while they were free cost a row its score"
     loads = (tmp_path / "loads").read_text().split()
     assert told["stopped"] == [True, False]
     assert len(loads) == len(set(loads)), "a spec was loaded twice in a process"

@@ -92,7 +92,12 @@ def test_openais_client_gets_the_best_sample_the_usage_of_all_and_the_reason(ser
 def test_what_the_endpoint_does_not_do_is_refused_in_the_form_that_the_client_reads(serve):
     library = pytest.importorskip("openai")
     with served(serve, model(), token="swordfish") as (server, upstream), client(server) as openai:
-        for wrong in ({"n": 7}, {"tools": [{"type": "function", "function": {"name": "f"}}]}, {"temperature": -1}):
+        for wrong in (
+            {"n": 7},
+            {"tools": [{"type": "function", "function": {"name": "f"}}]},
+            {"temperature": -1},
+            {"seed": 10**400},
+        ):
             with pytest.raises(library.BadRequestError, match=next(iter(wrong))):
                 openai.chat.completions.create(**ask(**wrong))
         with pytest.raises(library.BadRequestError, match="prompt"):

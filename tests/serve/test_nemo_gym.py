@@ -41,7 +41,9 @@ def test_a_rollout_is_answered_from_seed_to_metrics_and_sessions_come_in_any_ord
             found = server.http.post(path, json=SEED)
             assert (found.status_code, found.json()) == (200, {"resources_session_id": "s1"})
         assert server.http.post("/seed_session", content=b"[").status_code == 400
-        assert server.http.post("/aggregate_metrics", json={"verify_responses": [1]}).status_code == 422
+        large = [{"reward": 1.7e308}, {"reward": 1.7e308, "n": 10**400}]
+        for wrong in ([1], large):
+            assert server.http.post("/aggregate_metrics", json={"verify_responses": wrong}).status_code == 422
 
 
 def test_what_has_no_score_is_an_http_error_and_never_a_reward(gym):
@@ -67,6 +69,11 @@ def test_masked_rows_count_in_the_coverage_alone():
     assert found["key_metrics"]["coverage/masked_rollouts"] == 1
     assert found["key_metrics"]["coverage/fully_masked_tasks"] == 1
     assert "mean/reward" not in aggregated(rows[1:])["key_metrics"]
+
+
+def test_what_is_no_finite_number_is_left_out_of_metrics():
+    rows = [{"reward": 1.0, "n": 10**400, "m": float("inf")}]
+    assert [name for name in aggregated(rows)["agent_metrics"] if name.startswith("mean/")] == ["mean/reward"]
 
 
 ROWS = st.lists(

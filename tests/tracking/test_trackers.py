@@ -27,6 +27,10 @@ def offline(tmp_path, monkeypatch):
     return folder
 
 
+def test_only_finite_numbers_are_sent():
+    assert trackers._numbers({"a": 1, "b": 10**400, "c": float("nan"), "d": "x"}) == {"a": 1.0}
+
+
 def session(folder, spec, steps, told=None):
     """Send steps and their samples in one session, as a training run does."""
     pytest.importorskip(PACKAGES[spec.partition(":")[0]])

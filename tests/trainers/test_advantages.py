@@ -143,10 +143,10 @@ def test_gdpo_equals_its_formula_with_unscored_parts_left_out(batch, weights):
 
 
 def test_gdpo_tells_apart_what_the_sum_of_two_rewards_makes_equal():
-    one, both = torch.tensor([[0.0, 1], [0, 0]]), torch.tensor([[1.0, 1], [0, 0]])
+    first, both = torch.tensor([[0.0, 1], [0, 0]]), torch.tensor([[1.0, 1], [0, 0]])
     groups = torch.zeros(2, dtype=torch.int64)
-    assert torch.allclose(advantages.grpo(one.sum(1), groups, 0.0), advantages.grpo(both.sum(1), groups, 0.0))
-    parts, weights = torch.cat([one, both]).double(), torch.ones(2)
+    assert torch.allclose(advantages.grpo(first.sum(1), groups, 0.0), advantages.grpo(both.sum(1), groups, 0.0))
+    parts, weights = torch.cat([first, both]).double(), torch.ones(2)
     found = advantages.gdpo(parts, weights, torch.tensor([0, 0, 1, 1]))
     assert (found[2] / found[0]).item() == pytest.approx(2)  # the paper's figure 2: (0, 2) tells more than (0, 1)
 

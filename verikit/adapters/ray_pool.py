@@ -236,7 +236,7 @@ class PoolManager:
     async def score(self, spec: str, samples: Sequence[Sample], most: int) -> list[Score] | VerikitError:
         """Score samples in chunks of `most` at most, over all actors, as soon as there is room for them."""
         if not self._begun:
-            self._begun = True
+            self._begun, self._alone_since = True, time.monotonic()  # actors start now, however old the pool is
             for _ in range(self._count):
                 self._add()
         await self._enter(len(samples))
@@ -270,7 +270,7 @@ class PoolManager:
             EngineError: its engine is gone.
             HelperError: there are no actors.
         """
-        actor = await self._take()
+        actor = await (self._take_live() if len(samples) == 1 else self._take())
         heard: Any
         try:
             heard = await asyncio.wait_for(_result(actor.score.remote(spec, list(samples))), self._options.deadline_s)
@@ -279,7 +279,7 @@ class PoolManager:
             self._replace(actor)
             late = Score.timeout(f"no score within {self._options.deadline_s:g} s in the pool")
             return await self._again(spec, samples, late, DEATHS)
-        except self._ray.exceptions.RayActorError:
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError):
             self._counts["deaths"] += 1
             self._replace(actor)
             killed = Score.error(f"{lost + 1} Ray actors died while they scored this row")
@@ -311,6 +311,22 @@ class PoolManager:
                 return await asyncio.wait_for(self._free.get(), LOOK_S)
             if not self._live and time.monotonic() - self._alone_since > START_S:
                 raise HelperError(f"the pool has no actor: {self._problem}")
+
+    async def _take_live(self) -> Any:
+        """Wait for a free actor that is alive now: one that died while it was free must not count against a row.
+
+        Raises:
+            HelperError: there is none.
+        """
+        while True:
+            actor = await self._take()
+            try:
+                await asyncio.wait_for(_result(actor.ready.remote()), START_S)
+            except (TimeoutError, self._ray.exceptions.RayError):
+                self._counts["deaths"] += 1
+                self._replace(actor)
+            else:
+                return actor
 
     def _add(self) -> None:
         options: dict[str, Any] = {"num_cpus": self._cpus, "scheduling_strategy": "SPREAD"}

@@ -70,7 +70,7 @@ def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path 
         for item in items:
             if isinstance(item, SchemaError):
                 bad += 1
-                click.echo(f"left out: {with_hint(str(item), item.hint)}", err=True)
+                click.echo(printable(f"left out: {with_hint(str(item), item.hint)}"), err=True)
                 continue
             count += 1
             row = item.row() if isinstance(item, Rollout) else item

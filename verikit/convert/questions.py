@@ -61,14 +61,16 @@ def _gold_titles(row: JsonRow) -> list[str]:
     facts = decoded(inner.get("supporting_facts") or [], "supporting_facts")
     if isinstance(facts, dict):
         facts = facts.get("title") or []
-        return _unique(facts)
     if not isinstance(facts, list):
         raise SchemaError("is neither a list nor an object", field="supporting_facts")
-    return _unique(fact[0] if isinstance(fact, list) and fact else _title_of(fact) for fact in facts)
+    return _unique(map(_title_of, facts))
 
 
 def _title_of(fact: Any) -> Any:
-    return fact.get("title") if isinstance(fact, dict) else None
+    """The title of a fact: [title, sentence], {title: …}, or the title itself."""
+    if isinstance(fact, list) and fact:
+        return fact[0]
+    return fact.get("title") if isinstance(fact, dict) else fact
 
 
 def _unique(titles: Any) -> list[str]:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from verikit.env.numbers import number
 from verikit.errors import SchemaError
+from verikit.numbers import number
 from verikit.types import Sample
 
 CONFIG, RESULT, TRAJECTORY = "task.toml", "result.json", "agent/trajectory.json"
@@ -62,7 +62,7 @@ def _task(folder: Path) -> dict[str, Any]:
     text = _text(folder / CONFIG)
     try:
         config = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SchemaError(f"is no TOML: {error}", file=folder / CONFIG) from None
     steps = config.get("steps")
     instruction = folder / "instruction.md"

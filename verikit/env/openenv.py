@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
-from verikit.env.numbers import number
 from verikit.env.rollouts import Rollout
 from verikit.errors import SchemaError, UsageError, VerikitError
+from verikit.numbers import number
 from verikit.types import Sample
 
 RESET = ("index", "seed", "split", "task_id", "episode_id")

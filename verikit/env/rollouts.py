@@ -11,9 +11,9 @@ from verikit.adapters.nemo_gym import rollout_sample
 from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
 from verikit.env.gym_fields import TaskIndex, prepared
 from verikit.env.harbor import is_trials, trials
-from verikit.env.numbers import number
 from verikit.errors import SchemaError, UsageError
 from verikit.messages import continuation, thoughts_of
+from verikit.numbers import number
 from verikit.readers.files import placed, rows
 from verikit.types import Sample
 

@@ -44,7 +44,10 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
         for start in range(0, total, PAGE):
             stop = min(start + PAGE, total)
             found = asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)
-            yield from _of_kind(list, found, f"{path}/task_range", "tasks")
+            page = _of_kind(list, found, f"{path}/task_range", "tasks")
+            if not page:  # or a server that says it has more tasks than it gives would be asked without end
+                raise VerikitError(f"{path}: there are {total} tasks, but none from {start} on")
+            yield from page
 
 
 def environment_name(client: Any, wanted: str) -> str:

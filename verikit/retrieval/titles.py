@@ -27,7 +27,6 @@ CACHED = 2**16
 """Words whose hashes are kept."""
 _BASE, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
 _WORD = re.compile(r"\w{1,64}")  # what is longer is no word, and would fill the cache
-_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
 _STOP = frozenset(
     "the a an of in on at by to and or is was were are be for with from as his her its their he she it who which what"
     " when where that this did do does has have had".split()
@@ -167,7 +166,7 @@ class _Gathered:
 
     def add(self, row: int, title: str) -> None:
         if title != self._last[0]:  # pieces of a text follow each other
-            self._last = (title, self._of(_BRACKETS.sub("", title)), self._of(title), self._of_comma(title))
+            self._last = (title, self._of(_bare(title)), self._of(title), self._of_comma(title))
         _, bare, full, comma = self._last
         self._own.append(bare)
         for hash in dict.fromkeys((bare, full)):
@@ -179,7 +178,7 @@ class _Gathered:
             self._short_rows.append(row)
 
     def _of_comma(self, title: str) -> int:
-        head, comma, _ = _BRACKETS.sub("", title).partition(",")
+        head, comma, _ = _bare(title).partition(",")
         return self._of(head) if comma and len(tokens(head)) > 1 else 0
 
     def _of(self, text: str) -> int:
@@ -208,6 +207,13 @@ class _Gathered:
         number_of_own[own == 0] = -1
         small = np.isin(known, _unsigned(self._small))
         return Keys(beginnings, numbers, np.unique(_unsigned(self._openers)), small, titled_at, titled, number_of_own)
+
+
+def _bare(title: str) -> str:
+    """A title without what is in brackets behind it. By hand: a pattern tries every run of spaces over and over."""
+    text = title.rstrip()
+    before, bracket, inside = text[:-1].rpartition("(")
+    return before.rstrip() if text.endswith(")") and bracket and ")" not in inside else title
 
 
 def _unsigned(values: array[int]) -> np.ndarray:

@@ -11,12 +11,12 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
 from verikit.errors import SchemaError, UsageError
+from verikit.numbers import number
 from verikit.readers import fields
 from verikit.sampling import SamplingSettings
 from verikit.types import JsonObject, Prompt
@@ -90,20 +90,20 @@ def _refuse_parts(messages: Any) -> None:
     Raises:
         UsageError: names it.
     """
-    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+    for index, message in enumerate(messages if isinstance(messages, list) else ()):
         parts = message.get("content") if isinstance(message, dict) else None
         for part in parts if isinstance(parts, list) else ():
             kind = part.get("type") if isinstance(part, dict) else type(part).__name__
             if kind not in ("text", "refusal", None):
-                raise UsageError(f"messages[{number}]: best-of-n sampling takes texts, not {kind!r}")
+                raise UsageError(f"messages[{index}]: best-of-n sampling takes texts, not {kind!r}")
 
 
 def _number(body: Mapping[str, Any], key: str, kind: type[int] | type[float], default: Any) -> Any:
     value = body.get(key)
     if value is None:
         return default
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
-    if not number or (kind is int and value != int(value)):
+    known = not isinstance(value, bool) and number(value) is not None
+    if not known or (kind is int and value != int(value)):
         raise UsageError(f"{key} is a {'whole ' if kind is int else ''}number, not {value!r}")
     return kind(value)
 

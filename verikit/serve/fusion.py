@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from verikit.errors import SchemaError
+from verikit.numbers import number
 from verikit.sandbox import Job, LocalSandbox, RunLimits, RunResult
 from verikit.sandbox.programs import BUILD
 from verikit.sandbox.toolchains import ALIASES
@@ -96,9 +97,10 @@ def _number(body: Mapping[str, Any], key: str, usual: float) -> float:
     value = body.get(key)
     if value is None:
         return usual
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    found = None if isinstance(value, bool) else number(value)
+    if found is None:
         raise SchemaError("must be a number", field=key)
-    return float(value)
+    return found
 
 
 def _seconds(body: Mapping[str, Any], key: str, usual: float) -> float:

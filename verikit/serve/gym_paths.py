@@ -40,7 +40,10 @@ def routes(read_object: Callable[[Request], Awaitable[dict[str, Any]]]) -> list[
         found = body.get("verify_responses")
         if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
             return JSONResponse({"error": "verify_responses must be a list of objects"}, 422)
-        return Response(encoded(aggregated(found)), media_type="application/json")
+        try:
+            return Response(encoded(aggregated(found)), media_type="application/json")
+        except OverflowError:
+            return JSONResponse({"error": "numbers of verify_responses are too large to be summed up"}, 422)
 
     async def mode(request: Request) -> Response:
         return JSONResponse("stateless")

@@ -14,13 +14,13 @@ failed judges give (`mask_sample`, and the mark that keeps it out of the rollout
 from __future__ import annotations
 
 import json
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from verikit.adapters.nemo_gym import rollout_sample
 from verikit.errors import SchemaError, UsageError, VerikitError
+from verikit.numbers import number
 from verikit.types import Sample
 
 TASK, ROLLOUT = "_ng_task_index", "_ng_rollout_index"
@@ -140,8 +140,8 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
     columns: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row.items():
-            if isinstance(value, (int, float)) and math.isfinite(value) and not name.startswith("_"):
-                columns.setdefault(name, []).append(float(value))
+            if not name.startswith("_") and (found := number(value)) is not None:
+                columns.setdefault(name, []).append(found)
     return columns
 
 

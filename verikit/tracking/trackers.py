@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 from zlib import crc32
 
 from verikit.base import describe
+from verikit.numbers import number
 from verikit.secrets import strike_all
 from verikit.tracking.spec import TrackerSpec
 from verikit.tracking.vendors import TrackedRun, Tracker, open_tracker
@@ -216,11 +216,7 @@ def _read(folder: Path | None) -> dict[str, Any]:
 
 
 def _numbers(metrics: Mapping[str, Any]) -> dict[str, float]:
-    return {
-        name: float(value)
-        for name, value in metrics.items()
-        if isinstance(value, (int, float)) and math.isfinite(value)
-    }
+    return {name: found for name, value in metrics.items() if (found := number(value)) is not None}
 
 
 def _cells(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:

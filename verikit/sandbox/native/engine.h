@@ -31,6 +31,7 @@ static __attribute__((noinline)) long spawn_engine(const int *files, volatile lo
 
 static void start_engine(const int *files) {
     volatile long failed = 0;
+    has_run = 0; /* nothing of the program is alive: an engine that does not start is no fault of its */
     long made = CALL(SYS_pipe2, orders, O_CLOEXEC, 0, 0);
     if (made < 0 || (made = CALL(SYS_pipe2, reports, O_CLOEXEC, 0, 0)) < 0) fail("no pipe", made);
     engine = spawn_engine(files, &failed);

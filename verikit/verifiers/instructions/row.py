@@ -50,7 +50,9 @@ def _pairs(source: Mapping[str, Any]) -> Given:
         raise BadArgument(f"the instruction ids are {str(ids)[:80]!r}, not a list of texts")
     if isinstance(arguments, Mapping):
         arguments = [arguments]
-    arguments = [{}] * len(ids) if arguments is None else [_parsed(argument) or {} for argument in arguments]
+    if arguments is None:
+        arguments = [{}] * len(ids)
+    arguments = [_parsed(argument) or {} for argument in arguments] if isinstance(arguments, (list, tuple)) else []
     if len(arguments) != len(ids) or not all(isinstance(argument, Mapping) for argument in arguments):
         raise BadArgument(f"'kwargs' are not {len(ids)} objects, one for each instruction")
     return [
