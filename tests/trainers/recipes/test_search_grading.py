@@ -118,3 +118,23 @@ def test_a_retriever_that_fails_makes_no_question_hard(tmp_path, index, model, s
     failed = grade(*words, "-e", f"openai:{model[0].url}#m", "-r", wrong)
     assert "404" in str(failed.exception)
     assert not (tmp_path / "graded.jsonl").exists()
+
+
+@pytest.mark.parametrize("text", ['{"id": "q1", "prompt": "Who?", "answer": "I"}', "[1, 2]", "notes"])
+def test_a_file_of_something_else_is_not_cut_even_without_a_last_newline(text, tmp_path):
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    questions.write_text('{"id": "q1", "prompt": "Who?", "answer": "I"}\n')
+    out.write_text(text)
+    words = [questions, "-e", "openai:http://127.0.0.1:9/v1#m", "-r", "bm25:absent", "-o"]
+    assert "out.jsonl:1: no row of" in str(grade(*words, out).exception)
+    assert out.read_text() == text
+    assert "can't write" in str(grade(*words, tmp_path).exception)
+
+
+def test_a_question_without_an_answer_is_refused_and_not_called_hard(tmp_path):
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": "q1", "prompt": "Who?", "answer": "I"}\n{"id": "q2", "prompt": "Who?"}\n')
+    words = [questions, "-e", "openai:http://127.0.0.1:9/v1#m", "-r", "bm25:absent", "-o", tmp_path / "out.jsonl"]
+    error = grade(*words).exception
+    assert "'q2' has no answer" in str(error)
+    assert error.field == "answer"

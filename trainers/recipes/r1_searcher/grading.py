@@ -12,15 +12,18 @@ import click
 
 from verikit.cli.options import map_option, quiet_option
 from verikit.engines.load import load_engine
-from verikit.errors import SchemaError
+from verikit.errors import SchemaError, UsageError
 from verikit.readers.problems import read_problems
 from verikit.retrieval.load import load_retriever
 from verikit.search import EVALUATION, search_messages, search_prompt
 from verikit.terminal import Watch
+from verikit.text import accepted
 from verikit.trainers.recipes.offline import append_rows
 from verikit.trainers.recipes.r1_searcher.difficulty import by_searching, graded
 from verikit.types import Group
 
+BEGINNING = b'{"id": '
+"""Of a written row."""
 AT_ONCE = 256
 """Questions between two writes of the file."""
 
@@ -52,6 +55,9 @@ def grade(
         -e openai:http://localhost:8000/v1#Qwen2.5-7B-Instruct -o graded.jsonl
     """  # noqa: D301 - click reads \b as "don't wrap"
     asked = read_problems(questions, mapping)[:limit]
+    if bad := next((question for question in asked if not accepted(question.answer)), None):
+        hint = "without one every question would look hard; --map answer=KEY names another key"
+        raise SchemaError(f"question {bad.id!r} has no answer", file=questions, field="answer", hint=hint)
     done = finished(out)
     missing = [question for question in asked if (question.id, str(question.prompt)) not in done]
     ask, found = (search_prompt if prompt == "base" else search_messages), 0
@@ -75,14 +81,19 @@ def finished(path: Path) -> set[tuple[str, str]]:
     """Return the ids and prompts that a file holds already, and cut off a row that was not written whole.
 
     Raises:
+        UsageError: it can't be read.
         SchemaError: it holds something else than graded questions.
     """
     if not path.exists():
         return set()
-    text = path.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"can't write {path}: {(error.strerror or str(error)).lower()}") from None
+    end = text.rfind(b"\n") + 1
+    whole, rest = text[:end], text[end:]
     found = set()
-    for number, line in enumerate(whole.splitlines(), 1):
+    for number, line in enumerate(whole.splitlines() + ([] if _cut_off(rest) else [rest]), 1):
         try:
             row = json.loads(line)
             found.add((str(row["id"]), str(row["prompt"])))
@@ -91,3 +102,13 @@ def finished(path: Path) -> set[tuple[str, str]]:
             raise SchemaError("no row of `verikit synth difficulty`", file=path, line=number) from None
     os.truncate(path, len(whole))
     return found
+
+
+def _cut_off(text: bytes) -> bool:
+    """Whether the end of a file is a row of ours that was not written whole: nobody else's file is to be cut."""
+    if not text.startswith(BEGINNING[: len(text)]):
+        return False
+    try:
+        return "rollouts" in json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return True
