@@ -201,7 +201,7 @@ def costs(count: int) -> None:
 
         measured("passages: make and write", lambda: (write_passages(world(count), home, [], silent), None)[1])
         measured("bm25: build", lambda: (build_bm25(Passages(home), silent), None)[1])
-        measured("graph: build", lambda: (build_graph(Passages(home), silent), None)[1])
+        measured("graph: build", lambda: build_graph(Passages(home), silent))
         draw = random.Random(0)
         queries = [f"Where was w3 w17 {name(draw.randrange(count))} w40?" for _ in range(100)]
         measured("bm25: open", lambda: (BM25(home), None)[1])

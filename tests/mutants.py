@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import argparse
 import ast
-import copy
 import os
 import random
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,12 @@ class Mutant:
     package: str
     path: Path
     told: str
-    code: str
+    make: Callable[[], str]
+
+    @property
+    def code(self) -> str:
+        """The file's text with the change."""
+        return self.make()
 
 
 def mutants(package: str) -> Iterator[Mutant]:
@@ -92,9 +97,13 @@ def mutants(package: str) -> Iterator[Mutant]:
             continue
         tree = ast.parse(path.read_text("utf-8"))
         for number, (where, told) in enumerate(changes(tree)):
-            changed = copy.deepcopy(tree)
-            list(changes(changed, number))
-            yield Mutant(package, path, f"{path.relative_to(ROOT)}:{where} {told}", ast.unparse(changed))
+            yield Mutant(package, path, f"{path.relative_to(ROOT)}:{where} {told}", partial(_changed, path, number))
+
+
+def _changed(path: Path, number: int) -> str:
+    tree = ast.parse(path.read_text("utf-8"))
+    list(changes(tree, number))
+    return ast.unparse(tree)
 
 
 def named() -> Iterator[Mutant]:
@@ -108,7 +117,8 @@ def named() -> Iterator[Mutant]:
         text = path.read_text("utf-8")
         if before not in text:
             raise ValueError(f"{name} has no {before!r} to change")
-        yield Mutant(name.partition("/")[0], path, f"{path.relative_to(ROOT)} {told}", text.replace(before, after))
+        told = f"{path.relative_to(ROOT)} {told}"
+        yield Mutant(name.partition("/")[0], path, told, partial(text.replace, before, after))
 
 
 def changes(tree: ast.Module, make: int | None = None) -> Iterator[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 
@@ -228,3 +229,58 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
         peaks.append(int(done.stdout))
     # Rows of 60 MB; the index of ids touches a page of 4 KiB for each of the first ids, 24 MB.
     assert peaks[1] - peaks[0] < 36_000, peaks
+
+
+@pytest.mark.parametrize("option", ["-o", "--held-out-file", "--errors"])
+@pytest.mark.parametrize("given", ["rows.jsonl", "rows*.jsonl", "."])
+def test_what_is_read_is_never_written_over(option, given, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(lines(ASKED))
+    more = ["--held-out", "2"] if option == "--held-out-file" else []
+    target = tmp_path / ".." / tmp_path.name / "rows.jsonl"
+    out = [] if option == "-o" else ["-o", tmp_path / "out" / "out.jsonl"]
+    done = run("gsm8k", tmp_path / given, *out, *more, option, target)
+    assert isinstance(done.exception, UsageError)
+    assert "would be written over" in str(done.exception)
+    assert path.read_text() == lines(ASKED)
+
+
+def test_a_folder_is_no_file_to_write(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(lines(ASKED))
+    (tmp_path / "out").mkdir()
+    done = run("gsm8k", tmp_path / "rows.jsonl", "-o", tmp_path / "out")
+    assert isinstance(done.exception, UsageError)
+    assert not (tmp_path / "out.part").exists()
+
+
+def test_files_to_write_have_names_of_their_own(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(lines(ASKED))
+    out = tmp_path / "out.jsonl"
+    for more in (["--errors", out], ["--held-out", 1, "--held-out-file", out]):
+        assert "same name" in str(run("gsm8k", tmp_path / "rows.jsonl", "-o", out, *more).exception)
+
+
+@given(st.lists(st.sampled_from(["a", "a-2", "a-3", "a-2-3", "gsm8k-1", ""]), max_size=12))
+def test_no_id_comes_twice_whatever_the_rows_own_ids(ids):
+    found = []
+    rows = [("f", n, source(n) | {"id": id}) for n, id in enumerate(ids or [""], 1)]
+    convert(FORMS["gsm8k"], iter(rows), None, lambda line: found.append(json.loads(line)["id"]))
+    assert len(set(found)) == len(found) == len(rows)
+
+
+@pytest.mark.parametrize("form", ["math", "hotpotqa", "2wiki", "musique"])
+def test_rows_of_gsm8k_are_no_other_forms_rows(form, tmp_path):
+    (tmp_path / "rows.jsonl").write_text(lines(ASKED))
+    done = run(form, tmp_path / "rows.jsonl", "-o", tmp_path / "out.jsonl")
+    assert isinstance(done.exception, UsageError)
+    assert "form gsm8k" in done.stderr
+
+
+def test_a_pipe_is_written_as_it_is(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(lines(ASKED))
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        done = run("gsm8k", tmp_path / "rows.jsonl", "-o", tmp_path / "pipe")
+        assert reader.stdout.read().count(b"\n") == 5
+    assert done.exception is None
+    assert (tmp_path / "pipe").is_fifo()

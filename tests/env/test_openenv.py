@@ -1,6 +1,8 @@
 """Completions played in a server that speaks OpenEnv's WebSocket messages."""
 
 import json
+import os
+import subprocess
 import threading
 
 import pytest
@@ -75,3 +77,52 @@ def test_a_server_that_breaks_off_is_an_error_and_no_reward(address):
         list(play("http://127.0.0.1:9", [{"completion": "6"}]))
     with pytest.raises(UsageError, match="is no address"):
         list(play("localhost", []))
+
+
+def test_rows_that_cannot_be_played_are_told_by_line_and_stop_no_other(address, tmp_path):
+    rows = ['{"completion": "6", "index": 3}', '{"completion": 7, "index": 3}', "{broken", '{"index": 3}']
+    path, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    path.write_text("\n".join([*rows, '{"completion": "4", "index": 2}', ""]))
+    done = CliRunner().invoke(cli, ["env", "play", address, str(path), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert [json.loads(line)["reward"] for line in out.read_text().splitlines()] == [1.0, 1.0]
+    assert "2 rows, 3 left out" in done.stderr
+    assert "not a int" in done.stderr
+    for line in (3, 4):
+        assert f"rows.jsonl:{line}: " in done.stderr
+
+
+def test_what_was_played_before_the_server_broke_off_is_kept_beside_and_never_under_the_name(address, tmp_path):
+    path, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    path.write_text('{"completion": "6", "index": 3}\n{"completion": "garbage", "index": 3}\n')
+    done = CliRunner().invoke(cli, ["env", "play", address, str(path), "-o", str(out)], standalone_mode=False)
+    assert isinstance(done.exception, VerikitError)
+    assert not out.exists()
+    assert json.loads((tmp_path / "out.jsonl.part").read_text())["reward"] == 1.0
+    assert "out.jsonl.part" in done.stderr
+
+
+@pytest.mark.parametrize("out", ["absent/out.jsonl", "."])
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_read(out, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"prompt": "1", "completion": "1", "reward": 1}\n')
+    args = ["env", "read", str(path), "-o", str(tmp_path / out), "--force"]
+    done = CliRunner().invoke(cli, args, standalone_mode=False)
+    assert isinstance(done.exception, UsageError)
+    assert "can't write" in str(done.exception)
+
+
+def test_a_source_that_cannot_be_read_leaves_no_file(tmp_path):
+    args = ["env", "read", str(tmp_path / "absent.jsonl"), "-o", str(tmp_path / "out.jsonl")]
+    assert isinstance(CliRunner().invoke(cli, args, standalone_mode=False).exception, UsageError)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pipe_is_written_as_it_is(tmp_path):
+    path, pipe = tmp_path / "rows.jsonl", tmp_path / "pipe"
+    path.write_text('{"prompt": "1", "completion": "1", "reward": 1}\n')
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert CliRunner().invoke(cli, ["env", "read", str(path), "-o", str(pipe)]).exit_code == 0
+        assert json.loads(reader.stdout.read())["reward"] == 1.0
+    assert pipe.is_fifo()

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from verikit.cli import cli
-from verikit.env import served, tasks
+from verikit.env import play_ors, served, tasks
 from verikit.errors import SchemaError, UsageError, VerikitError
 
 TOML = '[task]\nname = "me/hello"\n[metadata]\ndifficulty = "easy"\n[verifier]\ntimeout_sec = 30.0\n'
@@ -102,8 +102,8 @@ def address():
 def test_a_servers_tasks_come_page_by_page(address, monkeypatch):
     monkeypatch.setattr(served, "PAGE", 2)
     first, second, third = tasks(address)
-    assert first == {"id": "a", "prompt": "1+1?", "answer": "2", "meta": {}}
-    assert second == {"id": "task:1", "prompt": "2+2?", "answer": None, "meta": {"level": 1}}
+    assert first == {"id": "a", "prompt": "1+1?", "answer": "2", "meta": {"index": 0}}
+    assert second == {"id": "task:1", "prompt": "2+2?", "answer": None, "meta": {"index": 1, "level": 1}}
     assert third["prompt"] == "say hi"
     assert len(list(tasks(f"{address}/sums", split="train"))) == 3
 
@@ -115,7 +115,7 @@ def test_a_server_that_is_wrong_is_said_so(address, monkeypatch):
         list(tasks(address, split="dev"))
     with pytest.raises(VerikitError, match="HTTP 500"):
         list(tasks(address, split="test"))
-    with pytest.raises(VerikitError):
+    with pytest.raises(VerikitError, match=r"http://127.0.0.1:9/list_environments: "):
         list(tasks("http://127.0.0.1:9"))
     monkeypatch.setattr(served, "MAX_BYTES", 3)
     with pytest.raises(VerikitError, match="larger than"):
@@ -125,10 +125,10 @@ def test_a_server_that_is_wrong_is_said_so(address, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "reply", "told"),
     [
-        ("/sums/splits", {"a": 1}, "no list"),
-        ("/sums/num_tasks", [], "num_tasks"),
-        ("/sums/num_tasks", {"num_tasks": "many"}, "num_tasks"),
-        ("/sums/task_range", {"tasks": None}, "tasks"),
+        ("/sums/splits", {"a": 1}, "splits: the reply is none"),
+        ("/sums/num_tasks", [], "num_tasks: the reply is none"),
+        ("/sums/num_tasks", {"num_tasks": "many"}, "num_tasks: the reply is none"),
+        ("/sums/task_range", {"tasks": None}, "task_range: the reply is none"),
         ("/sums/task_range", {"tasks": []}, "none from 0 on"),
     ],
 )
@@ -150,3 +150,19 @@ def test_a_reply_of_another_form_is_an_error_that_says_so(path, reply, told):
 def test_an_environment_that_is_not_installed_is_named():
     with pytest.raises(UsageError, match=r"verifiers|no_such_environment"):
         list(tasks("verifiers:no_such_environment"))
+
+
+@pytest.mark.parametrize("reply", [[], {}, "sums", None, [{"name": "sums"}]])
+def test_a_server_of_another_protocol_is_said_to_be_one(reply, address, monkeypatch):
+    monkeypatch.setattr(Answers, "do_GET", lambda self: self.answer(reply))
+    with pytest.raises(VerikitError, match=r"none of OpenEnv's or ORS's|no environment"):
+        list(tasks(address))
+    with pytest.raises(VerikitError, match=r"none of OpenEnv's or ORS's|no environment"):
+        list(play_ors(address, [{"completion": "4", "index": 0}], tool="submit"))
+
+
+def test_a_row_that_names_no_task_is_not_played_on_the_first(address, monkeypatch):
+    monkeypatch.setattr(Answers, "do_POST", lambda self: self.answer({}))
+    (told,) = play_ors(f"{address}/sums", [{"completion": "4"}], tool="submit")
+    assert isinstance(told, SchemaError)
+    assert told.field == "index"

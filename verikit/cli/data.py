@@ -11,7 +11,7 @@ import click
 
 from verikit.cli.options import UNSCORED, json_option, parse_share, quiet_option
 from verikit.convert import FORMS, Conversion, Form, convert
-from verikit.convert.inputs import rows
+from verikit.convert.inputs import read_files, rows
 from verikit.errors import SchemaError, UsageError, with_hint
 from verikit.terminal import Watch, printable
 
@@ -76,8 +76,10 @@ def data(
     if held_out and (to_stdout or not chosen.prompts):
         raise click.UsageError("--held-out goes with prompts and -o FILE")
     apart = held_out_file or out.with_name(f"{out.name.removesuffix('.jsonl')}-held-out.jsonl")
-    if held_out and apart.absolute() == out.absolute():
-        raise click.UsageError("both files have the same name")
+    written = [path for path in (None if to_stdout else out, apart if held_out else None, errors) if path]
+    if len({path.absolute() for path in written}) < len(written):
+        raise click.UsageError("two of the files to write have the same name")
+    _spare(inputs, split, written)
     with ExitStack() as stack:
         watch = stack.enter_context(Watch(quiet=quiet))
         told = _Told(form, errors, watch)
@@ -97,6 +99,20 @@ def data(
         )
     _summary(chosen, state, str(out), str(apart) if held_out else "", as_json and not to_stdout)
     return UNSCORED if state.bad > fail_over * state.read else 0
+
+
+def _spare(inputs: tuple[str, ...], split: str, written: list[Path]) -> None:
+    """Refuse to write over what is read.
+
+    Raises:
+        UsageError: a file to write is one of the input, or a folder.
+    """
+    if folder := next((path for path in written if path.is_dir()), None):
+        raise UsageError(f"can't write {folder}: is a directory")
+    there = [path for path in written if path.exists()]
+    for name in read_files(inputs, split) if there else ():
+        if found := next((path for path in there if path.samefile(name)), None):
+            raise UsageError(f"{found} is read, and would be written over", hint="give -o and the others another name")
 
 
 class _Told:

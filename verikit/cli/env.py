@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -62,15 +63,14 @@ def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: s
 
 def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path | None, force: bool) -> int:
     """Write rows, say what was left out, and return the exit code."""
-    if out is not None and out.exists() and not force:
+    if out is not None and out.is_file() and not force:
         raise UsageError(f"{out} is there already", hint="--force replaces it")
     count = bad = 0
-    with ExitStack() as stack:
-        target = stack.enter_context(out.open("w", encoding="utf-8")) if out else sys.stdout
+    with _target(out) as target:
         for item in items:
             if isinstance(item, SchemaError):
                 bad += 1
-                _tell(item)
+                click.echo(printable(f"left out: {with_hint(str(item), item.hint)}"), err=True)
                 continue
             count += 1
             row = item.row() if isinstance(item, Rollout) else item
@@ -79,8 +79,37 @@ def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path 
     return 1 if bad and not count else 0
 
 
-def _tell(error: SchemaError) -> None:
-    click.echo(printable(f"left out: {with_hint(str(error), error.hint)}"), err=True)
+@contextmanager
+def _target(out: Path | None) -> Iterator[IO[str]]:
+    """Stdout, or a file that gets its name when it is whole; what was written before a failure stays beside it.
+
+    Devices and pipes are written as they are.
+
+    Raises:
+        UsageError: it can't be written.
+    """
+    if out is None:
+        yield sys.stdout
+        return
+    beside = not out.exists() or out.is_file()
+    part = Path(f"{out}.part") if beside else out
+    try:
+        stream = part.open("w", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"can't write {out}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        with stream:
+            yield stream
+        if beside:
+            os.replace(part, out)
+    except BaseException:
+        if not beside:
+            pass
+        elif part.stat().st_size:
+            click.echo(f"what was read until then is in {part}", err=True)
+        else:
+            part.unlink()
+        raise
 
 
 def _rows(
@@ -110,19 +139,19 @@ def play_(address: str, file: str, out: Path | None, force: bool, field: str | N
     verikit env play http://localhost:8000 completions.jsonl -o rollouts.jsonl
     verikit env check rollouts.jsonl answer
     """  # noqa: D301 - click reads \b as "don't wrap"
-    good = _completions(file)
     if tool is not None:
-        return _written(play_ors(address, good, tool=tool, field=field or "answer"), out, force)
-    return _written(play(address, good, field=field or "message"), out, force)
+        return _written(play_ors(address, _completions(file), tool=tool, field=field or "answer"), out, force)
+    return _written(play(address, _completions(file), field=field or "message"), out, force)
 
 
-def _completions(file: str) -> Iterator[dict[str, Any]]:
-    """The rows of a file; those that can't be read are named."""
-    for _, _, row in rows(file):
-        if isinstance(row, SchemaError):
-            _tell(row)
-        else:
+def _completions(file: str) -> Iterator[dict[str, Any] | SchemaError]:
+    """The rows of a file; what is none, or has no completion, as its error."""
+    for name, line, row in rows(file):
+        if isinstance(row, SchemaError) or row.get("completion") is not None:
             yield row
+        else:
+            hint = f"the row has {', '.join(map(str, list(row)[:12]))}"
+            yield SchemaError("is missing", file=name, line=line, field="completion", hint=hint)
 
 
 @env.command("check")
@@ -173,7 +202,9 @@ def _show(found: Agreement, examples: int) -> None:
         where, why = found.unrewarded[0]
         click.echo(printable(f"without a reward there: {len(found.unrewarded)} (the first, {where}: {why})"))
     if found.unreadable:
-        click.echo(printable(f"unreadable: {len(found.unreadable)} (the first: {found.unreadable[0]})"))
+        first = found.unreadable[0]
+        told = printable(with_hint(str(first), first.hint))
+        click.echo(f"unreadable: {len(found.unreadable)}, the first: {told}")
 
 
 def _told(item: Disagreement) -> str:

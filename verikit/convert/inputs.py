@@ -47,12 +47,26 @@ def rows(paths: Sequence[str], config: str = "", split: str = "", *, golds: bool
         for path in hub:
             yield from _streamed(path.removeprefix(HUB), config, split)
         return
-    files = [name for path in paths for name in (expand(_split_of(path, split)) if split else expand(path))]
+    files = _named(paths, split)
     if not golds:
         yield from read_rows(files)
         return
     for name in files:
         yield from _with_golds(name)
+
+
+def read_files(paths: Sequence[str], split: str = "") -> list[str]:
+    """The files on this machine that `rows` would read; none of stdin, the hub, and what isn't there.
+
+    Raises:
+        UsageError: a folder or a pattern names none.
+    """
+    given = [path for path in paths if path != "-" and not path.startswith(HUB)]
+    return [name for name in _named(given, split) if os.path.isfile(name)]
+
+
+def _named(paths: Sequence[str], split: str) -> list[str]:
+    return [name for path in paths for name in (expand(_split_of(path, split)) if split else expand(path))]
 
 
 def _split_of(folder: str, split: str) -> list[str]:

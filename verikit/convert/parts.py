@@ -16,6 +16,9 @@ _BROKEN = re.compile(r"[\x07\x08\x0b\x0c](?=[a-z])")
 """A control character before letters: what is left of `\\frac`, `\\begin` or `\\vec` in a text that was unescaped once
 too often. No mathematics holds one."""
 
+_SOLVED = re.compile(r"\n####[ \t]*\S")
+"""Before the final answer of GSM8K's solutions."""
+
 
 class LeftOut(Exception):
     """A row that the form itself says is not to be used: a proof without an answer, a question that has none."""
@@ -94,12 +97,17 @@ def texts(value: Any, field: str) -> list[str]:
     """A list of texts, or one; numbers become their text, empty ones go.
 
     Raises:
-        SchemaError: something else is in it.
+        SchemaError: something else is in it, or a solution in GSM8K's form, which no verifier takes for an answer.
     """
     items: Sequence[Any] = value if isinstance(value, list) else [value]
     if any(isinstance(item, bool) or not isinstance(item, str | int | float) for item in items):
         raise SchemaError("is not a text or a list of texts", field=field)
-    return list(dict.fromkeys(str(item) for item in items if str(item).strip()))
+    found = list(dict.fromkeys(str(item) for item in items if str(item).strip()))
+    if any(_SOLVED.search(item) for item in found):
+        raise SchemaError(
+            "is a whole solution that ends in #### and the answer", field=field, hint="that is the form gsm8k"
+        )
+    return found
 
 
 def gold(found: Sequence[str]) -> str | list[str]:

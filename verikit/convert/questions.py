@@ -92,11 +92,11 @@ def _passages(row: JsonRow) -> Iterator[tuple[str, str]]:
     if not isinstance(context, list):
         raise SchemaError("is neither a list nor an object", field="context")
     for item in context:
-        if isinstance(item, dict):
-            item = [item.get("title"), item.get("sentences", item.get("content"))]
-        if not isinstance(item, list) or len(item) != 2:
+        columns = isinstance(item, dict)
+        pair = [item.get("title"), item.get("sentences", item.get("content"))] if columns else item
+        if not isinstance(pair, list) or len(pair) != 2:
             raise SchemaError("an item is [title, sentences]", field="context")
-        yield _named(item[0], "context"), _joined(item[1], "context")
+        yield _named(pair[0], "context"), _joined(pair[1], "context")
 
 
 def _objects(value: Any, field: str) -> list[dict[str, Any]]:

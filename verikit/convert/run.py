@@ -105,8 +105,10 @@ def _lines(
                 continue
             state.written += 1
             row["id"] = row["id"] or f"{form.name}-{state.read if form.prompts else state.written}"
-            if ids.add(row["id"], state.written):
-                row["id"] = f"{row['id']}-{state.written}"
+            name, number = row["id"], state.written
+            while ids.add(row["id"], state.written):  # what a number was put behind may be another row's own id
+                row["id"] = f"{name}-{number}"
+                number += 1
             yield row, json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
             if limit is not None and state.written >= limit:
                 break
@@ -200,12 +202,13 @@ def _whole(lines: Iterable[tuple[JsonRow, bytes]], out: Path) -> None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[IO[bytes]]:
-    """A file that gets its name when it is whole, and is gone if it does not become so.
+    """A file that gets its name when it is whole, and is gone if it does not become so; a device or pipe as it is.
 
     Raises:
         UsageError: it can't be written.
     """
-    part = Path(f"{path}{PART}")
+    beside = not path.exists() or path.is_file()
+    part = Path(f"{path}{PART}") if beside else path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = open(part, "wb")  # noqa: SIM115 - closed below; only opening may fail here
@@ -214,6 +217,8 @@ def _named(path: Path) -> Iterator[IO[bytes]]:
     try:
         with stream:
             yield stream
-        os.replace(part, path)
+        if beside:
+            os.replace(part, path)
     finally:
-        part.unlink(missing_ok=True)
+        if beside:
+            part.unlink(missing_ok=True)

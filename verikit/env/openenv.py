@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
 from verikit.env.rollouts import Rollout
 from verikit.errors import SchemaError, UsageError, VerikitError
-from verikit.messages import text_of
 from verikit.numbers import number
 from verikit.types import Sample
 
@@ -26,13 +26,18 @@ TIMEOUT_S = 60.0
 
 
 def play(
-    address: str, rows: Iterable[Mapping[str, Any]], *, field: str = "message", timeout_s: float = TIMEOUT_S
+    address: str,
+    rows: Iterable[Mapping[str, Any] | SchemaError],
+    *,
+    field: str = "message",
+    timeout_s: float = TIMEOUT_S,
 ) -> Iterator[Rollout | SchemaError]:
     """Give completions to an environment, and yield each with its reward.
 
     Args:
         address: `http://HOST:PORT` of the server.
-        rows: Each with `completion`, and what `RESET` names; other keys are the sample's meta, `answer` its gold.
+        rows: Each with `completion`, and what `RESET` names; other keys are the sample's meta, `answer` its gold. What
+            is an error is yielded as it is.
         field: Of the action, that holds the completion.
         timeout_s: For one reply.
 
@@ -53,23 +58,23 @@ def play(
     try:
         with client.connect(where, open_timeout=timeout_s, max_size=MAX_BYTES) as socket:
             for position, row in enumerate(rows):
-                yield _episode(socket, row, field, timeout_s, f"{address}#{position}")
+                if isinstance(row, SchemaError):
+                    yield row
+                else:
+                    yield _episode(socket, row, field, timeout_s, f"{address}#{position}")
     except (OSError, errors.WebSocketException) as error:
         raise VerikitError(f"{where}: {error or type(error).__name__}") from None
 
 
 def _episode(socket: Any, row: Mapping[str, Any], field: str, timeout_s: float, where: str) -> Rollout | SchemaError:
-    meta = {**(more if isinstance(more := row.get("meta"), Mapping) else {}), **row}
-    if "completion" not in row:
-        return SchemaError(f"{where}: has no completion", field="completion")
-    completion, answer = row["completion"], row.get("answer")
-    for key in ("completion", "answer", "meta", "prompt", "reward"):
-        meta.pop(key, None)
-    begun = _asked(socket, "reset", {key: meta[key] for key in RESET if key in meta}, timeout_s)
-    sample = Sample(_prompt(begun), completion, answer, str(row.get("id", where)), meta)
+    sample = played_sample(row, where)
+    if isinstance(sample, SchemaError):
+        return sample
+    begun = _asked(socket, "reset", {key: sample.meta[key] for key in RESET if key in sample.meta}, timeout_s)
+    sample = replace(sample, prompt=_prompt(begun))
     if problem := _problem(begun):
         return Rollout(sample, None, f"reset: {problem}", where)
-    ended = _asked(socket, "step", {field: text_of(completion)}, timeout_s)
+    ended = _asked(socket, "step", {field: sample.completion}, timeout_s)
     if problem := _problem(ended):
         return Rollout(sample, None, f"step: {problem}", where)
     reward = number(ended["data"].get("reward"))
@@ -77,6 +82,19 @@ def _episode(socket: Any, row: Mapping[str, Any], field: str, timeout_s: float, 
     if reward is None and not ended["data"].get("done"):
         why += ": the episode goes on after one step"
     return Rollout(sample, reward, why, where)
+
+
+def played_sample(row: Mapping[str, Any], where: str) -> Sample | SchemaError:
+    """A row with a completion as a sample without its prompt, which the server tells; or why it is none."""
+    if row.get("completion") is None:
+        return SchemaError(f"{where}: has no completion", field="completion")
+    meta = {**(more if isinstance(more := row.get("meta"), Mapping) else {}), **row}
+    for key in ("completion", "answer", "meta", "prompt", "reward"):
+        meta.pop(key, None)
+    try:
+        return Sample("", row["completion"], row.get("answer"), str(row.get("id", where)), meta)
+    except UsageError as error:
+        return SchemaError(f"{where}: {error}")
 
 
 def _asked(socket: Any, kind: str, data: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:

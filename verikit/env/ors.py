@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
+from verikit.env.openenv import played_sample
 from verikit.env.rollouts import Rollout
-from verikit.env.served import MAX_BYTES, TIMEOUT_S, asked, environment_of
+from verikit.env.served import MAX_BYTES, TIMEOUT_S, asked, environment_name, environment_of
 from verikit.errors import SchemaError, VerikitError
-from verikit.messages import text_of
 from verikit.numbers import number
 from verikit.types import Sample
 
@@ -19,13 +20,19 @@ SESSION = "X-Session-ID"
 
 
 def play_ors(
-    address: str, rows: Iterable[Mapping[str, Any]], *, tool: str, field: str = "answer", timeout_s: float = TIMEOUT_S
+    address: str,
+    rows: Iterable[Mapping[str, Any] | SchemaError],
+    *,
+    tool: str,
+    field: str = "answer",
+    timeout_s: float = TIMEOUT_S,
 ) -> Iterator[Rollout | SchemaError]:
     """Give completions to an environment's tool, and yield each with the reward that it gave.
 
     Args:
         address: `http://HOST:PORT`, or with the environment's name behind it where the server holds several.
-        rows: Each with `completion`, `index` and `split` (`train` where it says none); `answer` is the gold.
+        rows: Each with `completion`, `index` and `split` (`train` where it says none); `answer` is the gold. What is an
+            error is yielded as it is.
         tool: That takes the answer.
         field: Of its input, that holds the completion.
         timeout_s: For one reply.
@@ -38,30 +45,28 @@ def play_ors(
 
     base, wanted = environment_of(address)
     with httpx.Client(base_url=base, timeout=timeout_s, follow_redirects=False) as client:
-        names = asked(client, "GET", "/list_environments")
-        if not isinstance(names, list) or not names:
-            raise VerikitError(f"{base} names no environments")
-        name = wanted or str(names[0])
+        name = environment_name(client, wanted)
         for position, row in enumerate(rows):
             where = f"{address}#{position}"
-            if "completion" not in row:
-                yield SchemaError(f"{where}: has no completion", field="completion")
-                continue
-            client.headers[SESSION] = uuid4().hex
-            yield _episode(client, name, row, tool, field, where)
+            sample = row if isinstance(row, SchemaError) else played_sample(row, where)
+            if isinstance(sample, SchemaError):
+                yield sample
+            elif sample.meta.get("index") is None:
+                yield SchemaError(f"{where}: does not say which task is meant", field="index")
+            else:
+                client.headers[SESSION] = uuid4().hex
+                yield _episode(client, name, sample, tool, field, where)
 
 
-def _episode(client: Any, name: str, row: Mapping[str, Any], tool: str, field: str, where: str) -> Rollout:
-    meta = {**(more if isinstance(more := row.get("meta"), Mapping) else {}), **row}
-    for key in ("completion", "answer", "meta", "prompt", "reward"):
-        meta.pop(key, None)
+def _episode(client: Any, name: str, sample: Sample, tool: str, field: str, where: str) -> Rollout:
+    task = {"split": sample.meta.get("split", "train"), "index": sample.meta["index"]}
     path = f"/{quote(name, safe='')}"
     prompt, reward, why = "", None, ""
     try:
-        asked(client, "POST", "/create", env_name=name, split=meta.get("split", "train"), index=meta.get("index", 0))
+        asked(client, "POST", "/create", env_name=name, **task)
         try:
             prompt = _text(asked(client, "GET", f"{path}/prompt"))
-            ended = _called(client, f"{path}/call", {"name": tool, "input": {field: text_of(row["completion"])}})
+            ended = _called(client, f"{path}/call", {"name": tool, "input": {field: sample.completion}})
             output = ended.get("output")
             reward = number(output.get("reward")) if isinstance(output, Mapping) else None
             why = "" if reward is not None else str(ended.get("error") or "the environment gave no reward")[:500]
@@ -69,8 +74,7 @@ def _episode(client: Any, name: str, row: Mapping[str, Any], tool: str, field: s
             asked(client, "POST", "/delete")
     except VerikitError as error:
         reward, why = None, str(error)
-    sample = Sample(prompt, row["completion"], row.get("answer"), str(row.get("id", where)), meta)
-    return Rollout(sample, reward, why, where)
+    return Rollout(replace(sample, prompt=prompt), reward, why, where)
 
 
 def _called(client: Any, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from verikit.errors import UsageError, VerikitError
@@ -14,7 +14,6 @@ PAGE = 500
 MAX_BYTES = 64 * 2**20
 """Of one reply; a longer one is refused."""
 TIMEOUT_S = 60.0
-Field = TypeVar("Field")
 
 
 def served_tasks(address: str, split: str | None) -> Iterator[Any]:
@@ -32,40 +31,58 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
 
     base, wanted = environment_of(address)
     with httpx.Client(base_url=base, timeout=TIMEOUT_S, follow_redirects=False) as client:
-        names = asked(client, "GET", "/list_environments")
-        name = wanted or (names[0] if isinstance(names, list) and len(names) == 1 else "")
-        if not isinstance(names, list) or name not in names:
-            hint = f"there are {', '.join(map(str, names[:20]))}" if isinstance(names, list) else ""
-            raise UsageError(f"{base} has no environment {name!r}", hint=hint)
-        path = f"/{quote(str(name), safe='')}"
-        listed = asked(client, "GET", f"{path}/splits")
-        if not isinstance(listed, list):
-            raise VerikitError(f"{path}/splits: the reply is no list")
+        name = environment_name(client, wanted)
+        path = f"/{quote(name, safe='')}"
+        listed = _of_kind(list, asked(client, "GET", f"{path}/splits"), f"{path}/splits")
         splits = [item.get("name") if isinstance(item, dict) else item for item in listed]
         chosen = split or (splits[0] if splits else "")
         if chosen not in splits:
             raise UsageError(f"{name} has no split {chosen!r}", hint=f"there are {', '.join(map(str, splits))}")
-        total = _field(asked(client, "POST", f"{path}/num_tasks", split=chosen), "num_tasks", int)
+        total = _of_kind(
+            int, asked(client, "POST", f"{path}/num_tasks", split=chosen), f"{path}/num_tasks", "num_tasks"
+        )
         for start in range(0, total, PAGE):
             stop = min(start + PAGE, total)
-            page = _field(
-                asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop), "tasks", list
-            )
+            found = asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)
+            page = _of_kind(list, found, f"{path}/task_range", "tasks")
             if not page:  # or a server that says it has more tasks than it gives would be asked without end
                 raise VerikitError(f"{path}: there are {total} tasks, but none from {start} on")
             yield from page
 
 
-def _field(reply: Any, key: str, kind: type[Field]) -> Field:
-    """What a reply says under a key.
+def environment_name(client: Any, wanted: str) -> str:
+    """The name of a server's environment: the one that is wanted, else the only one.
 
     Raises:
-        VerikitError: nothing, or something of another type.
+        UsageError: it has no such environment, or several and none is wanted.
+        VerikitError: it doesn't answer, or not in this form.
     """
-    found = reply.get(key) if isinstance(reply, dict) else None
-    if not isinstance(found, kind) or isinstance(found, bool):
-        raise VerikitError(f"the server's reply has no {key!r} of type {kind.__name__}")
-    return found
+    names = _of_kind(list, asked(client, "GET", "/list_environments"), "/list_environments")
+    name = wanted or (str(names[0]) if len(names) == 1 else "")
+    if name not in names:
+        told = f"has no environment {name!r}" if name else "has several environments" if names else "has no environment"
+        hint = f"name it behind the address, as in {_address(client)}/{names[0]}" if len(names) > 1 else ""
+        hint = hint if not wanted else f"there are {', '.join(map(str, names[:20]))}"
+        raise UsageError(f"{_address(client)} {told}", hint=hint)
+    return name
+
+
+def _address(client: Any) -> str:
+    return str(client.base_url).rstrip("/")
+
+
+def _of_kind(kind: type[Any], found: Any, path: str, key: str = "") -> Any:
+    """What a reply holds (under `key`), if it is of a kind.
+
+    Raises:
+        VerikitError: it isn't: the server speaks another protocol.
+    """
+    value = found.get(key) if key and isinstance(found, dict) else None if key else found
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise VerikitError(
+            f"{path}: the reply is none of OpenEnv's or ORS's", hint="is it the address of another server?"
+        )
+    return value
 
 
 def environment_of(address: str) -> tuple[str, str]:
@@ -96,6 +113,6 @@ def asked(client: Any, method: str, path: str, **body: Any) -> Any:
             raise VerikitError(f"{path}: HTTP {response.status_code}: {bytes(data[:200]).decode('utf-8', 'replace')}")
         return json.loads(data)
     except httpx.HTTPError as error:
-        raise VerikitError(f"{client.base_url}{path.lstrip('/')}: {error}") from None
+        raise VerikitError(f"{_address(client)}{path}: {error or type(error).__name__}") from None
     except (ValueError, RecursionError) as error:
         raise VerikitError(f"{path}: the reply is no JSON: {error}") from None

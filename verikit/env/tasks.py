@@ -33,7 +33,9 @@ def tasks(source: str | Path, *, split: str | None = None) -> Iterator[dict[str,
     text = str(source)
     if text.startswith(("http://", "https://")):
         for number, task in enumerate(served_tasks(text, split)):
-            yield _row(task, f"task:{number}")
+            found = _row(task, f"task:{number}")
+            named = {"index": number} | ({"split": split} if split else {})
+            yield found | {"meta": named | found["meta"]}  # by which `play` asks for the task
     elif text.startswith(INSTALLED):
         yield from _installed(text.removeprefix(INSTALLED))
     elif Path(text).is_dir() and is_task(Path(text)):

@@ -12,8 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from jinja2 import TemplateError
-
 from verikit.calls import ToolCall, text_calls
 from verikit.errors import ConfigError
 from verikit.reply import reply_text
@@ -170,6 +168,8 @@ class TemplateForm(ToolForm):
         return rest
 
     def _render(self, turns: Sequence[Mapping[str, Any]], *, tools: bool, begins: bool = False) -> str:
+        from jinja2 import TemplateError
+
         try:
             text: str = self.tokenizer.apply_chat_template(
                 list(turns), tools=self._schemas if tools else None, tokenize=False, add_generation_prompt=begins
@@ -188,6 +188,8 @@ class FencedForm(ToolForm):
 
     def prompt(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """Render by the template; the system message says how to run programs."""
+        from jinja2 import TemplateError
+
         turns = with_system([dict(message) for message in messages], _FENCED_SYSTEM)
         try:
             return self.encode(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
