@@ -132,7 +132,8 @@ def _by(key: str, rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[s
 
 
 def _number(row: Mapping[str, Any], key: str) -> int:
-    return number if isinstance(number := row.get(key, 0), int) else 0
+    found = row.get(key, 0)
+    return found if isinstance(found, int) else 0
 
 
 def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
