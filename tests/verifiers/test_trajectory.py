@@ -216,3 +216,10 @@ def test_many_equal_calls_are_paired_quickly():
     shuffled = [("a", {"x": i}) for i in range(250)]
     random.Random(0).shuffle(shuffled)
     assert value([turn(*shuffled)], [turn(*sorted(shuffled, key=str))], match="unordered") == 1.0
+
+
+def test_limits_alone_take_no_gold_answer_for_a_reference():
+    limits = verikit.trajectory(match="none", most=1)
+    assert limits([turn(A), turn(text="42")], answer="42").value == 1.0
+    assert limits([turn(A, B), turn(text="42")], answer="42").value == 0.0
+    assert limits([turn(A)], answer="42", trajectory="nonsense").value is None
