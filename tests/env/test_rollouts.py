@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.conftest import ROOT
 from verikit import Sample, Score, verifier
 from verikit.cli import cli
+from verikit.cli.env import _completions
 from verikit.env import Rollout, check, read
 from verikit.env.gym_fields import TaskIndex, prepared
 from verikit.env.rollouts import FORMS, _of_row
