@@ -21,7 +21,7 @@ SAME = {
     "iterated": "(async()=>{for await(const l of require('readline').createInterface({input:process.stdin}))"
     "console.log(l.toUpperCase())})()",
     "data": "let s='';process.stdin.on('data',d=>s+=d).on('end',()=>console.log(s.trim(),process.stdin.readableEnded))",
-    "timers": "setTimeout(()=>console.log('b'),300);setImmediate(()=>console.log('a'));"
+    "timers": "setImmediate(()=>{console.log('a');setTimeout(()=>console.log('b'),20)});"
     "process.nextTick(()=>console.log(0))",
     "threads": "const fs=require('fs');fs.promises.readFile(__filename).then(d=>console.log(d.length>0));"
     "require('crypto').pbkdf2('a','b',9,8,'sha1',(e,k)=>console.log(k.toString('hex')));"
