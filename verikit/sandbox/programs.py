@@ -146,8 +146,7 @@ class Programs:
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {program.language}", hint=chain.install)
         inputs = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in stdins]
-        alone = any(word in content for word in _ENGINE_NEEDS_THREADS for content in program.files.values())
-        engine = self._engine_files(chain) if len(inputs) >= _ENGINE_PAYS and not alone else {}
+        engine = self._engine_files() if _engine_pays(chain, program, len(inputs)) else {}
         return self._run(chain, program, inputs, limits, budget_s, engine)
 
     def _run(
@@ -208,9 +207,9 @@ class Programs:
                     self._native = built.files.get("main", b"") if isinstance(built, Program) else b""
             return self._native
 
-    def _engine_files(self, chain: Toolchain) -> Mapping[str, bytes]:
+    def _engine_files(self) -> Mapping[str, bytes]:
         """The files of the engine that forks for each case, made and tried once; none where it can't be had."""
-        if not chain.engine or not self.native_supervisor():
+        if not self.native_supervisor():
             return {}
         with self._making:
             if self._engine is None:
@@ -270,6 +269,13 @@ def _native_build(chain: Toolchain) -> list[str]:
 
 def _native_files(*names: str) -> dict[str, bytes]:
     return {name: (_NATIVE_FOLDER / name).read_bytes() for name in names} | {"out/.keep": b""}
+
+
+def _engine_pays(chain: Toolchain, program: Program, cases: int) -> bool:
+    """Whether an engine that forks can run a program, and costs less than it saves."""
+    if not chain.engine or cases < _ENGINE_PAYS:
+        return False
+    return not any(word in content for word in _ENGINE_NEEDS_THREADS for content in program.files.values())
 
 
 def _filled(part: str, fill: Mapping[str, str]) -> str:
