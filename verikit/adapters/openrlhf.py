@@ -88,10 +88,10 @@ def response_of(query: str, prompt: str) -> str | None:
     end = _end_of_prompt(query, prompt)
     if end is None:
         return None
-    return without_specials(query[end:])
+    return without_closing_tokens(query[end:])
 
 
-def without_specials(response: str) -> str:
+def without_closing_tokens(response: str) -> str:
     """A decoded response without the special tokens that close it."""
     response = response.rstrip()
     while cut := _special_at_end(response):

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from verikit.adapters.openrlhf import without_specials
+from verikit.adapters.openrlhf import without_closing_tokens
 from verikit.adapters.reward import Awaited, NumberReward, gold_of, prompt_of
 from verikit.base import Verifier
 from verikit.types import Sample
@@ -35,7 +35,7 @@ class SlimeReward(Awaited, NumberReward):
     def sample(self, told: Any) -> Sample:
         """Slime's sample as ours: its label is the gold, its metadata the meta."""
         meta = {"index": told.group_index, **(told.metadata if isinstance(told.metadata, dict) else {})}
-        return Sample(prompt_of(told.prompt), without_specials(told.response), gold_of(told.label), meta=meta)
+        return Sample(prompt_of(told.prompt), without_closing_tokens(told.response), gold_of(told.label), meta=meta)
 
 
 def to_slime(
