@@ -45,8 +45,9 @@ def package(tmp_path, monkeypatch):
 def test_code_holds_nothing_of_the_data_which_reads_back_as_it_was(stack, package):
     folder, name = package(stack, "regex('\"\"\"\\'\\n@NAME@')")
     for path in folder.rglob("*.py"):
+        code = path.read_text().replace(name, "")
         ast.parse(path.read_text())
-        assert not any(text in path.read_text() for text in ("</script>", "@NAME@", "@CLASS@", "regex", "42"))
+        assert not any(text in code for text in ("</script>", "@NAME@", "@CLASS@", "regex", "42"))
     inside = folder if stack == "nemo-gym" else folder / name
     assert json.loads((inside / "verifier.json").read_text())["spec"] == "regex('\"\"\"\\'\\n@NAME@')"
     if stack == "nemo-gym":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.adapters.openrlhf import samples as openrlhf_samples
-from verikit.adapters.openrlhf import without_specials
+from verikit.adapters.openrlhf import without_closing_tokens
 from verikit.adapters.reward import gold_of, prompt_of
 from verikit.errors import SchemaError, UsageError
 from verikit.serve import nemo_gym
@@ -149,7 +149,7 @@ def _answered(text: str) -> Sample | Score:
     if not marks:
         return Score.error("no mark of a known chat template says where the answer begins")
     at, mark = min(marks)
-    return Sample(text[:at], without_specials(text[at + len(mark) :]))
+    return Sample(text[:at], without_closing_tokens(text[at + len(mark) :]))
 
 
 def _llama_factory_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
