@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from verikit.engines.prompts import prompt_ids
-from verikit.engines.rollouts import THREADS, Rollout, Rollouts, all_at_once
+from verikit.engines.rollouts import THREADS, Key, Rollout, Rollouts, all_at_once
 from verikit.engines.types import Engine, EnginePrompt, Request
 from verikit.errors import ConfigError
 from verikit.trainers.distributed import World
@@ -104,7 +104,7 @@ class PolicySampler(Sampler):
             gathered |= part
         return [gathered[number] for number in range(count)]
 
-    def _keyed(self, call: int, rollout: int, number: int, request: Request) -> Request:
+    def _keyed(self, call: int, key: Key, request: Request) -> Request:
         """Give an unseeded request its key; refuse to learn from draws whose probabilities aren't known.
 
         Raises:
@@ -119,7 +119,7 @@ class PolicySampler(Sampler):
             )
         if request.seed is not None:
             return request
-        return replace(request, seed=self.seed("unseeded", call, rollout, number))
+        return replace(request, seed=self.seed("unseeded", call, *key))
 
 
 def hash_text(text: str) -> int:

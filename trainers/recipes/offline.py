@@ -78,7 +78,7 @@ class Offline(Sampler):
 
     def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
         """Run the rollouts on the engine."""
-        run = Rollouts(self.local, rollouts, self._threads, lambda rollout, number, request: self._real(request))
+        run = Rollouts(self.local, rollouts, self._threads, lambda key, request: self._real(request))
         done = run.run(all_at_once(range(len(rollouts))))
         return [done[number] for number in range(len(rollouts))]
 
