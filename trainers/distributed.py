@@ -47,6 +47,10 @@ class World:
         """Return every process's value, by rank (pickled)."""
         return [value]
 
+    def gather_rollouts(self, value: Any) -> list[Any]:
+        """The same, however long the others take, and beside another thread's `gather`."""
+        return [value]
+
     def add(self, name: str, amount: int) -> int:
         """Add to a counter of all processes, which begins at 0, and return its sum."""
         self._counters[name] = self._counters.get(name, 0) + amount
@@ -103,13 +107,21 @@ class Ranks(World):
         # Objects are gathered on the CPU, gradients where the model is.
         torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=TIMEOUT)
         self.rank, self.size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-        self._objects = torch.distributed.new_group(backend="gloo", timeout=COLLECTING)
+        self._objects = torch.distributed.new_group(backend="gloo", timeout=TIMEOUT)
+        self._rollouts = torch.distributed.new_group(backend="gloo", timeout=COLLECTING)
         self._store: Any = torch.distributed.distributed_c10d._get_default_store()
 
     def gather(self, value: Any) -> list[Any]:
         """Return every process's value, by rank; the processes trust one another."""
+        return self._gather(value, self._objects)
+
+    def gather_rollouts(self, value: Any) -> list[Any]:
+        """The same, however long the others take, and beside another thread's `gather`."""
+        return self._gather(value, self._rollouts)
+
+    def _gather(self, value: Any, group: Any) -> list[Any]:
         found: list[Any] = [None] * self.size
-        torch.distributed.all_gather_object(found, value, group=self._objects)
+        torch.distributed.all_gather_object(found, value, group=group)
         return found
 
     def add(self, name: str, amount: int) -> int:

@@ -100,7 +100,7 @@ class PolicySampler(Sampler):
         else:
             take = all_at_once(range(world.rank, count, world.size))
         gathered: dict[int, Result] = {}
-        for part in world.gather(run.run(take)):
+        for part in world.gather_rollouts(run.run(take)):
             gathered |= part
         return [gathered[number] for number in range(count)]
 

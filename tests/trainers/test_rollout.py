@@ -32,7 +32,7 @@ class Process(World):
             self.shared.counters[name] = self.shared.counters.get(name, 0) + amount
             return self.shared.counters[name]
 
-    def gather(self, value):
+    def gather_rollouts(self, value):
         self.shared.values[self.rank] = value
         self.shared.barrier.wait()
         found = list(self.shared.values)
