@@ -1,32 +1,33 @@
 """How busy a pool of engines is while rollouts are collected: batches with barriers against one queue, in one run.
 
-    python benchmarks/rollouts.py [--scale 0.1] [--documents 64] [--questions 128]
+    python benchmarks/rollouts.py [--documents 128] [--questions 256]
 
-The pool is simulated: 8 engines, each with one request at a time; a reply takes 50 ms to 8 s, with a long tail (Pareto,
-its exponent 0.9), by the request's seed, so that both ways wait for the same replies. Times are slept at `--scale` of
-these, and told unscaled. What asks is the code that trains: SPICE's `collect` (of whose documents one in 32 never
-gives a valid question, and others do with each attempt's chance of 1 in 4), and the search loop of R1-Searcher
+The pool and its time are simulated: 8 engines, each with one request at a time; a reply takes 50 ms to 8 s, with a long
+tail (Pareto, its exponent 0.9), by the request's seed, so that both ways wait for the same replies. Nothing sleeps, so
+a busy machine changes no figure. What asks is the code that trains: SPICE's `collect` (of whose documents one in 32
+never gives a valid question, and others do with each attempt's chance of 1 in 4), and the search loop of R1-Searcher
 (questions of 0 to 4 searches, a retriever that takes 100 ms a call).
 
 *barriers* is how it went before: everything that waits goes out as a batch, and what follows when the batch is done; a
 document's attempts come by 8 each time, and Reasoners are asked when all Challengers are through. *queue* is how it
-goes now. "busy" is the share of the engines' time from the first request to the last reply.
+goes now. "busy" is the share of the engines' time from a step's first request to its last reply, over `--steps` steps.
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 import random
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from verikit.engines.rollouts import Rollout, run_rollouts
+from verikit.engines.rollouts import Rollout, Rollouts, all_at_once
 from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, Result
 from verikit.retrieval.types import Passage
 from verikit.search import SearchLimits, search
@@ -37,45 +38,107 @@ from verikit.trainers.recipes.spice.rounds import Challenge, DocumentRound, subs
 
 ENGINES = 8
 SHORTEST_S, LONGEST_S, EXPONENT = 0.05, 8.0, 0.9
+RETRIEVAL_S = 0.1
 ATTEMPTS = 256
 Reply = Callable[[Request, random.Random], list[str]]
 
 
+class Clock:
+    """Simulated time: what happens when."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._coming: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+
+    def at(self, when: float, what: Callable[[], None]) -> None:
+        """Have something happen."""
+        self._count += 1
+        heapq.heappush(self._coming, (when, self._count, what))
+
+    def advance(self) -> None:
+        """Go on to what happens next."""
+        self.now, _, what = heapq.heappop(self._coming)
+        what()
+
+
 class Pool(Engine):
-    """Engines that sleep over each request, and count the seconds."""
+    """Engines that take a while over each request, and count the seconds."""
 
     name = "pool"
 
-    def __init__(self, reply: Reply, scale: float, *, submits: bool) -> None:
-        self._reply, self._scale, self.submits = reply, scale, submits
-        self._threads = ThreadPoolExecutor(ENGINES)
-        self._lock = threading.Lock()
+    def __init__(self, reply: Reply, *, submits: bool) -> None:
+        self._reply, self.submits, self.clock = reply, submits, Clock()
+        self._free = [0.0] * ENGINES
+        """When each engine is free."""
         self.worked, self.asked = 0.0, 0
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Serve a batch."""
-        return list(self._threads.map(self._serve, requests))
+        """Serve a batch, and wait for its end."""
+        found: list[Generation | None] = [None] * len(requests)
+        for index, request in enumerate(requests):
+            self._begin(request, lambda made, index=index: found.__setitem__(index, made))  # type: ignore[misc]
+        while None in found:
+            self.clock.advance()
+        return [generation for generation in found if generation is not None]
 
     def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
         """Serve a request when an engine is free."""
-        self._threads.submit(lambda: done(self._serve(request)))
+        self._begin(request, done)
 
-    def close(self) -> None:
-        """End the threads."""
-        self._threads.shutdown()
-
-    def _serve(self, request: Request) -> Generation:
+    def _begin(self, request: Request, done: Callable[[Generation], None]) -> None:
         draw = random.Random(request.seed)
         seconds = min(LONGEST_S, SHORTEST_S * (1 - draw.random()) ** (-1 / EXPONENT))
-        time.sleep(seconds * self._scale)
-        with self._lock:
-            self.worked += seconds
-            self.asked += 1
+        self.worked += seconds
+        self.asked += 1
         outputs = tuple(
             Output(text, ids := tuple(text.encode()), logprobs=(0.0,) * len(ids), finish_reason="stop")
             for text in self._reply(request, draw)
         )
-        return Generation(outputs, prompt_ids=tuple(request.prompt_ids))
+        end = max(self.clock.now, heapq.heappop(self._free)) + seconds
+        heapq.heappush(self._free, end)
+        self.clock.at(end, lambda: done(Generation(outputs, prompt_ids=tuple(request.prompt_ids))))
+
+    def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
+        """Run rollouts in simulated time."""
+        done = TimedRollouts(self, rollouts, Threads(self.clock)).run(all_at_once(range(len(rollouts))))
+        return [done[number] for number in range(len(rollouts))]
+
+
+class Threads(Executor):
+    """Does work at once, and tells of it when it would have been done."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Do it; a retriever's call takes a while, the rest no time."""
+        future: Future[Any] = Future()
+        result = fn(*args, **kwargs)
+        took = RETRIEVAL_S if args and isinstance(args[0], list) else 0.0
+        self._clock.at(self._clock.now + took, lambda: future.set_result(result))
+        return future
+
+
+class Events(SimpleQueue[Any]):
+    """Answers, for which the clock goes on."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Wait for the next."""
+        while self.empty():
+            self._clock.advance()
+        return super().get()
+
+
+class TimedRollouts(Rollouts[Result]):
+    """Rollouts that wait in simulated time."""
+
+    def __init__(self, engine: Pool, rollouts: Sequence[Rollout[Result]], threads: Executor) -> None:
+        super().__init__(engine, rollouts, threads)
+        self._events = Events(engine.clock)
 
 
 class Bytes:
@@ -93,8 +156,8 @@ class Bytes:
 class PoolSampler(Sampler):
     """The pool as a recipe's sampler."""
 
-    def __init__(self, pool: Pool) -> None:
-        self.name, self.local, self.tokenizer = pool.name, pool, Bytes()
+    def __init__(self, pool: Pool, step: int) -> None:
+        self.name, self.local, self.tokenizer, self._step = pool.name, pool, Bytes(), step
 
     def encode(self, prompt: EnginePrompt) -> list[int]:
         """Return a text's bytes."""
@@ -106,11 +169,11 @@ class PoolSampler(Sampler):
 
     def seed(self, *key: int | str) -> int:
         """Return a key's seed."""
-        return random.Random(repr(key)).getrandbits(31)
+        return random.Random(repr((self._step, key))).getrandbits(31)
 
     def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
         """Run rollouts on the pool."""
-        return run_rollouts(self.local, rollouts)
+        return self.local.roll_out(rollouts)
 
 
 class SpiceWithBarriers(Spice):
@@ -167,15 +230,11 @@ def search_reply(request: Request, draw: random.Random) -> list[str]:
     return ["</think> <answer>12</answer>"]
 
 
-class SlowRetriever:
-    """Finds one passage after a while."""
-
-    def __init__(self, scale: float) -> None:
-        self._scale = scale
+class OneRetriever:
+    """Finds one passage."""
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         """Find it."""
-        time.sleep(0.1 * self._scale)
         return [[Passage("Title", f"text of {query}")] for query in queries]
 
 
@@ -187,7 +246,7 @@ def spice(pool: Pool, given: argparse.Namespace) -> Any:
         rows = [{"text": f"{'barren' if at % 32 == 5 else 'bridge'} {at} has 12 arches"} for at in range(256)]
         (Path(folder) / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         recipe = kind(SpiceOptions(corpus=["corpus.jsonl"], **options), Setting(Bytes(), 0, Path(folder)))
-        made = recipe.collect(PoolSampler(pool), 1)
+        made = [row for step in range(given.steps) for row in recipe.collect(PoolSampler(pool, step), step)]
     return [(row.role, row.reward) for row in made]
 
 
@@ -196,40 +255,41 @@ def r1_searcher(pool: Pool, given: argparse.Namespace) -> Any:
     draw = random.Random(0)
     prompts = [f"{draw.choice((0, 1, 1, 2, 2, 3, 4))} {at}" for at in range(given.questions)]
     limits = SearchLimits(temperature=1.0)
-    traces = search(pool, SlowRetriever(given.scale), prompts, limits, seeds=lambda at, leg: 1000 * at + leg)
-    return [trace.text for trace in traces]
+    found = []
+    for step in range(given.steps):
+        seeds = partial(_seed, step)
+        found += [trace.text for trace in search(pool, OneRetriever(), prompts, limits, seeds=seeds)]
+    return found
 
 
-def measured(work: Callable[[Pool, argparse.Namespace], Any], given: argparse.Namespace, *, queue: bool) -> Any:
+def _seed(step: int, index: int, leg: int) -> int:
+    return random.Random(f"{step} {index} {leg}").getrandbits(31)
+
+
+def measured(work: Callable[[Pool, argparse.Namespace], Any], given: argparse.Namespace, way: str) -> Any:
     """Return a way's result, seconds, share of the engines' time, and requests."""
-    reply = spice_reply if work is spice else search_reply
-    with Pool(reply, given.scale, submits=queue) as pool:
-        began = time.perf_counter()
-        result = work(pool, given)
-        seconds = (time.perf_counter() - began) / given.scale
-        return result, seconds, pool.worked / (ENGINES * seconds), pool.asked
+    pool = Pool(spice_reply if work is spice else search_reply, submits=way != "barriers")
+    result = work(pool, given)
+    return result, pool.clock.now, pool.worked / (ENGINES * pool.clock.now), pool.asked
 
 
 def rows(given: argparse.Namespace) -> Iterator[str]:
     """Run each work both ways."""
     yield f"{'':12} {'way':9} {'seconds':>8} {'busy':>6} {'requests':>9} {'speed':>6}"
     for work in (spice, r1_searcher):
-        results = []
-        before = 0.0
-        for queue in (False, True):
-            result, seconds, busy, asked = measured(work, given, queue=queue)
-            results.append(result)
-            before = before or seconds
-            name = "queue" if queue else "barriers"
-            yield f"{work.__name__:12} {name:9} {seconds:8.1f} {busy:6.1%} {asked:9} {before / seconds:5.2f}x"
-        yield f"{work.__name__:12} the same rollouts: {results[0] == results[1]}"
+        before, expected = 0.0, None
+        for way in ("barriers", "queue"):
+            result, seconds, busy, asked = measured(work, given, way)
+            before, expected = before or seconds, expected or result
+            same = "the same rollouts" if result == expected else "other rollouts"
+            yield f"{work.__name__:12} {way:9} {seconds:8.1f} {busy:6.1%} {asked:9} {before / seconds:5.2f}x  {same}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=float, default=0.1)
-    parser.add_argument("--documents", type=int, default=64)
-    parser.add_argument("--questions", type=int, default=128)
+    parser.add_argument("--documents", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--questions", type=int, default=256)
     for row in rows(parser.parse_args()):
         print(row, flush=True)
 
