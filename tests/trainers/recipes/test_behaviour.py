@@ -85,6 +85,48 @@ def test_attempts_come_by_groups_and_never_more_than_wanted(tmp_path, attempts, 
     assert [request.n for request in sampler.requests] == asked
 
 
+class Waves(Scripted):
+    """Counts how often it is waited for."""
+
+    waves = 0
+
+    def stream(self, requests):
+        self.waves += 1
+        yield from super().stream(requests)
+
+
+def test_a_document_that_stays_invalid_is_waited_for_eight_times(tmp_path):
+    recipe = made(tmp_path, documents=1, attempts=1024, group=8)
+    sampler = Waves(lambda prompt, number: "nothing")
+    recipe.collect(sampler, 1)
+    assert sampler.waves == 8
+    assert [request.n for request in sampler.requests] == [8] * 128
+    assert len({request.seed for request in sampler.requests}) == 128
+
+
+def test_a_document_whose_requests_are_all_lost_is_given_up_after_two_rounds(tmp_path):
+    recipe = made(tmp_path, documents=1, attempts=1024, group=8)
+    sampler = Waves(lambda prompt, number: "nothing", failing=1)
+    assert recipe.collect(sampler, 1) == []
+    assert (sampler.waves, len(sampler.requests)) == (2, 3)
+
+
+def test_a_valid_question_is_answered_while_another_document_is_still_asked(tmp_path):
+    def policy(prompt, number):
+        if "BEGINNING OF" not in prompt:
+            return r"\boxed{12}"
+        return reply(FREE | {"relevant_quotes": ["first"]}) if "first" in prompt else "no"
+
+    recipe = made(tmp_path, group=4, attempts=12, checks=["quotes"])
+    sampler, free = Waves(policy), QuestionKind("free_form", "Integer")
+    rounds = [recipe.play(sampler, at, text, free, random.Random(0)) for at, text in enumerate(("first", "second"))]
+    first, second = sampler.roll_out(rounds)
+    assert (first.valid, second.valid, second.attempts) == (4, 0, 12)
+    asked = ["BEGINNING OF" in sampler.decode(request.prompt) for request in sampler.requests]
+    # Both are challenged, then the first one's four questions are answered beside the second one's two groups.
+    assert (asked, sampler.waves) == ([True, True, *[False] * 4, True, True], 2)
+
+
 def test_a_document_with_a_question_is_asked_no_more_while_others_are(tmp_path):
     seen = Counter()
 
