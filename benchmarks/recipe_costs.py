@@ -10,7 +10,8 @@ the second: 1 is no overlap, below 1 part of it hides behind generation, above 1
 "in CPU seconds" of this process and its threads is the steadier figure where judging is work of this process. Retrieval
 stands between two legs of generation, so it is timed where it stands.
 
-The retriever is BM25 over HTTP, served from this process. The tiny world's judge looks a working up; it is made to take
+SPICE is not among them: its rollouts judge on their way, and can't be run again. The retriever is BM25 over HTTP,
+served from this process. The tiny world's judge looks a working up; it is made to take
 a tenth of a second a call, as a language model might. Times are wall seconds, medians over the steps [their range].
 """
 
@@ -33,13 +34,13 @@ from statistics import median
 from typing import Any
 
 from verikit.base import Verifier
+from verikit.engines.rollouts import THREADS
 from verikit.engines.types import Generation, Request
 from verikit.retrieval import Client, Passage, build_index, load_retriever
 from verikit.trainers.config import load_config
 from verikit.trainers.distributed import World
 from verikit.trainers.grpo import Trainer
 from verikit.trainers.recipes.absolute_zero.environment import Environment
-from verikit.trainers.rollout import WORKERS
 from verikit.trainers.run import RunFolder
 from verikit.types import Sample, Score
 
@@ -94,7 +95,7 @@ class TimedSampler:
 
     def __init__(self, sampler: Any, timed: Timed) -> None:
         self._sampler, self._timed = sampler, timed
-        self._threads = ThreadPoolExecutor(WORKERS)
+        self._threads = ThreadPoolExecutor(THREADS)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sampler, name)
@@ -213,7 +214,6 @@ def train(name: str, path: Path, steps: int, timed: Timed | None = None) -> None
 def main() -> None:
     names = {
         "absolute-zero-tiny": ("sandbox", 1),
-        "spice-tiny": ("judging", 1),
         "r1-searcher-tiny": ("retriever", 60),  # by then it searches
         "elo-evolve-tiny": ("judge", 1),
     }

@@ -133,6 +133,8 @@ class BatchSection(Section):
     """Compute a prompt once for all completions of a micro-batch, where the model's attention allows it exactly."""
     dynamic: int = Field(default=0, ge=0)
     """Dynamic sampling (DAPO): collect up to so many times until enough groups have unequal rewards; 0 is off."""
+    ahead: bool = False
+    """Collect the next batch while this one is learnt from: one step off-policy; see `verikit.trainers.ahead`."""
     allow_truncated: bool = False
     """Train on samples drawn with top-p below 1, whose log-probabilities are not those they were drawn with."""
 
@@ -258,6 +260,8 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Config:
+        if self.batch.ahead and self.loss.kind == "likelihood":
+            raise ValueError("batch.ahead needs a loss with an importance weight, which likelihood has not")
         if self.advantage.kind != "gdpo":
             return self
         if self.kl.in_reward:

@@ -22,7 +22,9 @@ from verikit.trainers.config import DistributedSection
 WeightSource = Callable[[str], Tensor]
 """Gives a weight by transformers' name."""
 TIMEOUT = timedelta(minutes=30)
-"""How long one process waits for the others; a slow reward is not a dead process."""
+"""How long a process waits for the others' gradients: they are all learning then."""
+COLLECTING = timedelta(days=30)
+"""How long it waits for the others' rollouts: a slow judge is not a dead process, which torchrun ends the run for."""
 
 
 class World:
@@ -39,10 +41,20 @@ class World:
 
     def __init__(self) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._counters: dict[str, int] = {}
 
     def gather(self, value: Any) -> list[Any]:
         """Return every process's value, by rank (pickled)."""
         return [value]
+
+    def gather_rollouts(self, value: Any) -> list[Any]:
+        """The same, however long the others take, and beside another thread's `gather`."""
+        return [value]
+
+    def add(self, name: str, amount: int) -> int:
+        """Add to a counter of all processes, which begins at 0, and return its sum."""
+        self._counters[name] = self._counters.get(name, 0) + amount
+        return self._counters[name]
 
     def wrap(self, policy: nn.Module, source: WeightSource | None = None) -> nn.Module:
         """Return the module whose forward and backward keep the processes' weights equal (DDP, FSDP2).
@@ -96,12 +108,25 @@ class Ranks(World):
         torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=TIMEOUT)
         self.rank, self.size = torch.distributed.get_rank(), torch.distributed.get_world_size()
         self._objects = torch.distributed.new_group(backend="gloo", timeout=TIMEOUT)
+        self._rollouts = torch.distributed.new_group(backend="gloo", timeout=COLLECTING)
+        self._store: Any = torch.distributed.distributed_c10d._get_default_store()
 
     def gather(self, value: Any) -> list[Any]:
         """Return every process's value, by rank; the processes trust one another."""
+        return self._gather(value, self._objects)
+
+    def gather_rollouts(self, value: Any) -> list[Any]:
+        """The same, however long the others take, and beside another thread's `gather`."""
+        return self._gather(value, self._rollouts)
+
+    def _gather(self, value: Any, group: Any) -> list[Any]:
         found: list[Any] = [None] * self.size
-        torch.distributed.all_gather_object(found, value, group=self._objects)
+        torch.distributed.all_gather_object(found, value, group=group)
         return found
+
+    def add(self, name: str, amount: int) -> int:
+        """Add to a counter of all processes, which begins at 0, and return its sum."""
+        return int(self._store.add(f"verikit {name}", amount))
 
     def wrap(self, policy: nn.Module, source: WeightSource | None = None) -> nn.Module:
         """Copy rank 0's weights to all, and average gradients."""

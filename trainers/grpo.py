@@ -18,6 +18,7 @@ import torch
 from verikit.errors import TrainerError
 from verikit.system import peak_memory_mb
 from verikit.trainers import checkpoint
+from verikit.trainers.ahead import Ahead
 from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, absent, compared, experience, supervised, with_variance
@@ -80,6 +81,7 @@ class Trainer:
         self.sampler = PolicySampler(
             self.engine.engine, tokenizer, world, config.seed, allow_truncated=config.batch.allow_truncated
         )
+        self.ahead = Ahead(self._collect, self.recipe.metrics)
         self.phase, self.step, self.seconds, self.unscored_steps, self.idle_steps = TRAIN, 0, 0.0, 0, 0
         self.reference: ReferenceModel | None = None
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
@@ -116,6 +118,7 @@ class Trainer:
 
     def close(self) -> None:
         """Give back the recipe's and the engine's processes."""
+        self.ahead.close()
         self.recipe.close()
         self.sampler.close()
         self.engine.close()
@@ -161,9 +164,12 @@ class Trainer:
 
     def _train_step(self, step: int) -> None:
         began = time.perf_counter()
-        trajectories = self._collect(step)
-        collected = time.perf_counter()
-        self.engine.rest()
+        batch, ahead = self.ahead.batch(step)
+        trajectories, collected = batch.trajectories, time.perf_counter()
+        if self._goes_ahead(step):
+            self.ahead.begin(step + 1)
+        else:
+            self.engine.rest()
         if self.learner.loss.kind == "likelihood":
             made = supervised(trajectories)
         else:
@@ -172,15 +178,24 @@ class Trainer:
         metrics = self._learn(made, step)
         self._watch_mismatch(metrics, step)
         self._watch_idle(made.metrics | metrics, step)
+        learnt = time.perf_counter()
+        self.ahead.wait()
         self.engine.refresh(changed=self.learner.updates > updates)
         self.step = step
-        times = {"seconds_collect": collected - began, "seconds_learn": time.perf_counter() - collected}
-        self._log(made.metrics | metrics | self.recipe.metrics() | times, began)
+        times = {"seconds_collect": batch.seconds, "seconds_learn": learnt - collected}
+        if self.config.batch.ahead:
+            times["steps_off"] = float(ahead)
+        self._log(made.metrics | metrics | batch.metrics | times, began)
         self._log_samples(trajectories, step)
         if step == self.config.run.steps or self._due(self.config.run.evaluate_every):
             self._evaluate()
         if step == self.config.run.steps or self._due(self.config.run.save_every):
             self._save()
+
+    def _goes_ahead(self, step: int) -> bool:
+        """Whether the next batch is collected while this one is learnt from: not past the end or a checkpoint."""
+        last = step == self.config.run.steps or step % self.config.run.save_every == 0
+        return self.config.batch.ahead and not last
 
     def _collect(self, step: int) -> list[Trajectory]:
         """Collect one batch; with dynamic sampling, until as many groups tell something as the first try had.

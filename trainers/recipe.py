@@ -7,8 +7,9 @@ the top `recipe = "<name>"`, and a table `[options]` that your `Options` reads; 
 in `trainers/recipes/<name>/configs/`; they are package data, found by file name: `verikit train absolute-zero-tiny`.
 
 Many processes: `collect` and `evaluate` run on every rank with the same state and must do the same on each. `Sampler`
-divides work and gathers the results (`generate`, `generate_then`, `map`), so a recipe is written as for one process.
-What may differ between two runs (a sandbox's verdict near its time limit, a server's reply) goes through `map`.
+runs rollouts, each on one of them, and gathers what they return (`roll_out`, and `generate`, `generate_then`, `map`
+made of it), so a recipe is written as for one process. A rollout is a generator (`verikit.engines.rollouts`).
+What may differ between two runs (a sandbox's verdict near its time limit, a server's reply) is made in a rollout.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from verikit.engines.rollouts import Rollout, Work
 from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, StructuredKind
 from verikit.errors import ConfigError
 
@@ -99,7 +101,7 @@ class Sampler(Engine):
 
     Random numbers are a function of the request's seed (and of the row), so ask `seed` for it: the same group then
     samples the same tokens on any number of processes and after a resume. An unseeded request is keyed by the run's
-    seed, the step, its prompt and how often that prompt was asked unseeded in this step.
+    seed, the step, and by which request of which rollout of which call it is.
     """
 
     tokenizer: Any
@@ -123,26 +125,48 @@ class Sampler(Engine):
     def seed(self, *key: int | str) -> int:
         """Return a request's seed for this run, this step and `key`, such as the group's number."""
 
+    @abstractmethod
+    def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
+        """Run rollouts, each on one process; every process gets what all returned (by pickle), in order."""
+
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Return one result per request, in order, on every process."""
-        return [generation for generation, _ in self.generate_then(requests, lambda index, generation: None)]
+        return self.roll_out([_reply(request) for request in requests])
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Yield the results in order, once all are there."""
         yield from enumerate(self.generate(requests))
 
-    @abstractmethod
     def generate_then(
         self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
     ) -> list[tuple[Generation, Result]]:
         """Generate, and hand each (index, result) to `then` in a worker thread while the others are being generated.
 
-        Rewards are made so. `then` runs on the process that generated; what it returns is gathered (by pickle).
+        Rewards are made so. `then` runs on the process that generated.
         """
+        return self.roll_out([_judged(index, request, then) for index, request in enumerate(requests)])
 
-    @abstractmethod
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Apply a function to items, each on one process only; every process gets all results, in order."""
+        """Apply a function to items in turn, each on one process only; every process gets all results, in order."""
+        return self.roll_out([_applied(function, item) for item in items])
+
+
+def _reply(request: Request) -> Rollout[Generation]:
+    generation: Generation = yield request
+    return generation
+
+
+def _judged(
+    index: int, request: Request, then: Callable[[int, Generation], Result]
+) -> Rollout[tuple[Generation, Result]]:
+    generation = yield request
+    result: Result = yield Work(then, (index, generation))
+    return generation, result
+
+
+def _applied(function: Callable[[Item], Result], item: Item) -> Rollout[Result]:
+    yield []
+    return function(item)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,53 @@
-"""The sampler a recipe is given: an engine on the live policy, its requests divided over the run's processes.
+"""The sampler a recipe is given: an engine on the live policy, its rollouts divided over the run's processes.
 
-Whole requests go to one process each, every process gets all results, and no collective runs while tokens are drawn.
-Functions given along run in threads beside the decoding, on the process that sampled.
+A rollout is one process's from its first request to its last, every process gets what all of them returned, and no
+collective runs while tokens are drawn. With an engine that takes requests at any time, processes take rollouts as they
+get through with them (`Claims`). With one that decodes in waves each has a fixed share, since a wave's company decides
+the last bits of its log-probabilities, and a run that is resumed is to have the same ones.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from verikit.engines.prompts import prompt_ids
-from verikit.engines.types import Engine, EnginePrompt, Generation, Request
+from verikit.engines.rollouts import THREADS, Key, Rollout, Rollouts, all_at_once
+from verikit.engines.types import Engine, EnginePrompt, Request
 from verikit.errors import ConfigError
 from verikit.trainers.distributed import World
-from verikit.trainers.recipe import Item, Result, Sampler
+from verikit.trainers.recipe import Result, Sampler
 
-WORKERS = 16
-"""Threads for what is done with results while others are sampled: as many groups wait for a judge at once."""
+
+class Claims:
+    """The rollouts that a process takes: half of its share of what is left, and more when half of these are done."""
+
+    def __init__(self, world: World, name: str, count: int) -> None:
+        """Begin; every process does, with the same name and count.
+
+        Args:
+            world: The processes.
+            name: Of these rollouts; never used before in this run.
+            count: How many there are.
+        """
+        self._world, self._name, self._count = world, name, count
+        self._known = 0
+        """Rollouts known to be taken by someone."""
+        self._wait_for = 0
+
+    def __call__(self, live: int) -> Sequence[int]:
+        """Return the next ones for a process with so many under way; nothing where it has enough or none is left."""
+        if live > self._wait_for or self._known >= self._count:
+            return ()
+        size = max(1, (self._count - self._known) // (2 * self._world.size))
+        self._known = self._world.add(self._name, size)
+        taken = range(min(self._known - size, self._count), min(self._known, self._count))
+        self._wait_for = len(taken) // 2
+        return taken
 
 
 class PolicySampler(Sampler):
@@ -33,13 +60,14 @@ class PolicySampler(Sampler):
     def __init__(self, engine: Engine, tokenizer: Any, world: World, seed: int, *, allow_truncated: bool) -> None:
         self.name, self.local, self.tokenizer = engine.name, engine, tokenizer
         self._world, self._seed, self._allow_truncated = world, seed, allow_truncated
-        self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="verikit-then")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="verikit-work")
+        self._runs = 0
         self.at(0)
 
     def at(self, step: int, attempt: int = 0) -> None:
         """Key what is drawn from now on by a step, and by how often the step was begun."""
         self._key = (self._seed, step, attempt)
-        self._asked: Counter[int] = Counter()
+        self._calls = 0
 
     def close(self) -> None:
         """End the threads."""
@@ -59,27 +87,24 @@ class PolicySampler(Sampler):
         digest = hashlib.blake2b(repr((*self._key, *key)).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
-    def generate_then(
-        self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
-    ) -> list[tuple[Generation, Result]]:
-        """Sample this process's share, handing each result to `then` in a thread, and gather everybody's."""
-        keyed = [self._keyed(request) for request in requests]
-        mine = range(self._world.rank, len(keyed), self._world.size)
-        waiting = []
-        for number, generation in self.local.stream([keyed[index] for index in mine]):
-            waiting.append((mine[number], generation, self._threads.submit(then, mine[number], generation)))
-        done = [(index, (generation, future.result())) for index, generation, future in waiting]
-        gathered = dict(pair for part in self._world.gather(done) for pair in part)
-        return [gathered[index] for index in range(len(keyed))]
+    def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
+        """Run this process's share of the rollouts, and gather everybody's."""
+        self._calls += 1
+        self._runs += 1
+        run = Rollouts(self.local, rollouts, self._threads, partial(self._keyed, self._calls))
+        count, world = len(rollouts), self._world
+        if world.size == 1:
+            take = all_at_once(range(count))
+        elif self.local.submits:
+            take = Claims(world, f"rollouts {self._runs}", count)
+        else:
+            take = all_at_once(range(world.rank, count, world.size))
+        gathered: dict[int, Result] = {}
+        for part in world.gather_rollouts(run.run(take)):
+            gathered |= part
+        return [gathered[number] for number in range(count)]
 
-    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Apply the function to this process's share of the items and gather everybody's results."""
-        share = range(self._world.rank, len(items), self._world.size)
-        parts = self._world.gather([(index, function(items[index])) for index in share])
-        gathered = dict(pair for part in parts for pair in part)
-        return [gathered[index] for index in range(len(items))]
-
-    def _keyed(self, request: Request) -> Request:
+    def _keyed(self, call: int, key: Key, request: Request) -> Request:
         """Give an unseeded request its key; refuse to learn from draws whose probabilities aren't known.
 
         Raises:
@@ -94,9 +119,7 @@ class PolicySampler(Sampler):
             )
         if request.seed is not None:
             return request
-        prompt = hash_text(repr(request.prompt))
-        self._asked[prompt] += 1
-        return replace(request, seed=self.seed("unseeded", prompt, self._asked[prompt]))
+        return replace(request, seed=self.seed("unseeded", call, *key))
 
 
 def hash_text(text: str) -> int:

@@ -31,7 +31,7 @@ CACHE = 4 * 2**30
 
 
 class VLLMEngine(SamplingEngine):
-    """vLLM in a process of its own; it sleeps while the policy learns."""
+    """vLLM in a process of its own; it sleeps while the policy learns, unless it samples ahead."""
 
     def __init__(self, config: Config, policy: Any, tokenizer: Any, world: World) -> None:
         """Start vLLM with the policy's architecture and hand it the weights.
@@ -99,7 +99,7 @@ def vllm_options(config: Config, policy: Any, world: World) -> dict[str, Any]:
         # The log-probabilities of what was drawn from, the temperature applied.
         "logprobs_mode": "processed_logprobs",
         "dtype": str(sampling_dtype(policy)).removeprefix("torch."),
-        "enable_sleep_mode": cuda,
+        "enable_sleep_mode": cuda and not config.batch.ahead,
         "seed": config.seed,
     } | asked
     if cuda and not split:

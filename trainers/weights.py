@@ -65,10 +65,13 @@ class SamplingEngine:
 class LiveEngine(SamplingEngine):
     """Our decoder on the policy itself: nothing to copy in one process, unless it computes in another number format."""
 
-    def __init__(self, policy: Any, tokenizer: Any, world: World, rows: int) -> None:
-        """Decode with the policy's own weights, or with a copy: adapters added in, in bf16 where products are."""
+    def __init__(self, policy: Any, tokenizer: Any, world: World, rows: int, *, apart: bool = False) -> None:
+        """Decode with the policy's own weights, or with a copy: adapters added in, in bf16 where products are.
+
+        With `apart` the copy shares no weight, so that it samples while the policy learns.
+        """
         self._policy, self._rested = policy, True
-        self._copy = sampling_copy(policy, world)
+        self._copy = sampling_copy(policy, world, apart)
         self.refresh()
         model = policy.model if self._copy is None else self._copy.model
         self.engine = HF.of(model, tokenizer, rows=rows, tempered=True)
@@ -136,19 +139,22 @@ def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> Sa
         return engine
     if config.engine.kind == "server":
         return ServerEngine(policy, tokenizer, world, config.engine.options)
-    return LiveEngine(policy, tokenizer, world, config.engine.rows)
+    return LiveEngine(policy, tokenizer, world, config.engine.rows, apart=config.batch.ahead)
 
 
-def sampling_copy(policy: Any, world: World) -> SamplingCopy | None:
-    """Return a model to sample from in the policy's place, its own weights yet to be filled; None: none is needed."""
+def sampling_copy(policy: Any, world: World, apart: bool = False) -> SamplingCopy | None:
+    """Return a model to sample from in the policy's place, its own weights yet to be filled; None: none is needed.
+
+    With `apart` it shares none of the policy's weights.
+    """
     bf16 = torch.bfloat16 if policy.bf16 else None
     inner = plain_of(policy.model)
     rounded = any(parameter.element_size() > 2 for parameter in inner.parameters()) and policy.bf16
-    if not world.sharded and not rounded and inner is policy.model:
+    if not world.sharded and not rounded and inner is policy.model and not apart:
         return None
     frame = world.frame if world.sharded else frame_of(policy.model, bf16)
     shared: dict[str, torch.nn.Parameter] = {}
-    if not world.sharded:
+    if not world.sharded and not apart:
         formats = {name: parameter.dtype for name, parameter in frame.named_parameters()}
         own = dict(inner.named_parameters())
         adapted = {f"{name}.weight" for name in adapted_layers(inner)}

@@ -56,6 +56,33 @@ def test_results_keep_their_order_under_faults_and_none_is_lost_or_doubled():
     assert server.most_at_once <= 16
 
 
+def test_requests_may_join_one_by_one_and_failed_tries_are_made_again():
+    def answer(body, k):
+        number = int(text_of(body))
+        return (429, {"error": {"message": "slow"}}) if k == 0 and number % 3 == 0 else chat_reply(f"re {number}")
+
+    def story(number):
+        first = yield Request([{"role": "user", "content": str(number)}])
+        second = yield Request([{"role": "user", "content": str(number + 100)}])
+        return first.text, second.text
+
+    with Server(answer) as server, engine(server, concurrency=4, timeout_s=30, deadline_s=90) as made:
+        found = made.roll_out([story(number) for number in range(20)])
+    assert found == [(f"re {number}", f"re {number + 100}") for number in range(20)]
+    assert server.most_at_once <= 4
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_programming_error_of_a_request_that_joined_is_raised():
+    def story():
+        yield Request(CHAT)
+
+    with Server(lambda body, k: chat_reply()) as server, engine(server) as made:
+        made.ask = None
+        with pytest.raises(RuntimeError, match="programming error"):
+            made.roll_out([story()])
+
+
 def test_one_failing_request_leaves_the_others_their_results():
     def answer(body, k):
         return (400, {"error": {"message": "no"}}) if text_of(body) == "bad" else chat_reply()

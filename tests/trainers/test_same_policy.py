@@ -57,7 +57,7 @@ def test_generate_samples_the_model_itself_while_its_activations_are_checkpointe
 def test_a_sampler_that_is_another_policy_stops_the_run(tmp_path, monkeypatch):
     from verikit.trainers import weights
 
-    def other(policy, world):
+    def other(policy, world, apart):
         model = deepcopy(policy.model)
         with torch.no_grad():
             for weight in model.parameters():

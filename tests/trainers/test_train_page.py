@@ -52,4 +52,4 @@ def test_the_steps_stand_in_the_order_in_which_the_trainer_takes_them():
     told = [name.rpartition(".")[2] for name, _ in NAMED]
     taken = list(dict.fromkeys(name for name in calls("grpo.py", "_train_step") if name in told))
     assert taken == [name for name in told if name in taken]
-    assert {"_collect", "rest", "experience", "_watch_mismatch", "refresh", "_evaluate"} <= set(taken)
+    assert {"batch", "rest", "experience", "_watch_mismatch", "refresh", "_evaluate"} <= set(taken)

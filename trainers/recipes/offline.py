@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import click
 from pydantic import BaseModel
 
-from verikit.engines.types import Engine, EnginePrompt, Generation, Request
+from verikit.engines.rollouts import Rollout, Rollouts, all_at_once
+from verikit.engines.types import Engine, EnginePrompt, Request
 from verikit.errors import ConfigError, SchemaError, VerikitError
 from verikit.settings import checked
 from verikit.terminal import Watch
 from verikit.trainers.config import changed
-from verikit.trainers.recipe import Item, Result, Sampler
+from verikit.trainers.recipe import Result, Sampler
 
 Options = TypeVar("Options", bound=BaseModel)
 
@@ -52,7 +53,7 @@ class Offline(Sampler):
         self.name, self.local, self._seed, self._round = engine.name, engine, seed, 0
         self.tokenizer = Pieces()
         self._tickets: list[EnginePrompt] = []
-        self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="verikit-then")
+        self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="verikit-work")
 
     def at(self, number: int) -> None:
         """Key what is drawn from now on by a round."""
@@ -75,18 +76,11 @@ class Offline(Sampler):
         digest = hashlib.blake2b(repr((self._seed, self._round, *key)).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 33  # servers take 31 bits
 
-    def generate_then(
-        self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
-    ) -> list[tuple[Generation, Result]]:
-        """Generate, and hand each result to `then` in a thread while others are generated."""
-        waiting: dict[int, Any] = {}
-        for index, generation in self.local.stream([self._real(request) for request in requests]):
-            waiting[index] = (generation, self._threads.submit(then, index, generation))
-        return [(waiting[index][0], waiting[index][1].result()) for index in range(len(requests))]
-
-    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Apply the function to each item."""
-        return [function(item) for item in items]
+    def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
+        """Run the rollouts on the engine."""
+        run = Rollouts(self.local, rollouts, self._threads, lambda key, request: self._real(request))
+        done = run.run(all_at_once(range(len(rollouts))))
+        return [done[number] for number in range(len(rollouts))]
 
     def close(self) -> None:
         """End the threads and the engine."""

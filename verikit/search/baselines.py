@@ -26,8 +26,7 @@ def closed_book(
     """Answer each prompt in one leg, without a retriever."""
     legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds)
     traces = legs.begin(prompts)
-    legs.run(list(enumerate(traces)), 0, queries=False)
-    return traces
+    return engine.roll_out([legs.answered(index, trace) for index, trace in enumerate(traces)])
 
 
 def single_shot(
@@ -65,5 +64,4 @@ def single_shot(
             trace.error = passages
         else:
             trace.searches.append(Search(question, tuple(passages)))
-    legs.run(list(enumerate(traces)), 0, queries=False)
-    return traces
+    return engine.roll_out([legs.answered(index, trace) for index, trace in enumerate(traces)])

@@ -1,4 +1,4 @@
-"""One leg of a batch of traces: one call of the engine, and what was sampled written down.
+"""One leg of a trace: what is asked of the engine, and what was sampled written down.
 
 With a tokenizer it is token in, token out: sampled ids are kept as they were sampled, and evidence is encoded once,
 when it is appended. Without one a text prompt is continued as text, and a conversation within the assistant's message.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from verikit.engines.prompts import prompt_ids
+from verikit.engines.rollouts import Rollout
 from verikit.engines.types import Engine, EnginePrompt, Generation, Request
 from verikit.errors import ContextOverflow, EngineError
 from verikit.search.format import BEGIN_ANSWER, BEGIN_QUERY, END_ANSWER, END_QUERY, ESCAPE, Escape
@@ -50,7 +51,7 @@ EVALUATION = SearchLimits(k=5, searches=9, temperature=0.0, stop_at_answer=True)
 
 
 class Legs:
-    """What every leg of a batch needs."""
+    """What every leg of some traces needs."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Legs:
         logprobs: bool = False,
         turns: bool = False,
     ) -> None:
-        self._engine, self._limits, self._seeds = engine, limits, seeds
+        self._limits, self._seeds = limits, seeds
         self._logprobs, self._turns = logprobs, turns
         self._tokenizer = engine.tokenizer if tokenizer is None else tokenizer
         added = getattr(self._tokenizer, "added_tokens_decoder", {}).values()
@@ -84,25 +85,27 @@ class Legs:
             trace.pieces.append(TracePiece("prompt", trace.prompt if isinstance(trace.prompt, str) else "", tuple(ids)))
         return traces
 
-    def run(self, live: Sequence[tuple[int, SearchTrace]], leg: int, *, queries: bool = True) -> None:
-        """Continue each (index, trace) up to a closed query, an answer where that ends it, its end, or a limit."""
+    def run(self, index: int, trace: SearchTrace, leg: int, *, queries: bool = True) -> Rollout[None]:
+        """Continue a trace up to a closed query, an answer where that ends it, its end, or a limit."""
+        if trace.error is not None or self._room(trace) <= 0:
+            return
         stop = (END_QUERY,) * queries + (END_ANSWER,) * self._limits.stop_at_answer
-        live = [(index, trace) for index, trace in live if trace.error is None and self._room(trace) > 0]
-        requests = [
-            Request(
-                self._prompt(trace),
-                max_tokens=min(self._limits.leg_tokens, self._room(trace)),
-                temperature=self._limits.temperature,
-                top_p=self._limits.top_p,
-                top_k=self._limits.top_k,
-                stop=stop,
-                seed=self._seeds(index, leg) if self._seeds else None,
-                logprobs=0 if self._logprobs else None,
-            )
-            for index, trace in live
-        ]
-        for (_, trace), generation in zip(live, self._engine.generate(requests) if requests else [], strict=True):
-            self._hear(trace, generation, stop)
+        generation = yield Request(
+            self._prompt(trace),
+            max_tokens=min(self._limits.leg_tokens, self._room(trace)),
+            temperature=self._limits.temperature,
+            top_p=self._limits.top_p,
+            top_k=self._limits.top_k,
+            stop=stop,
+            seed=self._seeds(index, leg) if self._seeds else None,
+            logprobs=0 if self._logprobs else None,
+        )
+        self._hear(trace, generation, stop)
+
+    def answered(self, index: int, trace: SearchTrace) -> Rollout[SearchTrace]:
+        """Continue a trace to its end in one leg, without queries."""
+        yield from self.run(index, trace, 0, queries=False)
+        return trace
 
     def append(self, trace: SearchTrace, evidence: str) -> None:
         """Append evidence; line breaks that the last sampled token brought along are not written again."""

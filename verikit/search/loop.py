@@ -1,8 +1,8 @@
 """The search loop: generate to a closed query, retrieve, append the evidence, go on.
 
-All live traces of a batch move leg by leg: one call of the engine for all, and their queries go to the retriever
-together. A retriever that fails leaves the traces that asked it unscored: they carry the reason, and never an empty
-result.
+Each trace is a rollout that goes on as soon as its own passages are there; queries that wait together go to the
+retriever together. A retriever that fails leaves the traces that asked it unscored: they carry the reason, and never an
+empty result.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from verikit.engines.rollouts import Rollout, Together
 from verikit.engines.types import Engine, EnginePrompt
 from verikit.errors import RetrievalError
 from verikit.retrieval.types import Passage, Retriever
@@ -19,9 +20,8 @@ from verikit.search.trace import Search, SearchTrace
 
 AT_ONCE = 64
 """Queries of one call of the retriever; its failure concerns these."""
-Retrieved = list[list[Passage]] | RetrievalError
-Spread = Callable[[Callable[[Sequence[str]], Retrieved], Sequence[Sequence[str]]], list[Retrieved]]
-"""Applies a function to each of some batches of queries, in order."""
+Retrieved = list[Passage] | RetrievalError
+AskRetriever = Callable[[Sequence[str]], list[Retrieved]]
 
 
 def search(
@@ -34,7 +34,6 @@ def search(
     seeds: Seeds | None = None,
     logprobs: bool = False,
     turns: bool = False,
-    spread: Spread | None = None,
 ) -> list[SearchTrace]:
     """Roll each prompt out to its answer, its end or a limit; failures are data on the traces they concern.
 
@@ -47,49 +46,51 @@ def search(
         seeds: Gives requests their seeds; by default they are unseeded.
         logprobs: Whether to record log-probabilities of the sampled tokens.
         turns: Show evidence as the user's next message: for chat servers that can't go on within the assistant's.
-        spread: How calls of the retriever are made, such as a trainer's `Sampler.map`; by default in turn.
     """
     legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds, logprobs=logprobs, turns=turns)
     traces = legs.begin(prompts)
-    live = list(enumerate(traces))
+
+    def ask(queries: Sequence[str]) -> list[Retrieved]:
+        found = retrieve(retriever, queries, limits.k)
+        return [found[query] for query in queries]
+
+    return engine.roll_out([_searching(legs, limits, ask, index, trace) for index, trace in enumerate(traces)])
+
+
+def _searching(
+    legs: Legs, limits: SearchLimits, ask: AskRetriever, index: int, trace: SearchTrace
+) -> Rollout[SearchTrace]:
+    """Roll one trace out."""
     for leg in range(limits.searches + 1):
-        legs.run(live, leg)
-        asking = [(index, trace, query) for index, trace in live if (query := _asked(trace))]
-        if leg < limits.searches:
-            found = retrieve(retriever, [query for _, _, query in asking], limits.k, spread)
-            for _, trace, query in asking:
-                passages = found[query]
-                if isinstance(passages, RetrievalError):
-                    trace.error = passages
-                else:
-                    legs.append(trace, evidence(passages, legs.escape))
-                    trace.searches.append(Search(query, tuple(passages)))
-        for _, trace, _ in asking:
-            trace.finished = False
-        live = [(index, trace) for index, trace, _ in asking if trace.error is None]
-    return traces
+        yield from legs.run(index, trace, leg)
+        query = _asked(trace)
+        if not query:
+            break
+        trace.finished = False
+        if leg == limits.searches:
+            break
+        passages = yield Together(ask, query, AT_ONCE)
+        if isinstance(passages, RetrievalError):
+            trace.error = passages
+            break
+        legs.append(trace, evidence(passages, legs.escape))
+        trace.searches.append(Search(query, tuple(passages)))
+    return trace
 
 
-def retrieve(
-    retriever: Retriever, queries: Sequence[str], k: int, spread: Spread | None = None
-) -> dict[str, list[Passage] | RetrievalError]:
+def retrieve(retriever: Retriever, queries: Sequence[str], k: int) -> dict[str, Retrieved]:
     """Return each query's passages, or the failure of the call it was in; equal queries are asked once."""
-
-    def ask(batch: Sequence[str]) -> Retrieved:
+    unique = list(dict.fromkeys(queries))
+    answers: dict[str, Retrieved] = {}
+    for start in range(0, len(unique), AT_ONCE):
+        batch = unique[start : start + AT_ONCE]
         try:
             found = retriever.retrieve(batch, k)
+            failure = RetrievalError(f"the retriever gave {len(found)} results for {len(batch)} queries")
         except RetrievalError as error:
-            return error.with_traceback(None)
-        if len(found) != len(batch):
-            return RetrievalError(f"the retriever gave {len(found)} results for {len(batch)} queries")
-        return [list(passages[:k]) for passages in found]
-
-    unique = list(dict.fromkeys(queries))
-    batches = [unique[start : start + AT_ONCE] for start in range(0, len(unique), AT_ONCE)]
-    answers: dict[str, list[Passage] | RetrievalError] = {}
-    for batch, found in zip(batches, (spread or _in_turn)(ask, batches), strict=True):
-        each = [found] * len(batch) if isinstance(found, RetrievalError) else found
-        answers |= dict(zip(batch, each, strict=True))
+            found, failure = [], error.with_traceback(None)
+        whole = len(found) == len(batch)
+        answers |= {query: list(found[at][:k]) if whole else failure for at, query in enumerate(batch)}
     return answers
 
 
@@ -98,7 +99,3 @@ def _asked(trace: SearchTrace) -> str:
     last = trace.pieces[-1]
     stopped = trace.error is None and trace.finished and last.author == "model"
     return query_of(last.text) if stopped and END_QUERY in last.text else ""
-
-
-def _in_turn(function: Callable[[Sequence[str]], Retrieved], batches: Sequence[Sequence[str]]) -> list[Retrieved]:
-    return [function(batch) for batch in batches]

@@ -2,6 +2,7 @@
 
 import random
 
+from verikit.engines.rollouts import run_rollouts
 from verikit.engines.types import Generation, Output
 from verikit.errors import EngineError
 from verikit.trainers.recipe import Sampler
@@ -30,22 +31,19 @@ class Scripted(Sampler):
     def seed(self, *key):
         return random.Random(repr(key)).getrandbits(31)
 
-    def generate_then(self, requests, then):
-        done = []
-        for index, request in enumerate(requests):
-            self.requests.append(request)
-            if self.failing and len(self.requests) % self.failing == 0:
-                lost = Generation(error=EngineError("down"), prompt_ids=tuple(request.prompt))
-                done.append((lost, then(index, lost)))
-                continue
-            texts = [self.reply(self.decode(request.prompt), number) for number in range(request.n)]
-            outputs = tuple(
-                Output(text, tuple(text.encode()), logprobs=(0.0,) * len(text.encode()), finish_reason="stop")
-                for text in texts
-            )
-            generation = Generation(outputs, prompt_ids=tuple(request.prompt))
-            done.append((generation, then(index, generation)))
-        return done
+    def roll_out(self, rollouts):
+        return run_rollouts(self, rollouts)
 
-    def map(self, function, items):
-        return [function(item) for item in items]
+    def stream(self, requests):
+        yield from enumerate(map(self.generation, requests))
+
+    def generation(self, request):
+        self.requests.append(request)
+        if self.failing and len(self.requests) % self.failing == 0:
+            return Generation(error=EngineError("down"), prompt_ids=tuple(request.prompt))
+        texts = [self.reply(self.decode(request.prompt), number) for number in range(request.n)]
+        outputs = tuple(
+            Output(text, tuple(text.encode()), logprobs=(0.0,) * len(text.encode()), finish_reason="stop")
+            for text in texts
+        )
+        return Generation(outputs, prompt_ids=tuple(request.prompt))

@@ -17,7 +17,7 @@ from verikit.trainers.recipes.absolute_zero.recipe import AbsoluteZero
 from verikit.trainers.recipes.spice.checks import TypedEquality
 from verikit.trainers.recipes.spice.formats import CorpusQuestion, QuestionKind, parse_mcq
 from verikit.trainers.recipes.spice.options import SpiceOptions
-from verikit.trainers.recipes.spice.rounds import Attempt, Challenge, round_metrics
+from verikit.trainers.recipes.spice.rounds import Challenge, DocumentRound, round_metrics
 
 STRING = CorpusQuestion("Who?", "Maria Vant", "String")
 
@@ -77,12 +77,54 @@ def test_the_last_box_counts_for_options_texts():
     assert TypedEquality().score(question, r"\boxed{Maria Vant} no: \boxed{Anna Berg}").value == 0.0
 
 
-@pytest.mark.parametrize(("attempts", "asked"), [(8, [4, 4]), (6, [4, 2]), (3, [3])])
-def test_attempts_come_a_group_at_a_time_and_never_more_than_wanted(tmp_path, attempts, asked):
+@pytest.mark.parametrize(("attempts", "asked"), [(8, [4, 4]), (6, [4, 2]), (3, [3]), (13, [4, 4, 4, 1])])
+def test_attempts_come_by_groups_and_never_more_than_wanted(tmp_path, attempts, asked):
     recipe = made(tmp_path, documents=1, attempts=attempts, group=4)
     sampler = Scripted(lambda prompt, number: "nothing")
     recipe.collect(sampler, 1)
     assert [request.n for request in sampler.requests] == asked
+
+
+class Waves(Scripted):
+    """Counts how often it is waited for."""
+
+    waves = 0
+
+    def stream(self, requests):
+        self.waves += 1
+        yield from super().stream(requests)
+
+
+def test_a_document_that_stays_invalid_is_waited_for_eight_times(tmp_path):
+    recipe = made(tmp_path, documents=1, attempts=1024, group=8)
+    sampler = Waves(lambda prompt, number: "nothing")
+    recipe.collect(sampler, 1)
+    assert sampler.waves == 8
+    assert [request.n for request in sampler.requests] == [8] * 128
+    assert len({request.seed for request in sampler.requests}) == 128
+
+
+def test_a_document_whose_requests_are_all_lost_is_given_up_after_two_rounds(tmp_path):
+    recipe = made(tmp_path, documents=1, attempts=1024, group=8)
+    sampler = Waves(lambda prompt, number: "nothing", failing=1)
+    assert recipe.collect(sampler, 1) == []
+    assert (sampler.waves, len(sampler.requests)) == (2, 3)
+
+
+def test_a_valid_question_is_answered_while_another_document_is_still_asked(tmp_path):
+    def policy(prompt, number):
+        if "BEGINNING OF" not in prompt:
+            return r"\boxed{12}"
+        return reply(FREE | {"relevant_quotes": ["first"]}) if "first" in prompt else "no"
+
+    recipe = made(tmp_path, group=4, attempts=12, checks=["quotes"])
+    sampler, free = Waves(policy), QuestionKind("free_form", "Integer")
+    rounds = [recipe.play(sampler, at, text, free, random.Random(0)) for at, text in enumerate(("first", "second"))]
+    first, second = sampler.roll_out(rounds)
+    assert (first.valid, second.valid, second.attempts) == (4, 0, 12)
+    asked = ["BEGINNING OF" in sampler.decode(request.prompt) for request in sampler.requests]
+    # Both are challenged, then the first one's four questions are answered beside the second one's two groups.
+    assert (asked, sampler.waves) == ([True, True, *[False] * 4, True, True], 2)
 
 
 def test_a_document_with_a_question_is_asked_no_more_while_others_are(tmp_path):
@@ -96,22 +138,26 @@ def test_a_document_with_a_question_is_asked_no_more_while_others_are(tmp_path):
         return reply(FREE | {"relevant_quotes": [name]}) if name == "first" or seen[name] > 4 else "no"
 
     recipe = made(tmp_path, group=4, attempts=20, checks=["quotes"])
-    challenges = [Challenge(text, QuestionKind("free_form", "Integer"), []) for text in ("first", "second")]
-    recipe.challenge(Scripted(policy), challenges)
-    assert [len(challenge.attempts) for challenge in challenges] == [4, 8]
+    sampler, free = Scripted(policy), QuestionKind("free_form", "Integer")
+    done = sampler.roll_out(
+        [recipe.challenge(sampler, at, Challenge(text, free)) for at, text in enumerate(("first", "second"))]
+    )
+    assert [len(challenge.attempts) for challenge in done] == [4, 12]
 
 
 def test_a_step_s_metrics_are_shares_of_attempts_documents_and_answers():
-    question, other = CorpusQuestion("q", "1", "Integer"), Attempt(None, 0, None)
-    good = Attempt(None, 0, question)
     free = QuestionKind("free_form", "Integer")
-    challenges = [Challenge("a", free, [good, other]), Challenge("b", free, [other]), Challenge("c", MCQ, [good])]
 
     class Answered:
         def __init__(self, rate):
             self.rate = rate
 
-    found = round_metrics(challenges, [Answered(0.25), Answered(1.0), Answered(None)])
+    def documents(*rates):
+        answers = [[None if rate is None else Answered(rate) for rate in rates], [], [Answered(None)]]
+        counts = zip((free, free, MCQ), (2, 1, 1), (1, 0, 1), answers, strict=True)
+        return [DocumentRound(kind, made, valid, (), (), found, None) for kind, made, valid, found in counts]
+
+    found = round_metrics(documents(0.25, 1.0, None))
     assert found == {
         "attempts": 4 / 3,
         "challenger/valid": 0.5,
@@ -120,13 +166,13 @@ def test_a_step_s_metrics_are_shares_of_attempts_documents_and_answers():
         "reasoner/solve_rate": 0.625,
         "reasoner/between": 0.5,
     }
-    assert "reasoner/solve_rate" not in round_metrics(challenges, [Answered(None)])
+    assert "reasoner/solve_rate" not in round_metrics(documents())
 
 
 def test_formats_may_be_fixed_or_take_turns(tmp_path):
     def kinds(**options):
         recipe = made(tmp_path, **options)
-        return [kind.format for kind in recipe.kinds(Scripted(None), ["d"] * 4, random.Random(0))]
+        return [kind.format for kind in recipe.drawn_kinds(["d"] * 4, random.Random(0))]
 
     assert kinds(formats="mcq") == ["mcq"] * 4
     assert kinds(formats="free_form") == ["free_form"] * 4
@@ -136,7 +182,10 @@ def test_formats_may_be_fixed_or_take_turns(tmp_path):
 
 def test_a_challenger_that_names_no_format_has_one_drawn(tmp_path):
     recipe = made(tmp_path, formats="model")
-    found = recipe.kinds(Scripted(lambda prompt, number: "any"), ["d"] * 200, random.Random(0))
+    sampler = Scripted(lambda prompt, number: "any")
+    drawn = recipe.drawn_kinds(["d"] * 200, random.Random(0))
+    found = sampler.roll_out([recipe.choose_kind(sampler, number, "d", kind) for number, kind in enumerate(drawn)])
+    assert found == drawn
     counts = Counter(kind.format for kind in found)
     assert 70 < counts["mcq"] < 130
 

@@ -60,6 +60,7 @@ def test_the_policy_s_own_replies_are_still_trained_without_another_challenger(t
 def test_a_challenger_that_is_down_stops_the_run_by_name(tmp_path, served):
     _, spec = served
     recipe = made(tmp_path, challenger=spec)
+    recipe.other.engine.submits = False
     recipe.other.engine.generate = lambda requests: Scripted(solver, failing=1).generate(requests)
     with pytest.raises(VerikitError, match=r"Challenger .*strong.* can't answer: down"):
         recipe.collect(Scripted(solver), 1)
@@ -77,6 +78,7 @@ def test_replies_that_are_lost_are_asked_for_again(tmp_path, served):
         done = whole(requests)
         return [Scripted(solver, failing=1).generate(requests[:1])[0], *done[1:]] if len(calls) == 1 else done
 
+    recipe.other.engine.submits = False
     recipe.other.engine.generate = losing
     rows = recipe.collect(Scripted(solver), 1)
     assert calls == [3, 1]

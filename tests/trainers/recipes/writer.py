@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from verikit.engines.prompts import prompt_ids
+from verikit.engines.rollouts import run_rollouts
 from verikit.engines.types import Generation, Output, Request
 from verikit.trainers.recipe import Sampler
 from verikit.trainers.rollout import hash_text
@@ -34,11 +35,11 @@ class Writer(Sampler):
         self.requests += requests
         return [self._generation(request) for request in requests]
 
-    def generate_then(self, requests, then):
-        return [(generation, then(index, generation)) for index, generation in enumerate(self.generate(requests))]
+    def stream(self, requests):
+        yield from enumerate(self.generate(requests))
 
-    def map(self, function, items):
-        return [function(item) for item in items]
+    def roll_out(self, rollouts):
+        return run_rollouts(self, rollouts)
 
     def _generation(self, request: Request) -> Generation:
         ids = tuple(self.encode(request.prompt))

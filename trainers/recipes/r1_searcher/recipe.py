@@ -7,7 +7,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
@@ -18,9 +18,8 @@ from verikit.engines.types import EnginePrompt
 from verikit.errors import ConfigError
 from verikit.readers.problems import read_problems
 from verikit.retrieval.load import load_retriever
-from verikit.retrieval.types import Retriever
+from verikit.retrieval.types import Passage, Retriever
 from verikit.search import SearchLimits, SearchTrace, search, search_messages, search_metrics, search_prompt
-from verikit.search.loop import Retrieved
 from verikit.search.rules import Preset
 from verikit.text import accepted
 from verikit.trainers.probes import engine_probe
@@ -33,6 +32,18 @@ from verikit.types import Group
 
 UNKNOWN = "I don't know."
 """The answer of a rollout that was cut off in evaluation (repository)."""
+
+
+class TimedRetriever:
+    """A retriever whose seconds are counted."""
+
+    def __init__(self, retriever: Retriever, watch: Stopwatch) -> None:
+        self._retriever, self._watch = retriever, watch
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
+        """Ask it."""
+        with self._watch.running():
+            return self._retriever.retrieve(queries, k)
 
 
 class SearchOptions(BaseModel):
@@ -222,20 +233,13 @@ class R1Searcher(Recipe):
             self._judge.close()
 
     def _search(self, sampler: Sampler, questions: Sequence[Group], limits: SearchLimits) -> list[SearchTrace]:
-        """Roll questions out; a retriever's calls are divided over the processes as sampling is."""
-
-        def spread(ask: Callable[[Sequence[str]], Retrieved], batches: Sequence[Sequence[str]]) -> list[Retrieved]:
-            with self._retrieving.running():
-                return sampler.map(ask, batches)
-
         return search(
             sampler,
-            self.retriever,
+            TimedRetriever(self.retriever, self._retrieving),
             [self.ask(question) for question in questions],
             limits,
             seeds=lambda index, leg: sampler.seed(index, leg),
             logprobs=limits.temperature > 0,
-            spread=spread,
         )
 
     def _next(self, stage: int) -> list[tuple[int, Group]]:

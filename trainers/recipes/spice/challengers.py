@@ -6,16 +6,15 @@ The paper's Strong Challenger is a larger model behind a server; a frozen Challe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from verikit.engines.types import Engine, EnginePrompt, Generation, Request
+from verikit.engines.rollouts import Ask
+from verikit.engines.types import Engine, EnginePrompt, Request
 from verikit.errors import VerikitError
-from verikit.trainers.recipe import Result, Sampler
+from verikit.trainers.recipes.spice.rounds import DocumentRound
 from verikit.types import Message
 
-AT_ONCE = 16
-"""Requests that a process sends together; the next ones are another process's, where there are several."""
 SEEDS = 2**31
 """Servers take seeds below it."""
 
@@ -34,26 +33,18 @@ class OtherChallenger:
         message: Message = {"role": "user", "content": question}
         return [message] if self.chat else transcript
 
-    def generate_then(
-        self, sampler: Sampler, requests: Sequence[Request], then: Callable[[int, Generation], Result]
-    ) -> list[tuple[Generation, Result]]:
-        """Generate, each request on one process, and hand every (index, result) to `then`.
+    def ask(self, request: Request) -> Ask:
+        """Return what a rollout wants for a reply."""
+        seed = None if request.seed is None else request.seed % SEEDS
+        return Ask(self.engine, replace(request, logprobs=None, seed=seed))
+
+    def check(self, rounds: Sequence[DocumentRound]) -> None:
+        """Stop where no document of a step got a reply.
 
         Raises:
-            VerikitError: no request was answered.
+            VerikitError: so it is.
         """
-        sent = [
-            replace(request, logprobs=None, seed=None if request.seed is None else request.seed % SEEDS)
-            for request in requests
-        ]
-
-        def ask(piece: range) -> list[tuple[Generation, Result]]:
-            done = self.engine.generate([sent[index] for index in piece])
-            return [(generation, then(index, generation)) for index, generation in zip(piece, done, strict=True)]
-
-        pieces = [range(first, min(first + AT_ONCE, len(sent))) for first in range(0, len(sent), AT_ONCE)]
-        found = [pair for part in sampler.map(ask, pieces) for pair in part]
-        if found and all(generation.error is not None for generation, _ in found):
+        lost = [error for found in rounds for error in found.lost]
+        if lost and not any(found.attempts for found in rounds):
             hint = "`verikit train --resume` goes on when it does"
-            raise VerikitError(f"the Challenger {self.engine.name} can't answer: {found[0][0].error}", hint=hint)
-        return found
+            raise VerikitError(f"the Challenger {self.engine.name} can't answer: {lost[0]}", hint=hint)

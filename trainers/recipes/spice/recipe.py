@@ -1,21 +1,24 @@
 """The recipe: documents to questions, questions to answers, both to one update.
 
-For each document the Challenger is asked until one question is valid, a group of its attempts keeps their share of
-valid ones, and each valid question is put to the Reasoner, who never sees a document. One question a document, drawn
-among the valid, trains the Reasoner, with the answers that were sampled already.
+A document is one rollout. The Challenger is asked until a question is valid, twice as often each time, a group of its
+attempts keeps their share of valid ones, and each valid question is put to the Reasoner at once, who never sees a
+document. One question a document, drawn among the valid, trains the Reasoner, with the answers that were sampled
+already.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 from verikit.engines.load import load_engine
+from verikit.engines.rollouts import Ask, Rollout, Work
 from verikit.engines.types import EnginePrompt, Generation, Request
+from verikit.errors import EngineError
 from verikit.trainers.probes import engine_probe
-from verikit.trainers.recipe import Probe, Result, Sampler, Setting, Trajectory
+from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import SelfPlay, stratified
 from verikit.trainers.recipes.spice.challengers import OtherChallenger
 from verikit.trainers.recipes.spice.checks import TypedEquality, check
@@ -33,7 +36,14 @@ from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.problems import read_held_out
 from verikit.trainers.recipes.spice.prompts import SpicePrompts
 from verikit.trainers.recipes.spice.rewards import challenger_reward
-from verikit.trainers.recipes.spice.rounds import AnsweredQuestion, Attempt, Challenge, round_metrics, subsample
+from verikit.trainers.recipes.spice.rounds import (
+    AnsweredQuestion,
+    Attempt,
+    Challenge,
+    DocumentRound,
+    round_metrics,
+    subsample,
+)
 from verikit.types import Score
 
 
@@ -108,82 +118,124 @@ class Spice(SelfPlay):
         self.judging.reset()
         draw = random.Random(f"{self.setting.seed} {step}")
         documents = [self.draw_document(draw) for _ in range(self.options.documents)]
-        challenges = [
-            Challenge(document, kind, [])
-            for document, kind in zip(documents, self.kinds(sampler, documents, draw), strict=True)
-        ]
-        self.challenge(sampler, challenges)
-        groups = [subsample(challenge.attempts, self.options.group, draw) for challenge in challenges]
-        asked = self.ask(sampler, [attempt for group in groups for attempt in group if attempt.question is not None])
-        chosen = [self._choose(group, asked, draw) for group in groups]
-        self._metrics = round_metrics(challenges, list(asked.values())) | {"seconds_judging": self.judging.seconds}
-        return self._trajectories(sampler, groups, chosen, asked)
+        kinds = self.drawn_kinds(documents, draw)
+        rounds = sampler.roll_out([
+            self.play(sampler, number, document, kind, random.Random(f"{self.setting.seed} {step} {number}"))
+            for number, (document, kind) in enumerate(zip(documents, kinds, strict=True))
+        ])  # fmt: skip
+        if self.other is not None:
+            self.other.check(rounds)
+        self._metrics = round_metrics(rounds) | {"seconds_judging": self.judging.seconds}
+        return self._trajectories(sampler, rounds)
+
+    def play(
+        self, sampler: Sampler, number: int, document: str, kind: QuestionKind, draw: random.Random
+    ) -> Rollout[DocumentRound]:
+        """Have questions asked from a document, and answered."""
+        challenge = yield from self.begin(sampler, number, document, kind)
+        group = subsample(challenge.attempts, self.options.group, draw)
+        answered = yield from self.ask(sampler, number, group)
+        valid = [question for question in answered if question is not None]
+        return DocumentRound(
+            challenge.kind,
+            len(challenge.attempts),
+            len(challenge.valid),
+            challenge.lost,
+            group,
+            answered,
+            draw.choice(valid) if valid else None,
+        )
 
     def draw_document(self, draw: random.Random) -> str:
         """Draw a document, or a segment of it."""
         text = self.corpus[draw.randrange(len(self.corpus))]
         return segment(text, self.setting.tokenizer, self.options.document_tokens, draw)
 
-    def kinds(self, sampler: Sampler, documents: Sequence[str], draw: random.Random) -> list[QuestionKind]:
-        """Decide each document's task format; a Challenger that gives no valid one has it drawn."""
+    def drawn_kinds(self, documents: Sequence[str], draw: random.Random) -> list[QuestionKind]:
+        """Draw each document's task format, as far as the options leave it open."""
         formats, both = self.options.formats, (QuestionKind("mcq", "Choice"), QuestionKind("free_form", "Integer"))
         drawn = [draw.choice(both) for _ in documents]
         if formats == "alternate" or (formats == "model" and not self.options.use_documents):
             return [both[index % 2] for index in range(len(documents))]
-        if formats != "model":
-            return [both[formats == "free_form"] for _ in documents]
-        prompts = [self._to_challenger(sampler, self.prompts.choose(document)) for document in documents]
-        requests = [self.request(sampler, prompt, "kind", number) for number, prompt in enumerate(prompts)]
-        result = []
-        replies = self._challenged(sampler, requests, lambda index, generation: None)
-        for (reply, _), other in zip(replies, drawn, strict=True):
-            try:
-                result.append(parse_kind(reply.outputs[0].text if reply.outputs else ""))
-            except InvalidQuestion:
-                result.append(other)
-        return result
+        return drawn if formats == "model" else [both[formats == "free_form"] for _ in documents]
 
-    def challenge(self, sampler: Sampler, challenges: Sequence[Challenge]) -> None:
-        """Sample attempts, a group at a time, until a document has a valid one or `attempts` are used up."""
-        shown = self.options.use_documents
-        prompts = [
-            self._to_challenger(sampler, self.prompts.challenge(challenge.kind, challenge.document if shown else None))
-            for challenge in challenges
-        ]
-        for first in range(0, self.options.attempts, self.options.group):
-            open_ones = [number for number, challenge in enumerate(challenges) if not challenge.valid]
-            count = min(self.options.group, self.options.attempts - first)
-            requests = [
-                self.request(sampler, prompts[number], "challenge", number, first, n=count) for number in open_ones
+    def begin(self, sampler: Sampler, number: int, document: str, drawn: QuestionKind) -> Rollout[Challenge]:
+        """Settle a document's format, and challenge."""
+        kind = drawn
+        if self.options.formats == "model" and self.options.use_documents:
+            kind = yield from self.choose_kind(sampler, number, document, drawn)
+        return (yield from self.challenge(sampler, number, Challenge(document, kind)))
+
+    def choose_kind(self, sampler: Sampler, number: int, document: str, drawn: QuestionKind) -> Rollout[QuestionKind]:
+        """Let the Challenger decide the format; if it gives no valid one, it is the drawn one."""
+        prompt = self._to_challenger(sampler, self.prompts.choose(document))
+        reply = yield self._of_challenger(self.request(sampler, prompt, "kind", number))
+        try:
+            return parse_kind(reply.outputs[0].text if reply.outputs else "")
+        except InvalidQuestion:
+            return drawn
+
+    def challenge(self, sampler: Sampler, number: int, challenge: Challenge) -> Rollout[Challenge]:
+        """Sample attempts until one is valid or `attempts` are used up: a group, two groups, four, and so on.
+
+        Twice as many each time, so that a document that stays invalid is waited for a few times instead of a hundred.
+        Two rounds without any reply are the last.
+        """
+        shown = challenge.document if self.options.use_documents else None
+        prompt = self._to_challenger(sampler, self.prompts.challenge(challenge.kind, shown))
+        first, size, answered = 0, self.options.group, 1
+        while first < self.options.attempts and not challenge.valid:
+            end = min(first + size, self.options.attempts)
+            groups = [
+                self._attempts(sampler, number, challenge, prompt, start, min(self.options.group, end - start))
+                for start in range(first, end, self.options.group)
             ]
-
-            def judge(
-                index: int, generation: Generation, open_ones: Sequence[int] = open_ones, first: int = first
-            ) -> list[Attempt]:
-                challenge, key = challenges[open_ones[index]], ("order", open_ones[index], first)
-                with self.judging.running():
-                    return [
-                        self._attempt(challenge, generation, number, sampler.seed(*key, number))
-                        for number in range(len(generation.outputs))
-                    ]
-
-            for number, (_, found) in zip(open_ones, self._challenged(sampler, requests, judge), strict=True):
-                challenges[number].attempts.extend(found)
-            if all(challenge.valid for challenge in challenges):
+            before = answered
+            found = yield groups
+            challenge.attempts.extend(attempt for part, _ in found for attempt in part)
+            challenge.lost.extend(error for _, error in found if error is not None)
+            answered = sum(error is None for _, error in found)
+            if not before and not answered:
                 break
+            first, size = end, 2 * size
+        return challenge
 
-    def ask(self, sampler: Sampler, attempts: Sequence[Attempt]) -> dict[int, AnsweredQuestion]:
-        """Put each valid question to the Reasoner `group` times; by the attempt's identity."""
-        questions = [attempt.question for attempt in attempts if attempt.question is not None]
-        requests = [
-            self._reasoning(sampler, question, "reason", number, n=self.options.group)
-            for number, question in enumerate(questions)
+    def _attempts(
+        self, sampler: Sampler, number: int, challenge: Challenge, prompt: EnginePrompt, first: int, count: int
+    ) -> Rollout[tuple[list[Attempt], EngineError | None]]:
+        """Sample some attempts and read them."""
+        request = self.request(sampler, prompt, "challenge", number, first, n=count)
+        generation = yield self._of_challenger(request)
+        key = ("order", number, first)
+
+        def read() -> list[Attempt]:
+            with self.judging.running():
+                return [
+                    self._attempt(challenge, generation, at, sampler.seed(*key, at))
+                    for at in range(len(generation.outputs))
+                ]
+
+        attempts = yield Work(read)
+        return attempts, generation.error
+
+    def ask(self, sampler: Sampler, number: int, attempts: Sequence[Attempt]) -> Rollout[list[AnsweredQuestion | None]]:
+        """Put each valid question to the Reasoner `group` times; parallel to the attempts."""
+        valid = [(at, attempt.question) for at, attempt in enumerate(attempts) if attempt.question is not None]
+        group = self.options.group
+        asked = [
+            self._answers(question, self._reasoning(sampler, question, "reason", number, at, n=group))
+            for at, question in valid
         ]
-        done = sampler.generate_then(requests, lambda index, generation: self._scores(questions[index], generation))
-        return {
-            id(attempt): AnsweredQuestion(question, generation, scores)
-            for attempt, question, (generation, scores) in zip(attempts, questions, done, strict=True)
-        }
+        found = yield asked
+        answered: list[AnsweredQuestion | None] = [None] * len(attempts)
+        for (at, _), question in zip(valid, found, strict=True):
+            answered[at] = question
+        return answered
+
+    def _answers(self, question: CorpusQuestion, request: Request) -> Rollout[AnsweredQuestion]:
+        generation = yield request
+        scores = yield Work(self._scores, (question, generation))
+        return AnsweredQuestion(question, generation, scores)
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return the sampled and the greedy accuracy on held-out questions, and the sampled by stratum."""
@@ -208,13 +260,9 @@ class Spice(SelfPlay):
             return self.encode(sampler, question)
         return self.other.prompt(question, self.prompts.text(question))
 
-    def _challenged(
-        self, sampler: Sampler, requests: Sequence[Request], then: Callable[[int, Generation], Result]
-    ) -> list[tuple[Generation, Result]]:
-        """Let the Challenger reply, the policy or another."""
-        if self.other is None:
-            return sampler.generate_then(requests, then)
-        return self.other.generate_then(sampler, requests, then)
+    def _of_challenger(self, request: Request) -> Request | Ask:
+        """Return what a rollout wants for a Challenger's reply, the policy's or another's."""
+        return request if self.other is None else self.other.ask(request)
 
     def _reasoning(self, sampler: Sampler, question: CorpusQuestion, *key: str | int, **others: Any) -> Request:
         return self.request(sampler, self.encode(sampler, self.prompts.reason(question)), *key, **others)
@@ -232,40 +280,30 @@ class Spice(SelfPlay):
             question = shuffled(question, random.Random(seed))
         return Attempt(generation, number, question)
 
-    def _choose(
-        self, group: Sequence[Attempt], asked: Mapping[int, AnsweredQuestion], draw: random.Random
-    ) -> AnsweredQuestion | None:
-        """Draw the question of a document that trains the Reasoner."""
-        valid = [attempt for attempt in group if attempt.question is not None]
-        return asked[id(draw.choice(valid))] if valid else None
-
-    def _trajectories(
-        self,
-        sampler: Sampler,
-        groups: Sequence[Sequence[Attempt]],
-        chosen: Sequence[AnsweredQuestion | None],
-        asked: Mapping[int, AnsweredQuestion],
-    ) -> list[Trajectory]:
+    def _trajectories(self, sampler: Sampler, rounds: Sequence[DocumentRound]) -> list[Trajectory]:
         """Make both roles' trajectories, document by document, so that a gradient step on some has both roles."""
         result = []
         learns = self.options.train_challenger and self.other is None
-        for number, (group, question) in enumerate(zip(groups, chosen, strict=True)):
-            if learns and group:
-                prompt = sampler.decode(group[0].generation.prompt_ids)
-                result += [self._question_trajectory(attempt, asked, number, prompt) for attempt in group]
-            if question is not None:
-                result += self._answer_trajectories(question, number)
+        for number, found in enumerate(rounds):
+            if learns and found.group:
+                prompt = sampler.decode(found.group[0].generation.prompt_ids)
+                for attempt, question in zip(found.group, found.answered, strict=True):
+                    result.append(self._question_trajectory(attempt, question, number, prompt))
+            if found.chosen is not None:
+                result += self._answer_trajectories(found.chosen, number)
         return result
 
     def _question_trajectory(
-        self, attempt: Attempt, asked: Mapping[int, AnsweredQuestion], number: int, prompt: str
+        self, attempt: Attempt, answered: AnsweredQuestion | None, number: int, prompt: str
     ) -> Trajectory:
         """Return an attempt of the Challenger, rewarded by its answers."""
-        rate = asked[id(attempt)].rate if attempt.question is not None else None
-        reward = None if rate is None else challenger_reward(rate, self.options.reward)
-        if attempt.question is None:
-            reward = self.options.penalty
-        shown = attempt.reason if attempt.question is None else f"{attempt.question.answer}; {rate} right"
+        if attempt.question is None or answered is None:
+            reward: float | None = self.options.penalty
+            shown = attempt.reason
+        else:
+            rate = answered.rate
+            reward = None if rate is None else challenger_reward(rate, self.options.reward)
+            shown = f"{attempt.question.answer}; {rate} right"
         weight, output = self.options.challenger_weight, attempt.generation.outputs[attempt.number]
         others = {"role": "challenger", "weight": weight, "prompt": prompt, "answer": shown}
         return self.reply_trajectory(attempt.generation, output, reward, number, **others)

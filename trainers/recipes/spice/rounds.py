@@ -1,13 +1,14 @@
-"""What one step's rounds leave: challenges with their attempts, questions with their answers, and metrics of them."""
+"""What a document's rollout leaves: attempts, questions with their answers, and metrics of them."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from verikit.engines.types import Generation
+from verikit.errors import EngineError
 from verikit.trainers.recipes.spice.formats import CorpusQuestion, QuestionKind
 from verikit.types import Score
 
@@ -25,16 +26,18 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """A document, the format asked for, and the attempts so far."""
+    """A document, the format asked for, and the attempts."""
 
     document: str
     kind: QuestionKind
-    attempts: list[Attempt]
+    attempts: list[Attempt] = field(default_factory=list)
+    lost: list[EngineError] = field(default_factory=list)
+    """Requests that were not answered."""
 
     @property
-    def valid(self) -> bool:
-        """Whether one attempt is valid."""
-        return any(attempt.question is not None for attempt in self.attempts)
+    def valid(self) -> list[Attempt]:
+        """The valid attempts."""
+        return [attempt for attempt in self.attempts if attempt.question is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,22 @@ class AnsweredQuestion:
         return fmean(values) if values else None
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentRound:
+    """What one document came to."""
+
+    kind: QuestionKind
+    attempts: int
+    valid: int
+    lost: Sequence[EngineError]
+    group: Sequence[Attempt]
+    """Those of the attempts that are trained on."""
+    answered: Sequence[AnsweredQuestion | None]
+    """Parallel: the valid ones' answers."""
+    chosen: AnsweredQuestion | None
+    """The one that trains the Reasoner."""
+
+
 def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> list[Attempt]:
     """Draw a group that keeps the share of valid attempts, and at least one valid if there is any."""
     valid = [attempt for attempt in attempts if attempt.question is not None]
@@ -64,16 +83,17 @@ def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> li
     return draw.sample(valid, wanted) + draw.sample(invalid, size - wanted)
 
 
-def round_metrics(challenges: Sequence[Challenge], asked: Sequence[AnsweredQuestion]) -> dict[str, float]:
+def round_metrics(rounds: Sequence[DocumentRound]) -> dict[str, float]:
     """Return the Challenger's valid rate, the formats it works in, and the Reasoner's solve rate."""
-    attempts = [attempt for challenge in challenges for attempt in challenge.attempts]
+    attempts = sum(found.attempts for found in rounds)
     result = {
-        "attempts": len(attempts) / len(challenges),
-        "challenger/valid": fmean(attempt.question is not None for attempt in attempts) if attempts else 0.0,
-        "challenger/without": fmean(not challenge.valid for challenge in challenges),
-        "format/mcq": fmean(challenge.kind.format == "mcq" for challenge in challenges),
+        "attempts": attempts / len(rounds),
+        "challenger/valid": sum(found.valid for found in rounds) / attempts if attempts else 0.0,
+        "challenger/without": fmean(not found.valid for found in rounds),
+        "format/mcq": fmean(found.kind.format == "mcq" for found in rounds),
     }
-    rates = [answered.rate for answered in asked if answered.rate is not None]
+    answered = [question for found in rounds for question in found.answered if question is not None]
+    rates = [question.rate for question in answered if question.rate is not None]
     if rates:
         result["reasoner/solve_rate"] = fmean(rates)
         result["reasoner/between"] = fmean(0 < rate < 1 for rate in rates)

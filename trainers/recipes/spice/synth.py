@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import random
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
 from verikit.engines.load import load_engine
+from verikit.engines.rollouts import Rollout
 from verikit.trainers.recipe import Setting
 from verikit.trainers.recipes.offline import Offline, engine_options, fill_file, read_rows, recipe_options
+from verikit.trainers.recipes.spice.formats import QuestionKind
 from verikit.trainers.recipes.spice.options import SpiceOptions
 from verikit.trainers.recipes.spice.recipe import Spice
-from verikit.trainers.recipes.spice.rounds import Challenge
+from verikit.trainers.recipes.spice.rounds import AnsweredQuestion
 
 
 @click.command("spice")
@@ -47,12 +50,16 @@ def synth_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list
     draw = random.Random(f"{seed} {number}")
     sampler.at(number)
     documents = [recipe.draw_document(draw) for _ in range(recipe.options.documents)]
-    kinds = recipe.kinds(sampler, documents, draw)
-    challenges = [Challenge(document, kind, []) for document, kind in zip(documents, kinds, strict=True)]
-    recipe.challenge(sampler, challenges)
-    valid = [attempt for challenge in challenges for attempt in challenge.attempts if attempt.question is not None]
+    kinds = recipe.drawn_kinds(documents, draw)
+
+    def play(number: int, document: str, kind: QuestionKind) -> Rollout[list[AnsweredQuestion]]:
+        challenge = yield from recipe.begin(sampler, number, document, kind)
+        found = yield from recipe.ask(sampler, number, challenge.valid)
+        return [answered for answered in found if answered is not None]
+
+    rounds = sampler.roll_out([play(at, *pair) for at, pair in enumerate(zip(documents, kinds, strict=True))])
     rows: list[dict[str, Any]] = []
-    for answered in recipe.ask(sampler, valid).values():
+    for answered in chain.from_iterable(rounds):
         question = answered.question
         rows.append(
             {

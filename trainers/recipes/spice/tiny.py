@@ -149,9 +149,9 @@ class SpiceTiny(Spice):
     def gate(self, sampler: Sampler) -> float:
         """Return the Challenger's share of valid questions."""
         draw = random.Random(f"{self.setting.seed} gate")
-        challenges = [Challenge(self.corpus[index], self._kind(draw), []) for index in range(len(self.corpus))]
-        self.challenge(sampler, challenges)
-        attempts = [attempt for challenge in challenges for attempt in challenge.attempts]
+        challenges = [Challenge(self.corpus[index], self._kind(draw)) for index in range(len(self.corpus))]
+        done = sampler.roll_out([self.challenge(sampler, number, found) for number, found in enumerate(challenges)])
+        attempts = [attempt for challenge in done for attempt in challenge.attempts]
         return sum(attempt.question is not None for attempt in attempts) / len(attempts)
 
     def _kind(self, draw: random.Random) -> QuestionKind:

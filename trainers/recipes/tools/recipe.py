@@ -13,13 +13,19 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field, PositiveInt
 
 from verikit.base import score_all
+from verikit.engines.rollouts import Rollout, Together
 from verikit.errors import ConfigError, TrainerError
 from verikit.sandbox import RunLimits
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
-from verikit.trainers.recipes.base import Stopwatch
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
 from verikit.trainers.recipes.tools.forms import CallForm, make_form
-from verikit.trainers.recipes.tools.rollout import RolloutLimits, ToolRollout, roll_out, rollout_metrics
+from verikit.trainers.recipes.tools.rollout import (
+    RolloutLimits,
+    Seeds,
+    ToolRollout,
+    ToolRollouts,
+    rollout_metrics,
+)
 from verikit.trainers.recipes.tools.toolbox import INTERPRETER, FunctionTool, Interpreter, Tool, Toolbox
 from verikit.types import Group, Sample, Score
 
@@ -63,7 +69,6 @@ class ToolRecipe(SingleTurn):
         self.form = make_form(options.calls, setting.tokenizer, self.toolbox.schemas)
         if not options.chat and options.calls != "fenced":
             raise ConfigError("without a chat template calls are fenced code", hint='options.calls = "fenced"')
-        self._running = Stopwatch()
 
     def make_tools(self) -> list[Tool]:
         """Return the tools."""
@@ -100,20 +105,18 @@ class ToolRecipe(SingleTurn):
             for number, problem, ids in self._next(sampler)
             for member in range(self.options.samples)
         ]
-        self._running.reset()
-        rollouts = roll_out(
-            sampler,
-            self.form,
-            self.toolbox,
-            [ids for *_, ids in chosen],
+        made = self.rollouts(
             self.limits(self.options.temperature),
             lambda index, turn: sampler.seed(chosen[index][0], chosen[index][1], turn),
         )
-        scores = self.score_rollouts(sampler, [problem for _, _, problem, _ in chosen], rollouts)
+        done = sampler.roll_out([
+            self.scored(made, index, problem, ids) for index, (_, _, problem, ids) in enumerate(chosen)
+        ])  # fmt: skip
+        rollouts = [rollout for rollout, _ in done]
         self._metrics = rollout_metrics(rollouts)
         return [
             self._rolled_out(number, problem, rollout, score)
-            for (number, _, problem, _), rollout, score in zip(chosen, rollouts, scores, strict=True)
+            for (number, _, problem, _), (rollout, score) in zip(chosen, done, strict=True)
         ]
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
@@ -124,16 +127,13 @@ class ToolRecipe(SingleTurn):
         """
         asked = [(number, member) for number in range(len(self.held_out)) for member in range(n)]
         prompts = [self._encode(sampler, problem) for problem in self.held_out]
-        rollouts = roll_out(
-            sampler,
-            self.form,
-            self.toolbox,
-            [prompts[number] for number, _ in asked],
-            self.limits(temperature),
-            lambda index, turn: sampler.seed("held-out", *asked[index], turn),
-            logprobs=False,
+        made = self.rollouts(
+            self.limits(temperature), lambda index, turn: sampler.seed("held-out", *asked[index], turn), logprobs=False
         )
-        scores = self.score_rollouts(sampler, [self.held_out[number] for number, _ in asked], rollouts)
+        done = sampler.roll_out([
+            self.scored(made, index, self.held_out[number], prompts[number]) for index, (number, _) in enumerate(asked)
+        ])  # fmt: skip
+        scores = [score for _, score in done]
         values = [score.value for score in scores if score.value is not None]
         if scores and not values:
             raise TrainerError(f"no rollout of the held-out problems was scored: {scores[0].reason}")
@@ -151,16 +151,22 @@ class ToolRecipe(SingleTurn):
             options.top_p if temperature else 1.0,
         )
 
-    def score_rollouts(
-        self, sampler: Sampler, problems: Sequence[Group], rollouts: Sequence[ToolRollout]
-    ) -> list[Score]:
-        """Score conversations, each by its problem; those with a fault get none."""
-        pairs = list(zip(problems, rollouts, strict=True))
-        samples = [as_sample(problem, rollout) for problem, rollout in pairs if rollout.error is None]
-        batches = [samples[start : start + AT_ONCE] for start in range(0, len(samples), AT_ONCE)]
-        parts = sampler.map(lambda some: score_all(self.reward, some), batches)
-        scored = iter([score for part in parts for score in part])
-        return [next(scored) if rollout.error is None else Score.error(str(rollout.error)) for rollout in rollouts]
+    def rollouts(self, limits: RolloutLimits, seeds: Seeds, *, logprobs: bool = True) -> ToolRollouts:
+        """Return what makes rollouts."""
+        return ToolRollouts(self.form, self.toolbox, limits, seeds, logprobs=logprobs)
+
+    def scored(
+        self, made: ToolRollouts, index: int, problem: Group, prompt: Sequence[int]
+    ) -> Rollout[tuple[ToolRollout, Score]]:
+        """Roll a prompt out and score the conversation; one with a fault gets no score."""
+        rollout = yield from made.roll_out(index, prompt)
+        if rollout.error is not None:
+            return rollout, Score.error(str(rollout.error))
+        score: Score = yield Together(self._score_all, as_sample(problem, rollout), AT_ONCE)
+        return rollout, score
+
+    def _score_all(self, samples: Sequence[Sample]) -> list[Score]:
+        return score_all(self.reward, samples)
 
     def metrics(self) -> dict[str, float]:
         """Return those of single-turn, and how tools were used."""

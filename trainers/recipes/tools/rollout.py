@@ -1,7 +1,8 @@
 """The rollout: sample a turn, run its calls, append what they gave, go on.
 
 Token in, token out: sampled ids are kept as they were sampled, and a result is encoded once, when it is appended. So
-the mask is exact by construction. All live rollouts of a batch move turn by turn, and a turn's calls are run together.
+the mask is exact by construction. Each rollout goes on as soon as its own calls are answered; calls that wait together
+are run together.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from statistics import fmean
 from typing import Any
 
 from verikit.calls import ToolCall
+from verikit.engines.rollouts import Rollout, Together
 from verikit.engines.types import Generation, Request
 from verikit.errors import ContextOverflow, EngineError, VerikitError
-from verikit.trainers.recipe import Sampler, Transcript
+from verikit.trainers.recipe import Transcript
 from verikit.trainers.recipes.tools.forms import ReadTurn, ToolForm
 from verikit.trainers.recipes.tools.toolbox import Toolbox, ToolResult
 
 AT_ONCE = 64
-"""Calls that go to one process together."""
+"""Calls that are run together."""
 Seeds = Callable[[int, int], int]
 """(Index of the rollout, turn) -> seed."""
 
@@ -71,41 +73,48 @@ class AskingTurn:
     read: ReadTurn
 
 
-def roll_out(
-    sampler: Sampler,
-    form: ToolForm,
-    toolbox: Toolbox,
-    prompts: Sequence[Sequence[int]],
-    limits: RolloutLimits,
-    seeds: Seeds,
-    *,
-    logprobs: bool = True,
-) -> list[ToolRollout]:
-    """Roll each prompt out to the model's last word or a limit; faults are data on the rollouts they concern."""
-    rollouts = [ToolRollout(Transcript(prompt)) for prompt in prompts]
-    live = list(enumerate(rollouts))
-    for turn in range(limits.turns):
-        live = [(index, rollout) for index, rollout in live if _room(rollout, limits) > 0]
-        requests = [
-            Request(
+class ToolRollouts:
+    """What every rollout of a batch needs."""
+
+    def __init__(
+        self, form: ToolForm, toolbox: Toolbox, limits: RolloutLimits, seeds: Seeds, *, logprobs: bool = True
+    ) -> None:
+        self._form, self._toolbox, self._limits, self._seeds, self._logprobs = form, toolbox, limits, seeds, logprobs
+
+    def roll_out(self, index: int, prompt: Sequence[int]) -> Rollout[ToolRollout]:
+        """Roll a prompt out to the model's last word or a limit; a fault is data on the rollout."""
+        rollout, limits = ToolRollout(Transcript(prompt)), self._limits
+        for turn in range(limits.turns):
+            room = _room(rollout, limits)
+            if room <= 0:
+                break
+            generation = yield Request(
                 list(rollout.transcript.ids),
-                max_tokens=min(limits.turn_tokens, _room(rollout, limits)),
+                max_tokens=min(limits.turn_tokens, room),
                 temperature=limits.temperature,
                 top_p=limits.top_p,
-                stop=form.stop,
-                seed=seeds(index, turn),
-                logprobs=0 if logprobs else None,
+                stop=self._form.stop,
+                seed=self._seeds(index, turn),
+                logprobs=0 if self._logprobs else None,
             )
-            for index, rollout in live
-        ]
-        generations = sampler.generate(requests) if requests else []
-        heard = [_hear(rollout, form, given) for (_, rollout), given in zip(live, generations, strict=True)]
-        asking = [asked for asked in heard if asked is not None]
-        if turn < limits.turns - 1:
-            _answer(asking, sampler, form, toolbox, limits)
-        going = {id(asked.rollout) for asked in asking if asked.rollout.error is None}
-        live = [(index, rollout) for index, rollout in live if id(rollout) in going]
-    return rollouts
+            asking = _hear(rollout, self._form, generation)
+            if asking is None or turn == limits.turns - 1:
+                break
+            yield from self._answer(asking)
+            if rollout.error is not None:
+                break
+        return rollout
+
+    def _answer(self, asking: AskingTurn) -> Rollout[None]:
+        """Run the calls of a turn, and append what came of them."""
+        limits, calls = self._limits, asking.read.calls
+        run = calls[: max(0, limits.calls - asking.rollout.calls)]
+        results = yield [Together(self._toolbox.answer, call, AT_ONCE) for call in run]
+        shown = calls[: len(run) + 1]  # of what is over the limit the first call is told so
+        if len(shown) > len(run):
+            text = f"error: no more than {limits.calls} calls are allowed: answer now"
+            results = [*results, ToolResult(text, failed=True)]
+        _append(asking, self._form, shown, results, limits)
 
 
 def rollout_metrics(rollouts: Sequence[ToolRollout]) -> dict[str, float]:
@@ -148,22 +157,6 @@ def _hear(rollout: ToolRollout, form: ToolForm, generation: Generation) -> Askin
     rollout.messages.append(message)
     rollout.finished = whole and not read.calls
     return AskingTurn(rollout, text, end, read) if read.calls else None
-
-
-def _answer(
-    asking: Sequence[AskingTurn], sampler: Sampler, form: ToolForm, toolbox: Toolbox, limits: RolloutLimits
-) -> None:
-    """Run the calls of a turn of all rollouts, and append what came of them."""
-    run = [turn.read.calls[: max(0, limits.calls - turn.rollout.calls)] for turn in asking]
-    flat = [call for calls in run for call in calls]
-    batches = [flat[start : start + AT_ONCE] for start in range(0, len(flat), AT_ONCE)]
-    results = iter([result for part in sampler.map(toolbox.answer, batches) for result in part])
-    for turn, calls in zip(asking, run, strict=True):
-        own = [next(results) for _ in calls]
-        shown = turn.read.calls[: len(calls) + 1]  # of what is over the limit the first call is told so
-        if len(shown) > len(calls):
-            own.append(ToolResult(f"error: no more than {limits.calls} calls are allowed: answer now", failed=True))
-        _append(turn, form, shown, own, limits)
 
 
 def _append(

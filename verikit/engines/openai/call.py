@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -84,3 +85,8 @@ class Call:
         if self._engine.prices is not None:
             usage["cost"] = (sent * self._engine.prices[0] + got * self._engine.prices[1]) / 1e6
         self.result = replace(generation, usage=usage)
+
+
+def tell_result(call: Call, done: Callable[[Generation | BaseException], None], whole: bool) -> None:
+    """Tell of a call that has ended; `whole`: not by a programming error, whose traceback its thread printed."""
+    done(call.result if whole else RuntimeError("a call to the server ended in a programming error"))

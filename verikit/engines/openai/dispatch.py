@@ -25,6 +25,27 @@ class _Run:
         self.turns: SimpleQueue[tuple[Any, float | None, bool]] = SimpleQueue()
         self.wanted = True
 
+    def report(self, job: Job, again: float | None, whole: bool) -> None:
+        """Say that a job had a turn, after how many seconds it wants the next, and whether it ended as jobs do."""
+        self.turns.put((job, again, whole))
+
+
+class _Single(_Run):
+    """One job that nobody listens for: it keeps its own clock, and is told of at its end."""
+
+    def __init__(self, tasks: SimpleQueue[tuple[Job, _Run] | None], done: Callable[[bool], None]) -> None:
+        super().__init__()
+        self._tasks, self._done = tasks, done
+
+    def report(self, job: Job, again: float | None, whole: bool) -> None:
+        """Tell of the end, or have the job's next turn come."""
+        if not whole or again is None:
+            self._done(whole)
+            return
+        timer = threading.Timer(again, self._tasks.put, ((job, self),))
+        timer.daemon = True
+        timer.start()
+
 
 class Dispatcher:
     """Runs jobs on at most `width` threads, started when first needed."""
@@ -35,6 +56,7 @@ class Dispatcher:
         self._tasks: SimpleQueue[tuple[Job, _Run] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
+        self._added = 0
 
     def run(self, jobs: Sequence[AnyJob]) -> Iterator[AnyJob]:
         """Start jobs in order, and yield each once it has returned None.
@@ -52,6 +74,14 @@ class Dispatcher:
             yield from self._listen(run, len(jobs))
         finally:
             run.wanted = False
+
+    def add(self, job: Job, done: Callable[[bool], None]) -> None:
+        """Start a job; `done` is told in its thread when it has returned None, or with False if it raised."""
+        with self._lock:
+            self._added += 1
+            wanted = self._added
+        self._start(wanted)
+        self._tasks.put((job, _Single(self._tasks, done)))
 
     def _listen(self, run: _Run, left: int) -> Iterator[Any]:
         order = 0
@@ -99,5 +129,5 @@ class Dispatcher:
                     again = job()
                     whole = True
                 finally:
-                    run.turns.put((job, again, whole))
+                    run.report(job, again, whole)
         self._at_end()

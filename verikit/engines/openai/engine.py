@@ -12,19 +12,19 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import SecretStr
 
-from verikit.engines.openai.call import Call
+from verikit.engines.openai.call import Call, tell_result
 from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import check_address, check_model, check_options, header_key
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, exchange
-from verikit.engines.traced import traced_stream
+from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import SpecError
 from verikit.registry import misfit
@@ -37,6 +37,7 @@ class OpenAI(StreamingEngine):
     """A model on an OpenAI-compatible server."""
 
     form = "openai:http://host:8000/v1#model"
+    submits = True
 
     def __init__(
         self,
@@ -145,6 +146,12 @@ class OpenAI(StreamingEngine):
         numbers = {call: number for number, call in enumerate(calls)}
         for call in self._dispatcher.run(sorted(calls, key=lambda call: call.order)):
             yield numbers[call], call.result
+
+    @traced_submit
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+        """Send a request beside those under way, at most `concurrency` at a time."""
+        call = Call(self, request)
+        self._dispatcher.add(call, partial(tell_result, call, done))
 
     def close(self) -> None:
         """End the threads and their connections."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from pydantic import SecretStr
 
 from verikit.engines.errors import Unsupported
-from verikit.engines.openai.call import NEW_LIMIT_KEY, Call
+from verikit.engines.openai.call import NEW_LIMIT_KEY, Call, tell_result
 from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import check_address, check_model, check_options, header_key
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, error_of, retry_after, strike_key
-from verikit.engines.traced import traced_stream
+from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import Generation, Output, Request, StreamingEngine, StructuredKind
 from verikit.errors import AuthError, ContextOverflow, EngineError, SpecError
 from verikit.types import Message
@@ -35,6 +35,7 @@ class VendorEngine(StreamingEngine):
     keys: tuple[str, ...] = ()
     """Environment variables that may hold the key."""
     limit_key: str = NEW_LIMIT_KEY
+    submits = True
 
     def __init__(
         self,
@@ -121,6 +122,12 @@ class VendorEngine(StreamingEngine):
         numbers = {call: number for number, call in enumerate(calls)}
         for call in self._dispatcher.run(calls):
             yield numbers[call], call.result
+
+    @traced_submit
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+        """Send a request beside those under way, at most `concurrency` at a time."""
+        call = _VendorCall(self, request)
+        self._dispatcher.add(call, partial(tell_result, call, done))
 
     def close(self) -> None:
         """End the threads and the client's connections."""
