@@ -1,18 +1,21 @@
 """Measure cases of other languages in the sandbox beside a subprocess for each case, interleaved in one run.
 
-    python benchmarks/languages.py [cpp|javascript|java|rust ...]
+    python benchmarks/languages.py [--workers 2] [cpp|javascript|java|rust ...]
 
 Both sides run programs that are compiled already: the subprocess as a person would build it (`g++ -O2`, `javac`), the
-sandbox as it builds it itself. Ratios are medians over the rounds; the sandbox runs CASES in one row.
+sandbox as it builds it itself. Each round runs CASES in one row a worker, on both sides with as many rows at once as
+there are workers, and a loop over one row by itself, as most scripts run cases. Ratios are medians over the rounds.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from verikit.sandbox import LocalSandbox, RunLimits, RunResult
@@ -51,8 +54,18 @@ def built(language: str, folder: Path) -> list[str]:
     return run.get(language, [str(folder / "a")])
 
 
-def measure(language: str, box: LocalSandbox) -> str:
-    """Milliseconds a case on both sides and the ratio of their medians."""
+def rate(row: Callable[[], None], cases: int, rows: int) -> float:
+    """Cases a second of some rows at once."""
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(rows) as threads:
+        for done in [threads.submit(row) for _ in range(rows)]:
+            done.result()
+    return rows * cases / (time.perf_counter() - begun)
+
+
+def measure(language: str, box: LocalSandbox, workers: int) -> str:
+    """Cases a second on both sides, and medians of the ratios."""
+    inputs = [f"{number} 2\n" for number in range(CASES[language])]
     with tempfile.TemporaryDirectory() as folder:
         command = built(language, Path(folder))
         begun = time.perf_counter()
@@ -60,25 +73,39 @@ def measure(language: str, box: LocalSandbox) -> str:
         compiling = time.perf_counter() - begun
         if isinstance(program, RunResult):
             return f"{language}: {program.error}"
-        inputs = [f"{number} 2\n" for number in range(CASES[language])]
-        box.programs.run(program, inputs[:1], RunLimits())
-        plain, ours = [], []
-        for _ in range(ROUNDS):
-            begun = time.perf_counter()
+
+        def plain() -> None:
             for text in inputs:
                 subprocess.run(command, input=text, text=True, capture_output=True, check=True)
-            plain.append((time.perf_counter() - begun) / len(inputs))
-            begun = time.perf_counter()
+
+        def ours() -> None:
             results = box.programs.run(program, inputs, RunLimits())
-            ours.append((time.perf_counter() - begun) / len(inputs))
             assert [run.stdout.strip() for run in results] == [str(number + 2) for number in range(len(inputs))]
-    ratio = statistics.median(a / b for a, b in zip(plain, ours, strict=True))
-    a, b = statistics.median(plain) * 1e3, statistics.median(ours) * 1e3
-    return f"{language}: subprocess {a:.1f} ms a case, sandbox {b:.1f} ms, {ratio:.2f}x (compiled in {compiling:.1f} s)"
+
+        rate(ours, len(inputs), workers)
+        rates = [
+            (rate(plain, len(inputs), 1), rate(plain, len(inputs), workers), rate(ours, len(inputs), workers))
+            for _ in range(ROUNDS)
+        ]
+    loop, same, sandbox = (statistics.median(column) for column in zip(*rates, strict=True))
+    alike = statistics.median(row[2] / row[1] for row in rates)
+    told = f"{language}: {sandbox:.0f} cases a second, {alike:.2f}x of subprocesses by as many threads ({same:.0f})"
+    if workers > 1:
+        told += f", {statistics.median(row[2] / row[0] for row in rates):.2f}x of a loop ({loop:.0f})"
+    return f"{told}; compiled in {compiling:.1f} s"
+
+
+def main() -> None:
+    """Measure some languages."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("language", nargs="*", help=", ".join(SUMS))
+    parser.add_argument("--workers", type=int, default=1, help="Rows at once.")
+    given = parser.parse_args()
+    with LocalSandbox(workers=given.workers) as box:
+        for chosen in given.language or SUMS:
+            problem = box.programs.problem(chosen)
+            print(f"{chosen}: {problem}" if problem else measure(chosen, box, given.workers), flush=True)
 
 
 if __name__ == "__main__":
-    with LocalSandbox(workers=1) as sandbox:
-        for chosen in sys.argv[1:] or list(SUMS):
-            problem = sandbox.programs.problem(chosen)
-            print(f"{chosen}: {problem}" if problem else measure(chosen, sandbox), flush=True)
+    main()
