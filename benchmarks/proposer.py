@@ -20,8 +20,8 @@ for the sum of three facts, which is a guess and teaches nothing until two of th
 
 Elo-Evolve. Wins against an opponent far below or above are all alike, and a group of equal rewards has no gradient; an
 opponent near the policy's rating tells outputs apart all along. So the climb is long (five results to get right, of
-which the start gets two) and the pool has three players, far apart as the paper's are. T = 20 meets one of them at a
-time, T = 2000 any.
+which the start gets two) and the pool is the paper's: three players of about the start's rating, 300 above and 600
+above. T = 20 meets one of them at a time, T = 2000 any.
 
 Said beforehand. The metric is the held-out one at the last step (`Family.metric`), the seeds are SEEDS; settings were
 tuned on others. A comparison is the mean over seeds of first arm less second, paired by seed, with its 95 % interval by
@@ -50,6 +50,8 @@ from verikit.trainers.config import Config, differences, load_config
 
 SEEDS = (11, 12, 13, 14, 15)
 LEVEL = 0.05
+KEPT = ("run.save_every=20", "run.keep=1", "run.max_idle_steps=0")
+"""What all arms' runs share: an opponent too far above leaves first steps without a gradient, which is the point."""
 BEGIN, END = "<!-- proposer: python benchmarks/proposer.py table RUNS --docs docs/recipes.md -->", "<!-- /proposer -->"
 
 
@@ -113,23 +115,23 @@ FAMILIES = {
         "elo-evolve-tiny",
         "held-out/win_rate",
         (
-            "options.digits=4", "options.max_tokens=48", "options.spoilt=0.6", "options.rating=850",
-            "options.players={p20=0.2, p60=0.6, p95=0.95}",
+            "options.digits=4", "options.max_tokens=48", "options.spoilt=0.5", "options.rating=720",
+            "options.prompts=24", "options.samples=8", "options.players={p40=0.4, p70=0.7, p95=0.95}",
             "options.strangers={s40=0.4, s60=0.6, s80=0.8, s95=0.95}",
             "warmup.gate=0.7", "run.steps=80", "run.evaluate_every=20",
         ),
         {
             "T200": (),
-            "weak": ("options.players={p20=0.2}",),
-            "middle": ("options.players={p60=0.6}",),
-            "strong": ("options.players={p95=0.95}",),
+            "level": ("options.players={p40=0.4}",),
+            "above": ("options.players={p70=0.7}",),
+            "far": ("options.players={p95=0.95}",),
             "T20": ("options.draw_temperature=20",),
             "T2000": ("options.draw_temperature=2000",),
         },
         (
-            ("T200", "weak", "opponents by rating beat one weak opponent"),
-            ("T200", "middle", "… one of about the start's strength"),
-            ("T200", "strong", "… one strong opponent"),
+            ("T200", "level", "opponents by rating beat one of the start's strength"),
+            ("T200", "above", "… one about 300 above it"),
+            ("T200", "far", "… one about 600 above it"),
             ("T200", "T20", "T = 200 beats T = 20"),
             ("T200", "T2000", "T = 200 beats T = 2000"),
         ),
@@ -184,7 +186,7 @@ def curve(folder: Path, metric: str) -> dict[int, float]:
     """The held-out metric by step, of what a run has logged so far."""
     path = folder / "metrics.jsonl"
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
-    return {row["step"]: row[metric] for row in rows if row["phase"] == "train" and metric in row}
+    return {row["step"]: row[metric] for row in rows if metric in row}
 
 
 def last_step(family: Family) -> int:
@@ -197,14 +199,17 @@ def start(name: str, seed: int, runs: Path) -> Path:
 
     They are what the warm-up leaves, before the first step.
     """
+    from verikit.trainers.checkpoint import checkpoints, read_state
     from verikit.trainers.export import export_run
+    from verikit.trainers.run import CHECKPOINTS
 
     family, model = FAMILIES[name], runs / name / f"start-{seed}"
     if not (model / "config.json").exists():
         warming = runs / name / f"warm-up-{seed}"
         changes = [*family.world, f"seed={seed}", "run.steps=1", "run.evaluate_every=0", "options.evaluate_samples=1"]
         settings = here(load_config(family.config, changes))
-        train(settings, warming)
+        if not any(read_state(path)["step"] == 0 for path in checkpoints(warming / CHECKPOINTS)):
+            train(settings, warming)
         half = model.with_name(f"{model.name}.part")
         export_run(warming, settings, half, step=0)
         half.rename(model)
@@ -230,7 +235,7 @@ def arm_settings(name: str, arm: str, seed: int, model: Path) -> Config:
     """Return an arm's settings, which begin with the weights of `start` and have no warm-up."""
     family = FAMILIES[name]
     own = [change.replace("START", str(model)) for change in family.arms[arm]]
-    changes = [*family.world, *own, f"seed={seed}", f"model.path={model}", "run.save_every=20", "run.keep=1"]
+    changes = [*family.world, *own, f"seed={seed}", f"model.path={model}", *KEPT]
     return here(load_config(family.config, changes)).model_copy(update={"warmup": None})
 
 

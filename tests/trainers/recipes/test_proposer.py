@@ -21,7 +21,7 @@ def written(runs, name, arm, seed, end, steps=None):
     family = proposer.FAMILIES[name]
     folder = runs / name / f"{arm}-{seed}"
     folder.mkdir(parents=True)
-    rows = [{"phase": "train", "step": step, family.metric: end} for step in (0, steps or proposer.last_step(family))]
+    rows = [{"phase": "1-train", "step": step, family.metric: end} for step in (0, steps or proposer.last_step(family))]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
 
