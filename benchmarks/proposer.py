@@ -10,8 +10,9 @@ Each world is one of the shipped tiny ones with other settings, so that an arm i
 All arms of a world and seed start from the same weights, made once, and differ in nothing but what is named.
 
 Absolute Zero. A trained proposer moves to what the solver is learning just now; a frozen one goes on asking what it
-asked at the start, which teaches nothing once it is solved. So proposals start trivial: nine of ten demonstrated ones have
-one line, which the solver gets right nine times in ten, while it is weak on two and three lines, which are held out.
+asked at the start, which teaches nothing once it is solved. So proposals start trivial: nine of ten demonstrated ones
+have one line, which the solver gets right nine times in ten, while it is weak on two and three lines, which are held
+out.
 
 SPICE. A Challenger paid for questions that are answered half of the time asks for less where the Reasoner guesses and
 for more where it knows; a frozen one stays at its own level, and other rewards aim elsewhere: 1 - p pays most for what

@@ -100,6 +100,26 @@ def test_a_folder_run_with_other_settings_is_not_gone_on_with(tmp_path):
         proposer.train(proposer.arm_settings("spice", "threshold", 11, start), tmp_path)
 
 
+@pytest.mark.slow
+def test_a_shared_start_leads_to_each_arm_and_a_frozen_challenger_is_that_start(tmp_path, monkeypatch):
+    whole = proposer.FAMILIES["spice"]
+    short = ("options.documents=2", "options.attempts=2", "options.group=2", "options.held_out_size=4", "run.steps=2",
+             "warmup.steps=3", "warmup.gate=0")  # fmt: skip
+    cut = proposer.Family(whole.config, whole.metric, short, whole.arms, whole.comparisons)
+    monkeypatch.setitem(proposer.FAMILIES, "spice", cut)
+    for arm in ("variance", "frozen"):
+        proposer.run("spice", arm, 11, tmp_path)
+        assert set(proposer.curve(tmp_path / "spice" / f"{arm}-11", cut.metric)) == {0, 2}
+    first = [
+        (tmp_path / "spice" / f"{arm}-11" / "metrics.jsonl").read_text("utf-8").splitlines()[0]
+        for arm in ("variance", "frozen")
+    ]
+    untimed = [{key: value for key, value in json.loads(line).items() if key != "seconds"} for line in first]
+    assert untimed[0] == untimed[1]  # the same weights, before a step
+    assert (tmp_path / "spice" / "start-11" / "model.safetensors").is_file()
+    assert ("spice", "frozen", 11) not in list(proposer.queue(tmp_path, ["spice"], [11]))
+
+
 def test_the_page_tells_every_comparison(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(PAGE.read_text("utf-8"), "utf-8")
