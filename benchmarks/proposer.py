@@ -96,7 +96,7 @@ FAMILIES = {
     ),
     "spice": Family(
         "spice-tiny",
-        "held-out/sampled",
+        "held-out/accuracy",
         ("options.facts=[0.1,0.15,0.75]", "run.steps=160", "run.evaluate_every=40"),
         {
             "variance": (),
