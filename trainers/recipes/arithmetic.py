@@ -22,6 +22,8 @@ BOX = "\\boxed{"
 CHARACTERS = "0123456789+=;}"
 SPOILT_DIGITS = 3
 """A demonstration's mistake is in one of its last digits."""
+LONG_SUMS = 4096
+"""Problems of more than two digits, which are too many to take all."""
 
 
 class ArithmeticOptions(SingleTurnOptions):
@@ -33,10 +35,12 @@ class ArithmeticOptions(SingleTurnOptions):
     """Share of demonstrations with a wrong digit."""
     batch: PositiveInt = 64
     """Demonstrations a step of the warm-up."""
+    digits: int = Field(default=2, ge=2, le=4)
+    """Of the numbers added. Four need `max_tokens` of 48."""
 
 
 class Arithmetic(SingleTurn):
-    r"""Adds numbers from 10 to 99: `47+85=` is continued with `7+5+0=12;4+8+1=13;\boxed{132}`."""
+    r"""Adds numbers, two digits by default: `47+85=` is continued with `7+5+0=12;4+8+1=13;\boxed{132}`."""
 
     name: ClassVar[str] = "arithmetic"
     Options: ClassVar[type[BaseModel]] = ArithmeticOptions
@@ -49,9 +53,18 @@ class Arithmetic(SingleTurn):
         return make_llama(tokenizer, seed, positions=64, heads=2), tokenizer
 
     def load_problems(self) -> tuple[list[Group], list[Group]]:
-        """Return all pairs of numbers but those held out, and those."""
-        pairs = [(a, b) for a in range(10, 100) for b in range(10, 100)]
-        random.Random(f"{self.setting.seed} held out").shuffle(pairs)
+        """Return all pairs of two-digit numbers, or some of longer ones, but those held out; and those."""
+        draw = random.Random(f"{self.setting.seed} held out")
+        if self.options.digits == 2:
+            pairs = [(a, b) for a in range(10, 100) for b in range(10, 100)]
+            draw.shuffle(pairs)
+        else:
+            wanted = LONG_SUMS + self.options.held_out_size
+            numbers = range(10 ** (self.options.digits - 1), 10**self.options.digits)
+            found: dict[tuple[int, int], None] = {}
+            while len(found) < wanted:
+                found[draw.choice(numbers), draw.choice(numbers)] = None
+            pairs = list(found)
         problems = [Group(f"{a}+{b}=", answer=str(a + b), id=f"{a}+{b}") for a, b in pairs]
         cut = self.options.held_out_size
         return problems[cut:], problems[:cut]
@@ -74,10 +87,14 @@ class Arithmetic(SingleTurn):
 
 
 def working(a: int, b: int) -> str:
-    """Return the sum of two two-digit numbers, worked out from the last digit on."""
-    low = a % 10 + b % 10
-    high = a // 10 + b // 10 + low // 10
-    return f"{a % 10}+{b % 10}+0={low};{a // 10}+{b // 10}+{low // 10}={high};{BOX}{a + b}}}"
+    """Return the sum of two numbers of as many digits, two or more, worked out column by column from the last on."""
+    carry, columns = 0, []
+    for column in range(len(str(max(a, b, 10)))):
+        first, second = (number // 10**column % 10 for number in (a, b))
+        total = first + second + carry
+        columns.append(f"{first}+{second}+{carry}={total};")
+        carry = total // 10
+    return f"{''.join(columns)}{BOX}{a + b}}}"
 
 
 def spoil(text: str, draw: random.Random) -> str:

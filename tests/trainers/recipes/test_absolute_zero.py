@@ -251,6 +251,60 @@ def test_new_problems_are_solved_first_and_the_buffer_tops_up():
     assert len(solve_batch([], old[:3], 8, "max_new", draw)) == 8
 
 
+def test_learnable_fills_up_with_what_was_solved_half_of_the_time():
+    new = [Problem("deduction", ADD, f"new {number}", "1", step=9) for number in range(40)]
+    kinds = {"easy": (8, 8), "half": (4, 8), "never": (0, 8)}
+    buffer = Buffer(1000, "newest")
+    for kind, counts in kinds.items():
+        for number in range(60):
+            problem = Problem("deduction", ADD, f"{kind} {number}", "1", step=number)
+            buffer.add([problem], random.Random(0))
+            buffer.note(problem, *counts)
+    batch = solve_batch(new, buffer.problems, 64, "learnable", random.Random(0), buffer.rates)
+    drawn = Counter(problem.input.partition(" ")[0] for problem in batch)
+    assert drawn["new"] == 32
+    assert drawn["half"] > drawn["easy"] + drawn["never"]  # uniform draws would bring half as many
+    assert len({problem.input for problem in batch}) == 64
+    assert len(solve_batch(new[:2], [], 8, "learnable", random.Random(0))) == 8
+
+
+def test_a_problem_proposed_again_shares_its_rate_and_is_drawn_like_others():
+    old = [Problem("deduction", ADD, "1", "1", step=step) for step in range(50)] + [Problem("deduction", ADD, "2", "2")]
+    buffer = Buffer(1000, "newest")
+    buffer.add(old, random.Random(0))
+    buffer.note(old[0], 8, 8)
+    assert solve_batch([], old, 2, "learnable", random.Random(0), buffer.rates) != [old[0], old[0]]
+    first = Counter(
+        solve_batch([], old, 1, "learnable", random.Random(seed), buffer.rates)[0].input for seed in range(300)
+    )
+    assert first["2"] > 2 * first["1"]  # 1 against 4 r (1 - r) = .21, whichever copy was solved
+
+
+def test_rates_of_evicted_problems_are_forgotten_and_unscored_solutions_tell_none():
+    buffer = Buffer(2, "newest")
+    problems = [Problem("deduction", ADD, str(number), "1") for number in range(3)]
+    for problem in problems[:2]:
+        buffer.note(problem, 1, 2)
+    buffer.note(problems[2], 0, 0)
+    buffer.add(problems, random.Random(0))
+    assert buffer.rates == {problems[1]: 0.5}
+
+
+def test_solve_rates_are_kept_for_the_buffer_and_survive_a_checkpoint():
+    recipe = made(tasks=["deduction"], mix="learnable")
+    trained(recipe)
+    rates = recipe.buffers["deduction"].rates
+    assert rates
+    assert set(rates.values()) <= {2.5 / 3, 0.5 / 3, 0.5, 1.5 / 2, 0.5 / 2}
+    other = made(tasks=["deduction"], mix="learnable")
+    other.restore(json.loads(json.dumps(recipe.state())))
+    assert other.buffers["deduction"].rates == rates
+    older = recipe.state()
+    del older["rates"]  # a checkpoint of a version without
+    other.restore(older)
+    assert other.buffers["deduction"].rates == {}
+
+
 def test_every_valid_problem_is_kept_whatever_it_earns():
     recipe = made(tasks=["deduction"], batch=4, keep="newest")
     trained(recipe)

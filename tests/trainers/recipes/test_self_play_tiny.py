@@ -97,6 +97,25 @@ def test_absolute_zero_keeps_held_out_programs_out_of_everything():
     assert not any(program in shown for program in apart)
 
 
+def test_absolute_zero_s_proposals_and_weak_lengths_are_demonstrated_as_told():
+    options = {"tasks": ["deduction"], "lengths": [1, 2, 3], "proposed": [0.9, 0.1], "spoilt_by_lines": [0.0, 1.0]}
+    recipe = made("absolute-zero-tiny", **options)
+    rows = [demonstration for step in range(30) for demonstration in recipe.demonstrations(step)]
+    proposals = [row.completion.count(" = ") for row in rows if row.prompt.startswith("propose")]
+    assert set(proposals) == {1, 2}
+    assert 0.05 < proposals.count(2) / len(proposals) < 0.15
+    wrong = {1: 0, 2: 0, 3: 0}
+    solutions = [row for row in rows if row.prompt.startswith("deduce")]
+    for row in solutions:
+        program = row.prompt[row.prompt.index("def f") : row.prompt.index("\n```")]
+        value = int(row.prompt.partition("input\n")[2][0])
+        lines = [(line[-4:-1], int(line[-1])) for line in program.splitlines()[1:-1]]
+        wrong[len(lines)] += f"output\n{zero.run(lines, value)[-1]}\n" not in row.completion
+    asked = Counter(row.prompt.count(" = ") for row in solutions)
+    assert wrong == {1: 0, 2: asked[2], 3: asked[3]}
+    assert min(asked.values()) > 300
+
+
 def test_absolute_zero_s_random_rival_keeps_the_length():
     recipe, draw = made("absolute-zero-tiny", source="random"), random.Random(2)
     for task in recipe.options.tasks:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from verikit.trainers.recipes.absolute_zero.options import Keep, Mix, Weights
 from verikit.trainers.recipes.absolute_zero.problem import Problem
@@ -17,6 +19,13 @@ class Buffer:
     def __init__(self, size: int, keep: Keep) -> None:
         self.size, self.keep = size, keep
         self.problems: list[Problem] = []
+        self.rates: dict[Problem, float] = {}
+        """Solve rates when last solved, by `content`; half a solution is added on either side, as few are sampled."""
+
+    def note(self, problem: Problem, right: int, scored: int) -> None:
+        """Keep how many of a problem's solutions were right, if any is scored."""
+        if scored:
+            self.rates[content(problem)] = (right + 0.5) / (scored + 1)
 
     def add(self, new: Sequence[Problem], draw: random.Random) -> None:
         """Add all, then drop what is too much: the oldest, the newest, or any."""
@@ -31,30 +40,60 @@ class Buffer:
         else:
             stay = sorted(draw.sample(range(len(self.problems)), self.size))
             self.problems = [self.problems[index] for index in stay]
+        kept = set(map(content, self.problems))
+        self.rates = {problem: rate for problem, rate in self.rates.items() if problem in kept}
+
+
+def content(problem: Problem) -> Problem:
+    """Return a problem without its step: what is proposed again is the same."""
+    return replace(problem, step=0)
 
 
 def distinct(problems: Sequence[Problem], count: int, draw: random.Random, weights: Weights) -> list[Problem]:
     """Draw up to `count` different problems; `step` weighs a problem by the step it was made at."""
     if weights == "uniform":
         return draw.sample(list(problems), min(count, len(problems)))
-    # The largest of u ** (1 / weight): weighted draws without replacement (Efraimidis and Spirakis, 2006).
-    keys = [draw.random() ** (1 / (problem.step + 1)) for problem in problems]
+    return _weighted(problems, count, draw, lambda problem: problem.step + 1)
+
+
+def _weighted(
+    problems: Sequence[Problem], count: int, draw: random.Random, weight: Callable[[Problem], float]
+) -> list[Problem]:
+    """Draw without replacement, the largest of u ** (1 / weight) (Efraimidis and Spirakis, 2006)."""
+    keys = [draw.random() ** (1 / weight(problem)) for problem in problems]
     order = sorted(range(len(problems)), key=lambda index: -keys[index])
     return [problems[index] for index in order[:count]]
 
 
 def solve_batch(
-    new: Sequence[Problem], old: Sequence[Problem], size: int, mix: Mix, draw: random.Random
+    new: Sequence[Problem],
+    old: Sequence[Problem],
+    size: int,
+    mix: Mix,
+    draw: random.Random,
+    rates: Mapping[Problem, float] = MappingProxyType({}),
 ) -> list[Problem]:
     """Return `size` problems to solve, fewer only if there is none.
 
     `max_new`: the new ones first, topped up by uniform draws of the old. `half_new`: at most half of them new.
-    `uniform_total`: uniform draws of all. `step`: draws of all that favour late steps.
+    `uniform_total`: uniform draws of all. `step`: draws of all that favour late steps. `learnable`: at most half of
+    them new, the rest the old by 4 r (1 - r) of their `rates` (prioritised replay, arXiv 2010.03934); 1 where none is
+    known.
     """
     if mix == "uniform_total" or mix == "step":
         return _filled([], [*new, *old], size, draw, "uniform" if mix == "uniform_total" else "step")
     most = size if mix == "max_new" else (size + 1) // 2
-    return _filled(draw.sample(list(new), min(most, len(new))), old or new, size, draw, "uniform")
+    chosen = draw.sample(list(new), min(most, len(new)))
+    if mix == "learnable" and old:
+        # What was proposed twice would else be drawn twice as often.
+        different = list({content(problem): problem for problem in old}.values())
+        chosen += _weighted(different, size - len(chosen), draw, lambda problem: _worth(problem, rates))
+    return _filled(chosen, old or new, size, draw, "uniform")
+
+
+def _worth(problem: Problem, rates: Mapping[Problem, float]) -> float:
+    rate = rates.get(content(problem), 0.5)
+    return 4 * rate * (1 - rate)
 
 
 def _filled(

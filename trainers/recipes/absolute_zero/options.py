@@ -10,7 +10,7 @@ from verikit.verifiers.proposal import Preset
 
 Task = Literal["deduction", "abduction", "induction", "error"]
 Keep = Literal["newest", "oldest", "random"]
-Mix = Literal["max_new", "half_new", "uniform_total", "step"]
+Mix = Literal["max_new", "half_new", "uniform_total", "step", "learnable"]
 Weights = Literal["uniform", "step"]
 
 
@@ -57,7 +57,8 @@ class AbsoluteZeroOptions(BaseModel):
     keep: Keep = "newest"
     """Which problems stay when a buffer is full; the repository keeps the oldest."""
     mix: Mix = "max_new"
-    """What is solved: the new problems first, half of them, uniform draws of all, or draws that favour late steps."""
+    """What is solved: the new problems first, half of them, uniform draws of all, or draws that favour late steps.
+    `learnable`: half of them, the rest from the buffer by how much each still taught when last solved, 4 r (1 - r)."""
     weights: Weights = "uniform"
     """How references and programs are drawn from the buffers."""
     learnability: Literal["paper", "edge"] = "paper"

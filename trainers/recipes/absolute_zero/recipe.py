@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from verikit.engines.types import Generation
 from verikit.errors import TrainerError
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
-from verikit.trainers.recipes.absolute_zero.buffers import Buffer, distinct, solve_batch
+from verikit.trainers.recipes.absolute_zero.buffers import Buffer, content, distinct, solve_batch
 from verikit.trainers.recipes.absolute_zero.environment import Environment, ProgramVerdict
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import SEEDS, Problem, read_held_out
@@ -111,10 +111,12 @@ class AbsoluteZero(SelfPlay):
                 new[proposal.asked.task].append(proposal.verdict.problem)
         chosen: list[Problem] = []
         for task, fresh in new.items():
-            old = self.buffers[task].problems
-            chosen += solve_batch(fresh, old, self.options.batch, self.options.mix, draw)
-            self.buffers[task].add(fresh, draw)
+            buffer = self.buffers[task]
+            chosen += solve_batch(fresh, buffer.problems, self.options.batch, self.options.mix, draw, buffer.rates)
+            buffer.add(fresh, draw)
         estimates, trained = self._solve_all(sampler, [problem for task in new.values() for problem in task], chosen)
+        for solved in [*estimates, *trained]:
+            self.buffers[solved.problem.task].note(solved.problem, *solved.counts)
         rates = [estimate.rate for estimate in estimates]
         self._metrics = round_metrics(proposed, rates, self.buffers) | {"seconds_sandbox": self.judging.seconds}
         return self._proposals(sampler, proposed, rates) + self._solutions(trained)
@@ -181,13 +183,19 @@ class AbsoluteZero(SelfPlay):
     def state(self) -> dict[str, Any]:
         """Return the buffers."""
         rows = {task: [problem.as_dict() for problem in buffer.problems] for task, buffer in self.buffers.items()}
-        return {"seeded": self.seeded, "buffers": rows}
+        rates = {
+            task: [buffer.rates.get(content(problem)) for problem in buffer.problems]
+            for task, buffer in self.buffers.items()
+        }
+        return {"seeded": self.seeded, "buffers": rows, "rates": rates}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take the buffers back."""
         self.seeded = state["seeded"]
         for task, buffer in self.buffers.items():
             buffer.problems = [Problem.from_dict(row) for row in state["buffers"][task]]
+            rates = zip(buffer.problems, state.get("rates", {}).get(task, ()), strict=False)
+            buffer.rates = {content(problem): rate for problem, rate in rates if rate is not None}
 
     def _seed(self, sampler: Sampler) -> None:
         """Fill the buffers with what the untrained model proposes; induction last, as it draws from the others."""

@@ -45,10 +45,16 @@ class Solved:
     verdicts: Sequence[ProgramVerdict]
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """How many are right, and how many are scored."""
+        scored = [verdict.fault == "" for verdict in self.verdicts if verdict.fault != "error"]
+        return sum(scored), len(scored)
+
+    @property
     def rate(self) -> float | None:
         """The share that is right, of those that are scored."""
-        scored = [verdict.fault == "" for verdict in self.verdicts if verdict.fault != "error"]
-        return fmean(scored) if scored else None
+        right, scored = self.counts
+        return right / scored if scored else None
 
 
 def proposer_rewards(

@@ -50,8 +50,12 @@ class AbsoluteZeroTinyOptions(AbsoluteZeroOptions):
     """The same for inductions, which are learnt more slowly."""
     proposals: float = Field(default=0.2, ge=0, le=1)
     """Share of demonstrations that are proposals."""
+    spoilt_by_lines: list[float] = Field(default_factory=list)
+    """The same for programs of 1, 2, … lines, the last share for all longer ones; []: `spoilt` for all."""
     lengths: list[PositiveInt] = Field(default=[1, 1, 2, 2, 3], min_length=1)
     """Lengths of demonstrated programs, drawn evenly."""
+    proposed: list[float] = Field(default_factory=list)
+    """Shares of demonstrated proposals that have 1, 2, … lines; []: by `lengths`, as solutions are."""
     demonstrations: PositiveInt = 64
     """Demonstrations a step of the warm-up."""
     held_out_size: PositiveInt = 32
@@ -125,6 +129,9 @@ class AbsoluteZeroTiny(AbsoluteZero):
         program = self._open_program(draw, draw.choice(self.options.lengths))
         made = self._random_problem(task, program, draw)
         if draw.random() < self.options.proposals:
+            if self.options.proposed:
+                program = self._open_program(draw, self._proposed_length(draw))
+                made = self._random_problem(task, program, draw)
             shown = [
                 self._random_problem(task, self._open_program(draw, draw.choice(self.options.lengths)), draw)
                 for _ in range(self.options.references if task != "induction" else 0)
@@ -137,9 +144,18 @@ class AbsoluteZeroTiny(AbsoluteZero):
             said = propose(made, program)
         else:
             asked = self.prompts.solution(made)
-            share = self.options.spoilt_inductions if task == "induction" else self.options.spoilt
-            said = solve(made, program, draw, spoilt=draw.random() < share)
+            said = solve(made, program, draw, spoilt=draw.random() < self._spoilt_share(task, len(program)))
         return demonstration(self.setting.tokenizer, self.prompts.text(asked), said, number)
+
+    def _proposed_length(self, draw: random.Random) -> int:
+        shares = self.options.proposed
+        return draw.choices(range(1, len(shares) + 1), shares)[0]
+
+    def _spoilt_share(self, task: Task, lines: int) -> float:
+        if task == "induction":
+            return self.options.spoilt_inductions
+        shares = self.options.spoilt_by_lines or [self.options.spoilt]
+        return shares[min(lines, len(shares)) - 1]
 
     def _open_program(self, draw: random.Random, length: int) -> list[Line]:
         """Draw a program that is not held out."""

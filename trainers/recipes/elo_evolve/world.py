@@ -54,7 +54,7 @@ class EloEvolveWorld(EloEvolve, Arithmetic):
 
     def __init__(self, options: EloWorldOptions, setting: Setting) -> None:
         players = options.players | options.strangers
-        rated = ratings(players, setting.seed)
+        rated = ratings(players, setting.seed, options.digits)
         pool, unseen = ({name: rated[name] for name in names} for names in (options.players, options.strangers))
         super().__init__(options.model_copy(update={"pool": pool, "unseen": unseen}), setting)
 
@@ -129,7 +129,7 @@ def terms(prompt: str) -> tuple[int, int]:
 
 
 def right(prompt: str, text: str) -> list[bool]:
-    """Say of each result of a working (both column sums and the answer) whether it is right; others of a wrong form."""
+    """Say of each result of a working (its column sums and the answer) whether it is right; others of a wrong form."""
     wanted = working(*terms(prompt)).split(";")
     found = text.split(";")
     if len(found) != len(wanted):
@@ -152,10 +152,11 @@ def played(prompt: str, name: str, strength: float, seed: int) -> str:
     return spoil(working(*terms(prompt)), 1 - strength, random.Random(f"{seed} {name} {prompt}"))
 
 
-def ratings(players: dict[str, float], seed: int) -> dict[str, float]:
+def ratings(players: dict[str, float], seed: int, digits: int = 2) -> dict[str, float]:
     """Rate players by all their games on prompts drawn for it (Bradley-Terry on Elo's scale, mean 1000)."""
     draw = random.Random(f"{seed} round robin")
-    prompts = [f"{draw.randint(10, 99)}+{draw.randint(10, 99)}=" for _ in range(RATED_ON)]
+    least, most = 10 ** (digits - 1), 10**digits - 1
+    prompts = [f"{draw.randint(least, most)}+{draw.randint(least, most)}=" for _ in range(RATED_ON)]
     games = [
         Game(first, second, _outcome(prompt, first, second, players, seed), prompt)
         for prompt in prompts
