@@ -142,12 +142,15 @@ def told(rows: Mapping[str, list[Row]]) -> None:
         collect = [row["seconds_collect"] / row["seconds_step"] for row in found]
         print(f"  {label:6} steps an hour {3600 / median(cpu):8.0f}   CPU s {span(cpu, 2)}   wall s {span(wall, 2)}"
               f"   collect {span(collect, 2)}")  # fmt: skip
-        ends = [row["held-out/accuracy"] for row in rows[label] if "held-out/accuracy" in row]
-        print(f"  {'':6} held out {' '.join(f'{value:.3f}' for value in ends)}")
+        for row in rows[label]:
+            held_out = {key.removeprefix("held-out/"): row[key] for key in row if key.startswith("held-out/")}
+            plain = [f"{key} {value:.3f}" for key, value in held_out.items() if "/" not in key]
+            if plain:
+                print(f"  {'':6} held out, step {row['step']}: {', '.join(plain)}")
     if len(steps) == 2:
         this, other = steps.values()
         pairs = list(zip(this, other, strict=True))
-        same = [{k for k in a if not is_timing(k) and a[k] != b.get(k)} == set() for a, b in pairs]
+        same = [all(a[key] == b[key] for key in a.keys() & b.keys() if not is_timing(key)) for a, b in pairs]
         print(f"  faster by CPU {span([b['cpu'] / a['cpu'] for a, b in pairs], 2)}"
               f"   by wall {span([b['seconds_step'] / a['seconds_step'] for a, b in pairs], 2)}"
               f"   same metrics in {sum(same)} of {len(same)} steps", flush=True)  # fmt: skip

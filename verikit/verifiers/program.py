@@ -23,7 +23,7 @@ from verikit.verifiers.proposal import InvalidProposal, OurFault, Preset, valida
 from verikit.verifiers.shared_runs import UNREAD, Question, Readings, call_together
 
 Task = Literal["deduction", "abduction", "induction", "propose"]
-_RUNS_OF_PROPOSAL = 5
+_RUNS_OF_PROPOSAL = 4
 """How often `validate` runs a proposed program."""
 _COMPANY = 2
 """Calls from which on a child is shared."""
@@ -61,6 +61,8 @@ class Program(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself, as many at a time as the machine has processors.
+
+        Texts are read together, and calls of one closed program made together: no verdict depends on the company.
 
         Raises:
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
