@@ -40,13 +40,16 @@ LEAKS = [
     "def keep(g):\n    n = []\n    def h(x):\n        n.append(x)\n        return len(n)\n    return h\n"
     "@keep\ndef f(x):\n    return x",
     "def g(n):\n    def h(x):\n        n.append(x)\n        return len(n)\n    return h\nf = g([])",
+    "def f(x: (n := [])):\n    n.append(x)\n    return len(n)",
+    "def f(x) -> [n for n in [(m := [])]]:\n    m.append(x)\n    return len(m)",
     "f = (lambda n: lambda x: n.append(x) or len(n))([])",
     "def f(x):\n    try:\n        return open('n').read() + 'x'\n    finally:\n        open('n', 'a').write('x')",
 ]
 OPEN = [
     "def f(x):\n    return id(x) % 7", "def f(x):\n    return hash(str(x))", "def f(x):\n    return input()",
     "import time\ndef f(x):\n    return time.time()", "def f(x):\n    return '{0.__class__}'.format(x)",
-    "def f(x):\n    return x.__class__", "def f(x):\n    return [] is x", "def f(x, id=len):\n    return id(x)",
+    "def f(x):\n    return x.__class__", "def f(x):\n    return [] is x",
+    "def f(x):\n    return x is 1000 is not None", "def f(x, id=len):\n    return id(x)",
     "def g(x):\n    id = 1\ndef f(x):\n    return id(x)", "def g(id):\n    return 1\ndef f(x):\n    return id(x)",
     "def f(x):\n    return list({f, lambda: 0, lambda: 1})[0](x)", "def f(x):\n    yield x", "def f(x):\n    del x",
     "async def f(x):\n    return x", "def f(x):\n    with x: return 1", "def f(x): return eval('1')",

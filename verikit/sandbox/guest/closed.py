@@ -6,12 +6,13 @@ import builtins
 _NODES = (
     ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.keyword, ast.Return, ast.Assign, ast.AugAssign,
     ast.AnnAssign, ast.For, ast.While, ast.If, ast.Expr, ast.Pass, ast.Break, ast.Continue, ast.Raise, ast.Assert,
-    ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set, ast.ListComp,
+    ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set, ast.ListComp,
     ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call, ast.FormattedValue,
     ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice,
     ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
-"""All that a closed program may consist of: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`."""
+"""All that a closed program may consist of: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor
+`:=`, which binds a name of the module where it stands in an annotation."""
 _BUILTINS = frozenset(
     "abs all any ascii bin bool bytes chr complex dict divmod enumerate filter float frozenset hex int isinstance iter"
     " len list map max min next oct ord pow print range repr reversed round set slice sorted str sum tuple zip"
@@ -61,7 +62,7 @@ def _keeps_nothing(node: ast.AST) -> bool:
         return isinstance(node.ctx, ast.Load) and node.attr in _METHODS
     if isinstance(node, ast.Compare):  # the identity of what is made anew each time is chance
         same = any(isinstance(way, ast.Is | ast.IsNot) for way in node.ops)
-        return not same or any(_is_none(side) for side in (node.left, *node.comparators))
+        return not same or (len(node.ops) == 1 and (_is_none(node.left) or _is_none(node.comparators[0])))
     return True
 
 
