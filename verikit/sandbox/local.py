@@ -138,29 +138,42 @@ class LocalSandbox:
         preload = source("science" if science else "bare") + (source("testing") if testing else "")
         return Session(self._pool, preload, limits or self.limits)
 
+    def repeated(self, code: str, call: FunctionCall, limits: RunLimits | None = None, *, seed: int = 0) -> RunResult:
+        """Run one program and make a call twice in the one child; the value is the list of both results."""
+        return self._run(Job(code, call=call, limits=limits), [call, call], seed=seed)
+
     def deterministic(
-        self, code: str, stdin: str | bytes = "", call: FunctionCall | None = None, limits: RunLimits | None = None
-    ) -> bool:
+        self, code: str, stdin: str | bytes = "", call: FunctionCall | None = None, limits: RunLimits | None = None,
+        *, seeds: Sequence[int] = (0, 0, 1, 1), seen: Sequence[Any] = (),
+    ) -> bool:  # fmt: skip
         """Whether a program gives the same value (or output) always: 2 hash seeds x 2 children x 2 calls.
 
         A program that fails, or whose value does not travel, is not deterministic. A clock that stands still between
         two runs (today's date) is not noticed.
 
+        Args:
+            code: the program.
+            stdin: of it.
+            call: a function of it whose value counts; None: its output does.
+            limits: of each run.
+            seeds: the hash seed of each child.
+            seen: values that other children gave already, as `repeated` has them.
+
         Raises:
             SandboxError: the sandbox failed.
         """
         job = Job(code, stdin, call, limits)
-        seen: list[Any] = []
-        for seed in (0, 0, 1, 1):
+        found = list(seen)
+        for seed in seeds:
+            if not _agree(found):
+                break
             result = self._run(job, [call, call] if call else [], seed=seed)
             if result.status == "infra_error":
                 raise SandboxError(f"determinism can't be checked: {result.error}")
             if result.status != "ok":
                 return False
-            seen += result.value if call else [result.stdout]
-            if not all(records.same(seen[0], other) for other in seen):
-                return False
-        return True
+            found += result.value if call else [result.stdout]
+        return _agree(found)
 
     def equivalent(self, a: Any, b: Any, limits: RunLimits | None = None) -> bool:
         """Whether two `Symbolic` values are equal as expressions, asked of a child without candidate code.
@@ -221,6 +234,10 @@ def tier(code: str) -> str:
     if any(name in code for name in SCIENCE):
         return source("science")
     return source("database" if any(name in code for name in DATABASES) else "bare")
+
+
+def _agree(values: Sequence[Any]) -> bool:
+    return all(records.same(values[0], other) for other in values)
 
 
 def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, calls: int, asking: bool) -> RunResult:

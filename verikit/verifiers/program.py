@@ -8,7 +8,7 @@ What the completion gets wrong is its 0.0; a row that can't be read, or a sandbo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,10 +20,13 @@ from verikit.types import Sample, Score
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.proposal import InvalidProposal, OurFault, Preset, validate
+from verikit.verifiers.shared_runs import UNREAD, Question, Readings, call_together
 
 Task = Literal["deduction", "abduction", "induction", "propose"]
-_RUNS_OF_PROPOSAL = 5
+_RUNS_OF_PROPOSAL = 4
 """How often `validate` runs a proposed program."""
+_COMPANY = 2
+"""Calls from which on a child is shared."""
 _REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abduction", "code_f": "induction"}
 
 
@@ -59,33 +62,39 @@ class Program(TextVerifier):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself, as many at a time as the machine has processors.
 
+        Texts are read together, and calls of one closed program made together: no verdict depends on the company.
+
         Raises:
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
         """
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
-            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
+            shared = _Shared(self, box, samples, threads)
+            return list(threads.map(lambda sample: self._score_sample(sample, shared), samples))
 
     @property
     def slowest_s(self) -> float:
-        """The budget of a row."""
-        return row_seconds(self.wall_s, self.row_s)
+        """The budget of a row, and what is tried in company before."""
+        return row_seconds(self.wall_s, self.row_s) + self.wall_s / 2
 
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
-    def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
-        task = self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
+    def task_of(self, sample: Sample) -> Any:
+        """Return what a sample's task is called, which may be none of ours."""
+        return self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
+
+    def _score_sample(self, sample: Sample, shared: _Shared) -> Score:
+        task = self.task_of(sample)
         check = {
             "deduction": self._deduction, "abduction": self._abduction, "induction": self._induction,
             "propose": self._propose,
         }.get(str(task))  # fmt: skip
         if check is None:
             return Score.error(f"meta.task is deduction, abduction, induction or propose, not {task!r}")
-        answer = tagged(sample.completion, "answer")
         try:
-            return check(answer if answer is not None else sample.completion, sample.meta, _Row(self, box))
+            return check(_answer(sample), sample.meta, _Row(self, shared))
         except InvalidProposal as problem:
             return Score(0.0, reason=str(problem)[:500])
         except OurFault as problem:
@@ -102,6 +111,9 @@ class Program(TextVerifier):
         said = _block(text, "input")
         args, kwargs = row.read("arguments", said)
         program = _field(meta, "program")
+        value = row.shared.value(program, said)
+        if value is not UNREAD:
+            return self._verdict(value, gold, said)
         try:
             result = row.call(program, args, kwargs)
         except OurFault:
@@ -113,26 +125,20 @@ class Program(TextVerifier):
         return self._verdict(result.value, gold, said)
 
     def _induction(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
-        given = meta.get("pairs")
-        try:
-            texts = [
-                [str(p["input"]), str(p["output"])] if isinstance(p, Mapping) else list(map(str, p))
-                for p in given or ()
-            ]
-        except (TypeError, KeyError):
-            texts = []
-        if not texts or any(len(pair) != 2 for pair in texts):
-            raise OurFault("meta.pairs is a list of input and output texts, and not empty")
+        texts = _pairs(meta)
         pairs = row.data("pairs", texts)
         hidden = len(pairs) // 2 if self.preset == "azr-repo" else 0
-        program = last(text, "python", "py", "")
-        if program is None:
-            raise InvalidProposal("no python block in the completion")
+        program = _solution(text)
+        together = row.shared.values(program, [call for call, _ in pairs[hidden:]])
         for number, ((args, kwargs), gold) in enumerate(pairs[hidden:], hidden + 1):
-            result = row.call(program, args, kwargs)
-            if result.status != "ok":
-                return Score(0.0, answer=program, reason=f"pair {number}: {result.status} ({result.error})")
-            if not self._equal(result.value, gold):
+            if together is not None:
+                value = together[number - hidden - 1]
+            else:
+                result = row.call(program, args, kwargs)
+                if result.status != "ok":
+                    return Score(0.0, answer=program, reason=f"pair {number}: {result.status} ({result.error})")
+                value = result.value
+            if not self._equal(value, gold):
                 return Score(0.0, answer=program, reason=f"pair {number}: another output")
         return Score(1.0, answer=program, reason=f"all {len(pairs) - hidden} pairs")
 
@@ -156,11 +162,49 @@ class Program(TextVerifier):
             raise InvalidProposal(f"a value that can't be compared ({describe(problem)})") from None
 
 
+class _Shared:
+    """What the samples of a batch have done in company: their texts read, and calls of closed programs made."""
+
+    def __init__(self, options: Program, box: LocalSandbox, samples: Sequence[Sample], threads: Executor) -> None:
+        self.box = box
+        self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        tasks = [options.task_of(sample) for sample in samples]
+        asked = [_questions(task, sample) for task, sample in zip(tasks, samples, strict=True)]
+        self._readings = Readings(box, self._limits, threads)
+        self._readings.read(question for questions in asked for question in questions)
+        inputs: dict[str, dict[str, Any]] = {}
+        for task, questions in zip(tasks, asked, strict=True):
+            if task == "abduction" and questions:
+                (_, program), (_, said) = questions[1:]
+                if (arguments := self.read("arguments", said)) is not UNREAD:
+                    inputs.setdefault(program, {})[said] = arguments
+        values = threads.map(lambda program: self.values(program, list(inputs[program].values())), inputs)
+        self._values = {
+            (program, said): value
+            for program, found in zip(inputs, values, strict=True)
+            for said, value in zip(inputs[program], found or (), strict=False)
+        }
+
+    def read(self, how: str, text: Any) -> Any:
+        """Return what a text says; `UNREAD` where it must be read alone."""
+        return self._readings.get((how, text))
+
+    def value(self, program: str, said: str) -> Any:
+        """Return what a program gives for an abducted input; `UNREAD` where it must be called alone."""
+        return self._values.get((program, said), UNREAD)
+
+    def values(self, program: str, calls: Sequence[Any]) -> list[Any] | None:
+        """Return what a program gives for each list of arguments; None where it must be called alone for each."""
+        if len(calls) < _COMPANY or self.read("closed", program) is not True:
+            return None
+        return call_together(self.box, program, calls, self._limits)
+
+
 class _Row:
     """The sandbox as one row has it: all its runs share a budget."""
 
-    def __init__(self, options: Program, box: LocalSandbox) -> None:
-        self.box = box
+    def __init__(self, options: Program, shared: _Shared) -> None:
+        self.box, self.shared = shared.box, shared
         self._seconds = row_seconds(options.wall_s, options.row_s)
         self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
         self._budget = Budget(self._limits, self._seconds)
@@ -188,6 +232,8 @@ class _Row:
             Invalid: it is no literal.
             OurFault: the sandbox failed.
         """
+        if (known := self.shared.read(how, text)) is not UNREAD:
+            return known
         reading = source("reading")
         result = self._budget.run(lambda limits: self.box.run(reading, call=(how, [text], {}), limits=limits))
         if result.status == "infra_error":
@@ -206,6 +252,49 @@ class _Row:
             return self.read(how, text)
         except InvalidProposal as problem:
             raise OurFault(f"the row can't be read: {problem}") from None
+
+
+def _questions(task: Any, sample: Sample) -> list[Question]:
+    """What a sample asks to be read; nothing where its own check has something to say first."""
+    try:
+        text, meta = _answer(sample), sample.meta
+        if task == "deduction":
+            return [("literal", _field(meta, "output")), ("literal", _block(text, "output"))]
+        if task == "abduction":
+            gold, program, said = _field(meta, "output"), _field(meta, "program"), _block(text, "input")
+            return [("literal", gold), ("closed", program), ("arguments", said)]
+        if task == "induction":
+            return [("pairs", _pairs(meta)), ("closed", _solution(text))]
+    except (InvalidProposal, OurFault):
+        pass
+    return []
+
+
+def _answer(sample: Sample) -> str:
+    """What stands in the answer tag, or the whole completion."""
+    answer = tagged(sample.completion, "answer")
+    return answer if answer is not None else sample.completion
+
+
+def _pairs(meta: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """The texts of a row's inputs and outputs."""
+    try:
+        texts = tuple(
+            (str(pair["input"]), str(pair["output"])) if isinstance(pair, Mapping) else tuple(map(str, pair))
+            for pair in meta.get("pairs") or ()
+        )
+    except (TypeError, KeyError):
+        texts = ()
+    if not texts or any(len(pair) != 2 for pair in texts):
+        raise OurFault("meta.pairs is a list of input and output texts, and not empty")
+    return texts
+
+
+def _solution(text: str) -> str:
+    program = last(text, "python", "py", "")
+    if program is None:
+        raise InvalidProposal("no python block in the completion")
+    return program
 
 
 def _field(meta: Mapping[str, Any], name: str) -> str:

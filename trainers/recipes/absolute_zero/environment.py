@@ -13,7 +13,6 @@ from textwrap import indent
 from typing import Any
 
 from verikit.base import score_all
-from verikit.errors import SandboxError
 from verikit.guards import cached
 from verikit.sandbox import ISOLATION, FunctionCall, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
@@ -23,7 +22,8 @@ from verikit.trainers.recipes.absolute_zero.rewards import Fault
 from verikit.types import Sample
 from verikit.verifiers.fences import fenced, last
 from verikit.verifiers.program import Program
-from verikit.verifiers.proposal import InvalidProposal, OurFault, as_literal, validate
+from verikit.verifiers.proposal import InvalidProposal, OurFault, as_literal, run_twice, settle, validate
+from verikit.verifiers.shared_runs import UNREAD, read_together
 from verikit.verifiers.tags import Tags
 
 _NAME_OF_ERROR = """
@@ -152,14 +152,13 @@ class Environment:
             Invalid: an input is no literal, or the program fails or wavers on one.
         """
         texts, message = inputs_and_message(answer, self.options.inputs)
-        read = self._child(source("reading"), ("pairs", [[[text, "None"] for text in texts]], {}))
+        given = tuple((text, "None") for text in texts)
+        read, closed = read_together(self.box, [("pairs", given), ("closed", program)], self._limits)
+        if read is UNREAD:
+            read = self._child(source("reading"), ("pairs", [given], {}))
         calls: FunctionCall = ("every_input", [[call for call, _ in read]], {})
-        values = self._child(program + _EVERY, calls)
-        try:
-            if not self.box.deterministic(program + _EVERY, call=calls, limits=self._limits):
-                raise InvalidProposal("determinism: another value in another process or at the next call")
-        except SandboxError as problem:
-            raise OurFault(str(problem)) from None
+        values, seen = run_twice(self.box, program + _EVERY, calls, self._limits)
+        settle(self.box, program + _EVERY, calls, self._limits, seen, closed=closed is True)
         if any(value is None for value in values):
             raise InvalidProposal("integrity: returns nothing")
         pairs = tuple((text, as_literal(value)) for text, value in zip(texts, values, strict=True))

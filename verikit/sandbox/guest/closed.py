@@ -1,0 +1,79 @@
+"""Whether calls of a program can know of each other, read off its text: what may share a process, and what may not."""
+
+import ast
+import builtins
+
+_NODES = (
+    ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.keyword, ast.Return, ast.Assign, ast.AugAssign,
+    ast.AnnAssign, ast.For, ast.While, ast.If, ast.Expr, ast.Pass, ast.Break, ast.Continue, ast.Raise, ast.Assert,
+    ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set, ast.ListComp,
+    ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call, ast.FormattedValue,
+    ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice,
+    ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
+)  # fmt: skip
+"""All that a closed program may consist of: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor
+`:=`, which binds a name of the module where it stands in an annotation."""
+_BUILTINS = frozenset(
+    "abs all any ascii bin bool bytes chr complex dict divmod enumerate filter float frozenset hex int isinstance iter"
+    " len list map max min next oct ord pow print range repr reversed round set slice sorted str sum tuple zip"
+    " ArithmeticError AssertionError Exception IndexError KeyError LookupError OverflowError RuntimeError TypeError"
+    " ValueError ZeroDivisionError".split()
+)
+_OTHERS = frozenset(dir(builtins)) - _BUILTINS
+_METHODS = frozenset(
+    "add append capitalize casefold center clear copy count difference discard endswith extend find get index insert"
+    " intersection isalnum isalpha isdecimal isdigit islower isnumeric isspace issubset issuperset istitle isupper"
+    " items join keys ljust lower lstrip partition pop remove removeprefix removesuffix replace reverse rfind rindex"
+    " rjust rpartition rsplit rstrip setdefault sort split splitlines startswith strip swapcase title union update"
+    " upper values zfill bit_length is_integer".split()
+)
+"""Of plain data. `format` is not among them: its text may name attributes."""
+
+
+def closed(code: str) -> bool:
+    """Whether a program's functions keep nothing from one call to the next, and learn of nothing but arguments.
+
+    So it is if the program consists of functions alone, without defaults but constants, and these of statements and
+    expressions over plain data: nothing that lasts can be changed, and no clock, file or chance be asked. Then a call
+    gives the same in a process that has made others and in one of its own, and only hash seeds and addresses, which
+    differ between servers, may tell processes apart. False where that can't be seen.
+    """
+    tree = ast.parse(code)
+    nodes = list(ast.walk(tree))
+    body = [node for node in tree.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    names |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return (
+        all(isinstance(node, ast.FunctionDef) for node in body)
+        and all(isinstance(node, _NODES) and _keeps_nothing(node) for node in nodes)
+        # Not as names of its own either: elsewhere in it they may mean Python's.
+        and not any(name.startswith("__") or name in _OTHERS for name in names)
+        and not (_has_sets(nodes, names) and _inner_functions(nodes, body))
+    )
+
+
+def _keeps_nothing(node: ast.AST) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return not node.decorator_list
+    if isinstance(node, ast.arguments):
+        return all(isinstance(value, ast.Constant) for value in (*node.defaults, *filter(None, node.kw_defaults)))
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.ctx, ast.Load) and node.attr in _METHODS
+    if isinstance(node, ast.Compare):  # the identity of what is made anew each time is chance
+        same = any(isinstance(way, ast.Is | ast.IsNot) for way in node.ops)
+        return not same or (len(node.ops) == 1 and (_is_none(node.left) or _is_none(node.comparators[0])))
+    return True
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _has_sets(nodes: list[ast.AST], names: set[str]) -> bool:
+    return any(isinstance(node, ast.Set | ast.SetComp) for node in nodes) or bool(names & {"set", "frozenset"})
+
+
+def _inner_functions(nodes: list[ast.AST], body: list[ast.stmt]) -> bool:
+    """Whether functions are made while others run; they hash by their address, which orders a set of them."""
+    return sum(isinstance(node, ast.FunctionDef | ast.Lambda) for node in nodes) > len(body)
