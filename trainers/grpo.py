@@ -81,7 +81,7 @@ class Trainer:
         self.sampler = PolicySampler(
             self.engine.engine, tokenizer, world, config.seed, allow_truncated=config.batch.allow_truncated
         )
-        self.ahead = Ahead(self._collect, self.recipe.metrics)
+        self.ahead = Ahead(self._collect, self.recipe.metrics, self.sampler.stop)
         self.phase, self.step, self.seconds, self.unscored_steps, self.idle_steps = TRAIN, 0, 0.0, 0, 0
         self.reference: ReferenceModel | None = None
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
@@ -204,20 +204,21 @@ class Trainer:
             TrainerError: too few do after the most tries allowed.
         """
         self.sampler.at(step)
-        trajectories = self.recipe.collect(self.sampler, step)
-        if self.learner.loss.kind != "likelihood":
-            self._watch_unscored(trajectories, step)
+        made = self.recipe.collect(self.sampler, step)
         tries = self.config.batch.dynamic
         if not tries:
-            return trajectories
-        wanted = len({(trajectory.role, trajectory.group) for trajectory in trajectories})
-        names = compared(trajectories, self.config.advantage)
-        kept = with_variance(trajectories, names)
+            self._watch_unscored(made, step)
+            return made
+        wanted = len({(trajectory.role, trajectory.group) for trajectory in made})
+        names = compared(made, self.config.advantage)
+        kept = with_variance(made, names)
         for attempt in range(1, tries):
             if len({(trajectory.role, trajectory.group) for trajectory in kept}) >= wanted:
                 break
             self.sampler.at(step, attempt)
-            kept += with_variance(self.recipe.collect(self.sampler, step), names)
+            again = self.recipe.collect(self.sampler, step)
+            made, kept = made + again, kept + with_variance(again, names)
+        self._watch_unscored(made, step)
         groups = list(dict.fromkeys((trajectory.role, trajectory.group) for trajectory in kept))[:wanted]
         if len(groups) < wanted:
             raise TrainerError(
@@ -227,13 +228,15 @@ class Trainer:
         return [trajectory for trajectory in kept if (trajectory.role, trajectory.group) in set(groups)]
 
     def _watch_unscored(self, trajectories: Sequence[Trajectory], step: int) -> None:
-        """Warn of a step that leaves too many of a role's trajectories unscored, and stop after several in a row.
+        """Warn of a step with too many trajectories of a role unscored, or not sampled; stop after several in a row.
 
         The others would be learnt from as if they were all: only those, say, that never asked a retriever that fails.
 
         Raises:
             TrainerError: it has been so for too long.
         """
+        if self.learner.loss.kind == "likelihood":
+            return
         roles: dict[str, list[Trajectory]] = {}
         for trajectory in trajectories:
             roles.setdefault(trajectory.role, []).append(trajectory)
@@ -241,11 +244,14 @@ class Trainer:
         worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]), default=None)
         limit, steps = self.config.run.max_unscored_share, self.config.run.max_unscored_steps
         missing = absent(trajectories, self.config.advantage) if trajectories else ""
-        if worst is not None and len(lost[worst]) <= limit * len(roles[worst]) and not missing:
+        unsampled = self._unsampled()
+        if worst is not None and len(lost[worst]) <= limit * len(roles[worst]) and not missing and not unsampled:
             self.unscored_steps = 0
             return
         self.unscored_steps += 1
-        if worst is None:
+        if unsampled:
+            told = unsampled
+        elif worst is None:
             told = "no trajectory was made"
         elif missing:
             told = missing
@@ -260,6 +266,13 @@ class Trainer:
             )
         if self.folder.main:
             _log.warning("step %d: %s (run.max_unscored_share = %g, stops after %d)", step, told, limit, steps)
+
+    def _unsampled(self) -> str:
+        """What is wrong where the engine failed too many of the requests since the sampler was told the step."""
+        asked, lost = self.sampler.asked, self.sampler.lost
+        if lost <= self.config.run.max_unscored_share * asked:
+            return ""
+        return f"the engine failed {lost} of {asked} requests: {self.sampler.lost_by}"
 
     def _watch_mismatch(self, metrics: dict[str, float], step: int) -> None:
         """Stop when what sampled is another policy than the one that learns.
@@ -321,6 +334,10 @@ class Trainer:
         self.sampler.at(self.step, -1)
         metrics = self.recipe.evaluate(self.sampler, self.step)
         self.seconds += time.perf_counter() - began
+        if metrics and (unsampled := self._unsampled()):
+            if self.folder.main:
+                _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
+            return
         if metrics:
             row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)}
             self.report(row | {f"held-out/{name}": value for name, value in metrics.items()})

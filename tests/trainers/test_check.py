@@ -13,6 +13,8 @@ transformers = pytest.importorskip("transformers")
 from tests.trainers.conftest import make, settings  # noqa: E402
 from tests.trainers.recipes.test_r1_searcher import world  # noqa: E402
 from verikit.cli import cli  # noqa: E402
+from verikit.engines.errors import ServerFailed  # noqa: E402
+from verikit.engines.types import Generation  # noqa: E402
 from verikit.errors import RetrievalError, TrainerError  # noqa: E402
 from verikit.trainers import check as checking  # noqa: E402
 
@@ -133,6 +135,32 @@ def test_a_share_of_unscored_trajectories_is_warned_of_and_stops_the_run(tmp_pat
             else:
                 trainer.run()
         assert ("the judge refused" in caplog.text) == stops
+    finally:
+        trainer.close()
+        trainer.folder.close()
+
+
+@pytest.mark.parametrize("every", [3, 6])
+def test_requests_that_the_engine_fails_are_no_smaller_batch_in_silence(tmp_path, caplog, every):
+    trainer = make(tmp_path / "run", settings(options__prompts=12, run__max_unscored_steps=2, run__evaluate_every=0))
+    stream = trainer.sampler.local.stream
+
+    def failing(requests):
+        for index, generation in stream(requests):
+            lost = index % every == 0
+            yield index, Generation(error=ServerFailed("out of memory")) if lost else generation
+
+    trainer.sampler.local.stream = failing
+    try:
+        with caplog.at_level(logging.WARNING):
+            if every == 3:
+                with pytest.raises(TrainerError, match="the engine failed 4 of 12 requests: out of memory"):
+                    trainer.run()
+            else:
+                trainer.run()
+        rows = (tmp_path / "run" / "metrics.jsonl").read_text()
+        assert ("held-out/" in rows) == (every == 6)  # of a third less, accuracy is that of other problems
+        assert ("held-out metrics are left out" in caplog.text) == (every == 3)
     finally:
         trainer.close()
         trainer.folder.close()
