@@ -17,6 +17,7 @@ from verikit.engines.errors import ServerFailed  # noqa: E402
 from verikit.engines.types import Generation  # noqa: E402
 from verikit.errors import RetrievalError, TrainerError  # noqa: E402
 from verikit.trainers import check as checking  # noqa: E402
+from verikit.trainers.probes import ask_services  # noqa: E402
 
 
 @pytest.fixture
@@ -89,6 +90,34 @@ def test_a_run_names_missing_data_before_it_loads_a_model(check, tmp_path):
     sets = ["--set", "options.data=none.jsonl", "-o", str(tmp_path / "run")]
     done = CliRunner().invoke(cli, ["train", "run.toml", *sets], standalone_mode=False)
     assert "none.jsonl" in str(done.exception)
+
+
+def test_a_run_asks_its_judge_before_it_loads_a_model(check, tmp_path):
+    judge = "judge('openai:http://127.0.0.1:9/v1#m', options={'retries': 0, 'timeout_s': 2})"
+    sets = ["--set", f"options.reward={json.dumps(judge)}", "-o", str(tmp_path / "run")]
+    done = CliRunner().invoke(cli, ["train", "run.toml", *sets], standalone_mode=False)
+    assert isinstance(done.exception, TrainerError)
+    assert str(done.exception).startswith("before the first step: reward judge: ")
+    assert "connect" in str(done.exception)
+
+
+def test_what_one_process_asked_in_vain_stops_them_all():
+    told = []
+
+    class Process:
+        def __init__(self, rank):
+            self.rank = rank
+
+        def gather(self, value):
+            told.append(value)
+            return [told[0], value]
+
+    recipe = world()
+    recipe.retriever = Down()
+    for rank in (0, 1):
+        with pytest.raises(TrainerError, match=r"before the first step: retriever: .* is down"):
+            ask_services(recipe, Process(rank), lambda line: None)
+    assert told[1] is None  # only the first asked
 
 
 def test_a_model_that_does_not_fit_is_told_before_it_is_loaded(check, monkeypatch):
