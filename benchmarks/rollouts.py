@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from verikit.engines.rollouts import Rollout, Rollouts, all_at_once
-from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, Result
+from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, Result, TakeBack
 from verikit.retrieval.types import Passage
 from verikit.search import SearchLimits, search
 from verikit.trainers.recipe import Sampler, Setting, Trajectory
@@ -82,9 +82,10 @@ class Pool(Engine):
             self.clock.advance()
         return [generation for generation in found if generation is not None]
 
-    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
         """Serve a request when an engine is free."""
         self._begin(request, done)
+        return lambda: None
 
     def _begin(self, request: Request, done: Callable[[Generation], None]) -> None:
         draw = random.Random(request.seed)

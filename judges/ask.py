@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from verikit.engines import Cache, Engine, Generation, Request, load_engine
 from verikit.engines.cache import default_path
-from verikit.errors import ConfigError, EngineError, Refusal
+from verikit.errors import ConfigError, EngineError, Refusal, UnparseableVerdict
 from verikit.judges.held import bound, generate, tell_refused, unbound
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.types import Message
@@ -31,7 +32,7 @@ COUNTED = ("prompt_tokens", "completion_tokens", "calls", "cost", "cached")
 def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
     """The engine of a spec with these options, made once per process: judges that name the same one share it.
 
-    With `cached` it stands behind the user's cache of generations; a recording needs none.
+    With `cached` it stands behind the user's cache of generations, or `caching_in`'s; a recording needs none.
 
     Raises:
         SpecError: the spec is none, or the engine has no such option.
@@ -40,12 +41,28 @@ def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
     """
     if "api_key" in options:
         raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
-    return _connected(spec, json.dumps(options, sort_keys=True), cached and not spec.startswith("replay:"))
+    kept = _caches[-1] if _caches else Cache(default_path())
+    return _connected(
+        spec, json.dumps(options, sort_keys=True), kept if cached and not spec.startswith("replay:") else None
+    )
 
 
 @cache
-def _connected(spec: str, options: str, cached: bool) -> Engine:
-    return load_engine(spec, cache=Cache(default_path()) if cached else None, **json.loads(options))
+def _connected(spec: str, options: str, kept: Cache | None) -> Engine:
+    return load_engine(spec, cache=kept, **json.loads(options))
+
+
+@contextmanager
+def caching_in(kept: Cache) -> Iterator[None]:
+    """Have the judges of this process, whatever thread asks them, keep replies here instead of in the user's cache."""
+    _caches.append(kept)
+    try:
+        yield
+    finally:
+        _caches.remove(kept)
+
+
+_caches: list[Cache] = []
 
 
 class Record:
@@ -102,7 +119,8 @@ def ask(
         hold: The same, and hold replies to the verdicts where the engine can: at once where they are nothing else.
     """
     generations, held = generate(engine, requests, reply.choices() if hold else ())
-    verdicts = [_read(given, reply, held=was) for given, was in zip(generations, held, strict=True)]
+    sent = zip(requests, generations, held, strict=True)
+    verdicts = [_read(request, given, reply, held=was) for request, given, was in sent]
     unread = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
     reminders = {i: reminder(requests[i], verdicts[i].reply, remind) for i in unread if retry or hold}
     bounded = _bounded(engine, reply, {i: reminders[i] for i in reminders if hold and _holdable(verdicts[i])})
@@ -112,14 +130,14 @@ def ask(
             refused.append(generation)
             continue
         del reminders[i]
-        second = _read(given, reply, held=True)
+        second = _read(request, given, reply, held=True)
         usage = second.usage if second.error else {**second.usage, FORCED: 1.0}
         verdicts[i] = _gone_on(verdicts[i], replace(second, usage=usage))
     if refused:
         tell_refused(engine, refused[0], "asked again without" if retry else "left without a verdict")
     plain = reminders if retry else {}
-    for i, generation in zip(plain, _asked(engine, list(plain.values())), strict=True):
-        verdicts[i] = _gone_on(verdicts[i], _read(generation, reply))
+    for (i, request), generation in zip(plain.items(), _asked(engine, list(plain.values())), strict=True):
+        verdicts[i] = _gone_on(verdicts[i], _read(request, generation, reply))
     return verdicts
 
 
@@ -148,13 +166,18 @@ def _asked(engine: Engine, requests: Sequence[Request]) -> list[Generation]:
     return engine.generate(requests) if requests else []
 
 
-def _read(generation: Generation, reply: ReplyFormat, *, held: bool = False) -> JudgeVerdict:
+def _read(request: Request, generation: Generation, reply: ReplyFormat, *, held: bool = False) -> JudgeVerdict:
     usage = counted(generation)
     if generation.error is not None:
         return JudgeVerdict(None, error=generation.error, usage=usage)
     if not generation.outputs:
         return JudgeVerdict(None, error=EngineError("the engine gave no output"), usage=usage)
-    return replace(reply.parse(generation.outputs[0], held=held), usage=usage)
+    verdict = reply.parse(generation.outputs[0], held=held)
+    error = verdict.error
+    if isinstance(error, UnparseableVerdict) and generation.outputs[0].finish_reason == "length":
+        hint = f"the limit is {request.max_tokens:,} tokens; a judge that thinks needs more: [sampling] of its prompt"
+        error = UnparseableVerdict(str(error), hint=hint)
+    return replace(verdict, usage=usage, error=error)
 
 
 def counted(generation: Generation) -> dict[str, float]:

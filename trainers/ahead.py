@@ -8,12 +8,16 @@ batch is sampled by the weights that are saved, so that a run which is resumed t
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from typing import NamedTuple
 
 from verikit.trainers.recipe import Trajectory
+
+ENDING_S = 60.0
+"""How long `close` waits for a batch that is being collected: it may wait for another process, which has died."""
 
 
 class CollectedBatch(NamedTuple):
@@ -29,10 +33,14 @@ class CollectedBatch(NamedTuple):
 class Ahead:
     """Collects in the caller's thread, or ahead of it in another."""
 
-    def __init__(self, collect: Callable[[int], Sequence[Trajectory]], metrics: Callable[[], dict[str, float]]) -> None:
-        """Take what collects a step's batch, and what then says the metrics of it."""
-        self._collect, self._metrics = collect, metrics
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="verikit-ahead")
+    def __init__(
+        self,
+        collect: Callable[[int], Sequence[Trajectory]],
+        metrics: Callable[[], dict[str, float]],
+        stop: Callable[[], None],
+    ) -> None:
+        """Take what collects a step's batch, what then says the metrics of it, and what makes collecting fail soon."""
+        self._collect, self._metrics, self._stop = collect, metrics, stop
         self._coming: Future[CollectedBatch] | None = None
 
     def batch(self, step: int) -> tuple[CollectedBatch, bool]:
@@ -48,7 +56,17 @@ class Ahead:
 
     def begin(self, step: int) -> None:
         """Begin to collect a step's batch in a thread."""
-        self._coming = self._thread.submit(self._collected, step)
+        coming: Future[CollectedBatch] = Future()
+
+        def run() -> None:
+            try:
+                coming.set_result(self._collected(step))
+            except BaseException as error:  # noqa: BLE001 - raised where the batch is waited for
+                coming.set_exception(error)
+
+        self._coming = coming
+        # A daemon: a process that fails while others' rollouts are waited for must be able to end.
+        threading.Thread(target=run, name="verikit-ahead", daemon=True).start()
 
     def wait(self) -> None:
         """Wait for what was begun: then nothing samples.
@@ -60,8 +78,10 @@ class Ahead:
             self._coming.result()
 
     def close(self) -> None:
-        """End the thread, after what it is at."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Give up a batch that is being collected, before what it is collected with is closed."""
+        if self._coming is not None and not self._coming.done():
+            self._stop()
+            wait([self._coming], ENDING_S)
 
     def _collected(self, step: int) -> CollectedBatch:
         began = time.perf_counter()

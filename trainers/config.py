@@ -220,9 +220,10 @@ class RunSection(Section):
     max_mismatch: float = Field(default=0.5, ge=0)
     """Most that sampler and trainer may differ: the mean of |log p - log p'| over a step's tokens; 0: no limit."""
     max_unscored_steps: PositiveInt = 3
-    """Stop after so many steps in a row that leave too many trajectories unscored."""
+    """Stop after so many steps in a row that leave too many trajectories unscored or unsampled."""
     max_unscored_share: float = Field(default=0.2, ge=0, le=1)
-    """A step counts among these too, and is warned of, if more than this share of a role's trajectories is unscored."""
+    """A step counts among these, and is warned of, if more than this share of a role's trajectories is unscored, or of
+    the requests to the policy's engine is lost."""
     max_idle_steps: int = Field(default=8, ge=0)
     """Stop a run whose first so many steps learn from no row, all rewards of each group being equal; 0: go on."""
     max_bad_steps: PositiveInt = 5

@@ -108,6 +108,24 @@ def absent(trajectories: Sequence[Trajectory], section: AdvantageSection) -> str
     return f"no reward has a part {missing[0]!r}; parts are {', '.join(found) or 'none'}" if missing else ""
 
 
+def unscored(trajectories: Sequence[Trajectory], section: AdvantageSection, limit: float) -> str:
+    """Return what is wrong where more than a share of a role's trajectories has no reward; "" where all is well."""
+    roles: dict[str, list[Trajectory]] = {}
+    for trajectory in trajectories:
+        roles.setdefault(trajectory.role, []).append(trajectory)
+    if not roles:
+        return "no trajectory was made"
+    if missing := absent(trajectories, section):
+        return missing
+    lost = {role: [member for member in members if member.reward is None] for role, members in roles.items()}
+    worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]))
+    count, of = len(lost[worst]), len(roles[worst])
+    if count <= limit * of:
+        return ""
+    reason = next((trajectory.answer for trajectory in lost[worst] if trajectory.answer), "no reason given")
+    return f"{count} of {of} trajectories of role {worst!r} are unscored: {reason}"
+
+
 def any_scored(trajectory: Trajectory, names: Iterable[str]) -> bool:
     """Whether a trajectory has a value for anything that is compared."""
     return any(_value(trajectory, name) is not None for name in names)

@@ -21,11 +21,12 @@ from verikit.trainers import checkpoint
 from verikit.trainers.ahead import Ahead
 from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distributed import World
-from verikit.trainers.experience import Experience, absent, compared, experience, supervised, with_variance
+from verikit.trainers.experience import Experience, compared, experience, supervised, unscored, with_variance
 from verikit.trainers.learner import Learner
 from verikit.trainers.loading import load_in, weight_source
 from verikit.trainers.policy import PolicyModel, load_tokenizer
 from verikit.trainers.precision import computes_in_bf16, prepare_model
+from verikit.trainers.probes import ask_services
 from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
 from verikit.trainers.rollout import PolicySampler
@@ -57,11 +58,22 @@ class Trainer:
     """Steps in a row that learnt from no row."""
     seconds: float
 
-    def __init__(self, config: Config, folder: RunFolder, world: World, report: Report = lambda row: None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        folder: RunFolder,
+        world: World,
+        report: Report = lambda row: None,
+        answered: Callable[[str], None] | None = None,
+    ) -> None:
         """Make or load everything; `report` is told each line of metrics.
+
+        With `answered`, judges, retrievers and whatever else the recipe depends on are asked before a model is loaded
+        from a folder, or once it is made, and `answered` is told what came.
 
         Raises:
             ConfigError: model, recipe or options don't fit together.
+            TrainerError: something does not answer.
         """
         self.config, self.folder, self.world, self.report = config, folder, world, report
         kind = find_recipe(config.recipe)
@@ -69,11 +81,15 @@ class Trainer:
         # Before the model: what the recipe lacks is told in a second, not after minutes of loading.
         named = load_tokenizer(config) if config.model.path else None
         recipe = kind(options, self._setting(named)) if named is not None else None
+        if recipe is not None:
+            self._ask_services(recipe, answered)
         model, made = load_in(world, config, kind, options)
         tokenizer = named or made
         if folder.main and not (folder.path / MODEL).exists():
             save_shape(model, tokenizer, folder.path / MODEL)
         self.recipe: Recipe = recipe or kind(options, self._setting(tokenizer))
+        if recipe is None:
+            self._ask_services(self.recipe, answered)
         bf16 = computes_in_bf16(model, config, world.device)
         self.policy = PolicyModel(prepare_model(model, config, world.device), bf16)
         self.module = world.wrap(self.policy, weight_source(world, config, kind, options, self.policy.model))
@@ -81,10 +97,19 @@ class Trainer:
         self.sampler = PolicySampler(
             self.engine.engine, tokenizer, world, config.seed, allow_truncated=config.batch.allow_truncated
         )
-        self.ahead = Ahead(self._collect, self.recipe.metrics)
+        self.ahead = Ahead(self._collect, self.recipe.metrics, self.sampler.stop)
         self.phase, self.step, self.seconds, self.unscored_steps, self.idle_steps = TRAIN, 0, 0.0, 0, 0
         self.reference: ReferenceModel | None = None
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
+
+    def _ask_services(self, recipe: Recipe, answered: Callable[[str], None] | None) -> None:
+        if answered is None:
+            return
+        try:
+            ask_services(recipe, self.world, answered)
+        except TrainerError:
+            recipe.close()
+            raise
 
     def _setting(self, tokenizer: Any) -> Setting:
         return Setting(tokenizer, self.config.seed, Path(self.config.folder or "."))
@@ -204,20 +229,21 @@ class Trainer:
             TrainerError: too few do after the most tries allowed.
         """
         self.sampler.at(step)
-        trajectories = self.recipe.collect(self.sampler, step)
-        if self.learner.loss.kind != "likelihood":
-            self._watch_unscored(trajectories, step)
+        made = self.recipe.collect(self.sampler, step)
         tries = self.config.batch.dynamic
         if not tries:
-            return trajectories
-        wanted = len({(trajectory.role, trajectory.group) for trajectory in trajectories})
-        names = compared(trajectories, self.config.advantage)
-        kept = with_variance(trajectories, names)
+            self._watch_unscored(made, step)
+            return made
+        wanted = len({(trajectory.role, trajectory.group) for trajectory in made})
+        names = compared(made, self.config.advantage)
+        kept = with_variance(made, names)
         for attempt in range(1, tries):
             if len({(trajectory.role, trajectory.group) for trajectory in kept}) >= wanted:
                 break
             self.sampler.at(step, attempt)
-            kept += with_variance(self.recipe.collect(self.sampler, step), names)
+            again = self.recipe.collect(self.sampler, step)
+            made, kept = made + again, kept + with_variance(again, names)
+        self._watch_unscored(made, step)
         groups = list(dict.fromkeys((trajectory.role, trajectory.group) for trajectory in kept))[:wanted]
         if len(groups) < wanted:
             raise TrainerError(
@@ -227,32 +253,21 @@ class Trainer:
         return [trajectory for trajectory in kept if (trajectory.role, trajectory.group) in set(groups)]
 
     def _watch_unscored(self, trajectories: Sequence[Trajectory], step: int) -> None:
-        """Warn of a step that leaves too many of a role's trajectories unscored, and stop after several in a row.
+        """Warn of a step with too many trajectories of a role unscored, or not sampled; stop after several in a row.
 
         The others would be learnt from as if they were all: only those, say, that never asked a retriever that fails.
 
         Raises:
             TrainerError: it has been so for too long.
         """
-        roles: dict[str, list[Trajectory]] = {}
-        for trajectory in trajectories:
-            roles.setdefault(trajectory.role, []).append(trajectory)
-        lost = {role: [member for member in members if member.reward is None] for role, members in roles.items()}
-        worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]), default=None)
+        if self.learner.loss.kind == "likelihood":
+            return
         limit, steps = self.config.run.max_unscored_share, self.config.run.max_unscored_steps
-        missing = absent(trajectories, self.config.advantage) if trajectories else ""
-        if worst is not None and len(lost[worst]) <= limit * len(roles[worst]) and not missing:
+        told = self._unsampled() or unscored(trajectories, self.config.advantage, limit)
+        if not told:
             self.unscored_steps = 0
             return
         self.unscored_steps += 1
-        if worst is None:
-            told = "no trajectory was made"
-        elif missing:
-            told = missing
-        else:
-            reason = next((trajectory.answer for trajectory in lost[worst] if trajectory.answer), "no reason given")
-            count, of = len(lost[worst]), len(roles[worst])
-            told = f"{count} of {of} trajectories of role {worst!r} are unscored: {reason}"
         if self.unscored_steps >= steps:
             raise TrainerError(
                 f"step {step}: {told}; so it was for {self.unscored_steps} steps in a row",
@@ -260,6 +275,13 @@ class Trainer:
             )
         if self.folder.main:
             _log.warning("step %d: %s (run.max_unscored_share = %g, stops after %d)", step, told, limit, steps)
+
+    def _unsampled(self) -> str:
+        """What is wrong where the engine failed too many of the requests since the sampler was told the step."""
+        asked, lost = self.sampler.asked, self.sampler.lost
+        if lost <= self.config.run.max_unscored_share * asked:
+            return ""
+        return f"the engine failed {lost} of {asked} requests: {self.sampler.lost_by}"
 
     def _watch_mismatch(self, metrics: dict[str, float], step: int) -> None:
         """Stop when what sampled is another policy than the one that learns.
@@ -321,6 +343,10 @@ class Trainer:
         self.sampler.at(self.step, -1)
         metrics = self.recipe.evaluate(self.sampler, self.step)
         self.seconds += time.perf_counter() - began
+        if metrics and (unsampled := self._unsampled()):
+            if self.folder.main:
+                _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
+            return
         if metrics:
             row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)}
             self.report(row | {f"held-out/{name}": value for name, value in metrics.items()})

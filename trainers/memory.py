@@ -34,7 +34,9 @@ class MemoryEstimate:
     """What is there for a moment while learning: of FSDP2 whole blocks, their gradients, the outermost weights; else
     fp32 weights in bf16, where products are."""
     copy: float
-    """What samples beside the policy; given back while learning."""
+    """What samples beside the policy; given back while learning, unless the next batch is sampled then."""
+    ahead: bool
+    """Whether it is."""
     activations: float
     """Of a micro-batch, with `precision.checkpointing`: each layer's input, and logits."""
 
@@ -46,7 +48,7 @@ class MemoryEstimate:
     @property
     def learning(self) -> float:
         """Most bytes while the policy learns, before activations."""
-        return self.kept + self.gradients + self.gathered
+        return self.kept + self.gradients + self.gathered + (self.copy if self.ahead else 0.0)
 
     @property
     def sampling(self) -> float:
@@ -76,8 +78,9 @@ def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: 
     state = STATES.get(config.optimizer.kind, 8.0) * sum(parameter.numel() for parameter in trained)
     apart = config.kl.coefficient > 0 and not config.precision.lora_rank
     plain = plain_weights(policy, torch.bfloat16 if bf16 else None)
+    whole = sharded or config.batch.ahead
     own = sum(
-        weight.size for weight in plain if sharded or weight.layer is not None or weight.dtype != weight.value.dtype
+        weight.size for weight in plain if whole or weight.layer is not None or weight.dtype != weight.value.dtype
     )
     return MemoryEstimate(
         weights=weights / shares,
@@ -86,6 +89,7 @@ def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: 
         reference=weights / shares if apart else 0.0,
         gathered=_gathered(policy, config, bf16) if sharded else _rounded(policy, config) if bf16 else 0.0,
         copy=own if config.engine.kind == "hf" else 0.0,
+        ahead=config.batch.ahead,
         activations=_activations(policy, config, bf16),
     )
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from verikit.base import Verifier, score_all, walk
 from verikit.engines.types import Engine, Request
-from verikit.errors import EngineError, TrainerError
+from verikit.errors import EngineError, TrainerError, VerikitError
 from verikit.judges.ask import Record
 from verikit.judges.judge import Judge
 from verikit.scoring.tally import LOST
-from verikit.trainers.recipe import Probe
+from verikit.trainers.distributed import World
+from verikit.trainers.recipe import Probe, Recipe
 from verikit.types import Sample
 
 NAMES = {"prompt_tokens": "prompt tokens", "completion_tokens": "sampled tokens"}
@@ -51,7 +52,27 @@ def _judge_probe(judge: Judge, sample: Sample) -> str:
     if isinstance(score.cause, EngineError):
         raise score.cause
     if score.status in LOST:
-        raise TrainerError(f"it gave no verdict: {score.reason}", hint="a judge that thinks needs more tokens")
+        raise TrainerError(f"it gave no verdict: {score.reason}")
     spent = ", ".join(f"{count:,.0f} {NAMES[key]}" for key, count in score.usage.items() if key in NAMES and count)
+    limit = f", at most {judge.file.sampling.max_tokens:,} a reply"
     said = "abstained" if score.value is None else f"gave {score.value:g}"
-    return f"{said} to one answer" + (f" ({spent})" if spent else "")
+    return f"{said} to one answer" + (f" ({spent}{limit})" if spent else "")
+
+
+def ask_services(recipe: Recipe, world: World, told: Callable[[str], None]) -> None:
+    """Have the main process ask what a run depends on, before a step is paid for; `told` is given what came.
+
+    Raises:
+        TrainerError: something does not answer; every process raises it.
+    """
+    failed = None
+    for name, ask in recipe.probes() if world.rank == 0 else ():
+        try:
+            told(f"{name}: {ask()}")
+        except VerikitError as error:
+            failed = f"{name}: {error}", error.hint
+            break
+    failed = world.gather(failed)[0]
+    if failed is not None:
+        problem, hint = failed
+        raise TrainerError(f"before the first step: {problem}", hint=hint)

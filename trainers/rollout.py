@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from verikit.engines.prompts import prompt_ids
-from verikit.engines.rollouts import THREADS, Key, Rollout, Rollouts, all_at_once
+from verikit.engines.rollouts import THREADS, Key, Rollout, Rollouts, RolloutsStopped, all_at_once
 from verikit.engines.types import Engine, EnginePrompt, Request
 from verikit.errors import ConfigError
 from verikit.trainers.distributed import World
@@ -56,18 +56,34 @@ class PolicySampler(Sampler):
     name: str
     local: Engine
     tokenizer: Any
+    asked: int
+    """Requests of this step that were answered or lost, of all processes."""
+    lost: int
+    """Those that the engine failed, a full context aside: what would have come of them is missing from the batch."""
+    lost_by: str
+    """What failed one of them."""
 
     def __init__(self, engine: Engine, tokenizer: Any, world: World, seed: int, *, allow_truncated: bool) -> None:
         self.name, self.local, self.tokenizer = engine.name, engine, tokenizer
         self._world, self._seed, self._allow_truncated = world, seed, allow_truncated
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="verikit-work")
         self._runs = 0
+        self._running: Rollouts[Any] | None = None
+        self._stopped = False
         self.at(0)
 
     def at(self, step: int, attempt: int = 0) -> None:
         """Key what is drawn from now on by a step, and by how often the step was begun."""
         self._key = (self._seed, step, attempt)
         self._calls = 0
+        if attempt <= 0:
+            self.asked, self.lost, self.lost_by = 0, 0, ""
+
+    def stop(self) -> None:
+        """Have rollouts of another thread fail at their next answer, and those that would follow."""
+        self._stopped = True
+        if self._running is not None:
+            self._running.stop()
 
     def close(self) -> None:
         """End the threads."""
@@ -88,10 +104,17 @@ class PolicySampler(Sampler):
         return int.from_bytes(digest, "big") >> 1
 
     def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
-        """Run this process's share of the rollouts, and gather everybody's."""
+        """Run this process's share of the rollouts, and gather everybody's.
+
+        Raises:
+            RolloutsStopped: `stop` was called.
+            Exception: what a rollout or its work raised.
+        """
         self._calls += 1
         self._runs += 1
-        run = Rollouts(self.local, rollouts, self._threads, partial(self._keyed, self._calls))
+        run = self._running = Rollouts(self.local, rollouts, self._threads, partial(self._keyed, self._calls))
+        if self._stopped:  # asked after the run can be stopped, so that no stop is missed
+            raise RolloutsStopped
         count, world = len(rollouts), self._world
         if world.size == 1:
             take = all_at_once(range(count))
@@ -100,8 +123,14 @@ class PolicySampler(Sampler):
         else:
             take = all_at_once(range(world.rank, count, world.size))
         gathered: dict[int, Result] = {}
-        for part in world.gather_rollouts(run.run(take)):
+        done = run.run(take)
+        self._running = None
+        lost_by = str(run.lost[0]) if run.lost else ""
+        for part, asked, lost, reason in world.gather_rollouts((done, run.asked, len(run.lost), lost_by)):
             gathered |= part
+            self.asked += asked
+            self.lost += lost
+            self.lost_by = self.lost_by or reason
         return [gathered[number] for number in range(count)]
 
     def _keyed(self, call: int, key: Key, request: Request) -> Request:

@@ -27,6 +27,8 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
         MissingExtra: torch or transformers is not installed.
     """
     import_transformers("training", "train")
+    from verikit.engines.cache import training_cache
+    from verikit.judges.ask import caching_in
     from verikit.trainers.distributed import join
     from verikit.trainers.grpo import Trainer
     from verikit.trainers.precision import set_threads
@@ -39,14 +41,17 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
             folder.begin(settings, world.size)
         folder.track(settings)
         view = View(settings)
-        with Watch(quiet=quiet or world.rank > 0) as watch:
+        with caching_in(training_cache()), Watch(quiet=quiet or world.rank > 0) as watch:
 
             def report(row: dict[str, Any]) -> None:
                 if told := view(row):
                     watch.note(told)
 
+            def answered(line: str) -> None:
+                watch.note(printable(line))
+
             watch.start(view.describe)
-            with closing(Trainer(settings, folder, world, report)) as trainer:
+            with closing(Trainer(settings, folder, world, report, answered)) as trainer:
                 if trainer.policy.bf16 and settings.precision.master == "auto":
                     fp32 = 'model.dtype = "float32" with precision.master = "same"'
                     watch.note(f"products in bf16, which this device is fast at; {fp32} keeps fp32")

@@ -22,6 +22,7 @@ from verikit.engines.errors import (
     Unsupported,
 )
 from verikit.engines.openai import OpenAI
+from verikit.engines.rollouts import Work
 from verikit.errors import AuthError, ContextOverflow, EngineError, EngineTimeout, RateLimited, SpecError
 
 KEY = "sk-very/secret-0123456789"
@@ -496,3 +497,44 @@ def test_nothing_to_ask_asks_nothing():
         assert made.generate([]) == []
     assert server.paths == []
     assert issubclass(NotRecorded, EngineError)
+
+
+def test_requests_that_are_taken_back_are_not_sent():
+    begun, hold = threading.Event(), threading.Event()
+
+    def answer(body, k):
+        begun.set()
+        hold.wait(30)
+        return chat_reply(text_of(body))
+
+    def story(number):
+        yield Request([{"role": "user", "content": str(number)}])
+
+    def fails():
+        yield Work(begun.wait, (30,))
+        raise ValueError("no story")
+
+    with Server(answer) as server, engine(server, concurrency=2, timeout_s=30, deadline_s=90) as made:
+        with pytest.raises(ValueError, match="no story"):
+            made.roll_out([*map(story, range(40)), fails()])
+        hold.set()
+        assert made.generate([Request(CHAT)])[0].text
+        assert len(server.bodies) <= 3
+
+
+def test_requests_that_wait_for_another_try_need_no_thread_each():
+    most = 0
+
+    def answer(body, k):
+        nonlocal most
+        most = max(most, threading.active_count())
+        return (429, {"error": {"message": "slow"}}) if k == 0 else chat_reply(text_of(body))
+
+    def story(number):
+        reply = yield Request([{"role": "user", "content": str(number)}])
+        return reply.text
+
+    with Server(answer) as server, engine(server, concurrency=2, timeout_s=30, deadline_s=90) as made:
+        before = threading.active_count()
+        assert made.roll_out([story(number) for number in range(60)]) == [str(number) for number in range(60)]
+    assert most <= before + 10  # its own two, the server's, and a clock

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from verikit.engines import Engine, Generation, Output, Request
-from verikit.engines.rollouts import Ask, Rollouts, Together, Work, all_at_once, run_rollouts
+from verikit.engines.rollouts import Ask, Rollouts, RolloutsStopped, Together, Work, all_at_once, run_rollouts
+from verikit.errors import ContextOverflow, EngineError
 
 LETTERS = "abcdefgh"
 
@@ -42,7 +43,7 @@ class Served(Echo):
             done(said(request))
 
         self.waves.append([request.prompt])
-        self.threads.submit(serve)
+        return self.threads.submit(serve).cancel
 
     def close(self):
         self.threads.shutdown()
@@ -244,3 +245,155 @@ def test_rollouts_are_begun_as_they_are_taken():
         done = Rollouts(Echo(), [noted(number) for number in range(4)], threads).run(lambda live: next(given, ()))
     assert done == {0: 0, 2: 2, 3: 3}
     assert begun == [0, 2, 3]
+
+
+class Slow(Echo):
+    """Never answers by itself; notes what is taken back."""
+
+    submits = True
+
+    def __init__(self):
+        super().__init__()
+        self.taken_back, self.answers = [], {}
+
+    def submit(self, request, done):
+        self.answers[request.prompt] = lambda: done(said(request))
+        return lambda: self.taken_back.append(request.prompt)
+
+
+def test_a_run_that_ends_early_takes_back_its_requests_drops_work_and_closes_all_generators():
+    engine, closed, begun, hold = Slow(), [], [], threading.Event()
+
+    def waits(name, *wanted):
+        try:
+            yield [Request(name), *wanted]
+        finally:
+            closed.append(name)
+
+    def works(number):
+        begun.append(number)
+        hold.wait(5)
+
+    def fails():
+        yield [Work(works, (number,)) for number in range(2)]
+
+    def breaks():
+        yield Work(time.sleep, (0.05,))
+        hold.set()
+        raise ValueError("no story")
+
+    def never():
+        closed.append("begun")
+        yield Request("never")
+
+    with ThreadPoolExecutor(2) as threads:
+        rollouts = [waits("parent", waits("child")), breaks(), fails(), fails(), never()]
+        left = iter([[0, 1, 2, 3]])
+        with pytest.raises(ValueError, match="no story"):
+            Rollouts(engine, rollouts, threads).run(lambda live: next(left, ()))
+    assert sorted(engine.taken_back) == ["child", "parent"]
+    assert closed == ["child", "parent"]
+    assert len(begun) < 4  # two at a time; of the rest some had not begun
+    with pytest.raises(StopIteration):
+        next(rollouts[-1])  # closed without having begun
+
+
+def test_a_run_can_be_stopped_from_another_thread():
+    engine, threads = Slow(), ThreadPoolExecutor(1)
+
+    def asks():
+        yield Request("for ever")
+
+    run = Rollouts(engine, [asks()], threads)
+    threading.Timer(0.05, run.stop).start()
+    with pytest.raises(RolloutsStopped):
+        run.run(all_at_once(range(1)))
+    assert engine.taken_back == ["for ever"]
+    engine.answers["for ever"]()  # comes too late for anyone
+    threads.shutdown()
+
+
+def test_a_wave_that_is_left_early_is_closed():
+    class Decoding(Echo):
+        closed = False
+
+        def stream(self, requests):
+            try:
+                yield from super().stream(requests)
+            finally:
+                self.closed = True
+
+    def breaks():
+        yield Request("a")
+        raise ValueError("no story")
+
+    engine = Decoding()
+    with pytest.raises(ValueError, match="no story") as caught:
+        run_rollouts(engine, [breaks(), breaks()])
+    assert caught.value.__traceback__
+    assert engine.closed  # though the traceback still holds the frames
+
+
+def test_rollouts_that_end_at_once_are_not_nested():
+    def child(number):
+        return number
+        yield
+
+    def parent():
+        total = 0
+        for number in range(3000):
+            total += yield child(number)
+        return total
+
+    assert run_rollouts(Echo(), [parent()]) == [sum(range(3000))]
+
+
+def test_another_engine_that_decodes_together_gets_the_same_batches_in_every_run():
+    runs = []
+    for seed in range(3):
+        draw, opponent = random.Random(seed), Echo()
+        waits = {number: draw.random() / 50 for number in range(80)}
+
+        def game(number, opponent=opponent, waits=waits):
+            text = f"{number:02}"
+            for _ in range(2):
+                met = yield Ask(opponent, Request(text))
+                text = yield Work(lambda text: time.sleep(waits[number]) or text, (met.text,))
+            yield Request(text)
+            return (yield Ask(opponent, Request("again"))).text
+
+        run_rollouts(Echo(), [game(number) for number in range(80)])
+        runs.append(opponent.waves)
+    assert [len(wave) for wave in runs[0]] == [80, 80, 80]
+    assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("engine", [Echo, Served])
+def test_what_is_no_request_and_a_call_of_too_few_results_are_raised_in_the_rollout(engine):
+    def careful(wanted):
+        try:
+            yield wanted
+        except (TypeError, ValueError) as error:
+            return str(error)
+
+    with engine() as made:
+        found = run_rollouts(made, [careful(None), careful(Together(lambda items: [], 1))])
+    assert found == [
+        "a rollout yields requests, work or rollouts, not NoneType",
+        "a call for 1 rollouts gave 0 results",
+    ]
+
+
+@pytest.mark.parametrize("engine", [Echo, Served])
+def test_requests_that_the_engine_lost_are_counted(engine, monkeypatch):
+    errors = {"down": EngineError("down"), "long": ContextOverflow("too long")}
+    monkeypatch.setitem(globals(), "said", lambda request: Generation((Output("x"),), error=errors.get(request.prompt)))
+    other = Echo()
+
+    def asks(prompt):
+        yield [Request(prompt), Ask(other, Request("down"))]
+
+    with engine() as made, ThreadPoolExecutor(2) as threads:
+        run = Rollouts(made, [asks(prompt) for prompt in ("down", "long", "fine")], threads)
+        run.run(all_at_once(range(3)))
+    assert (run.asked, run.lost) == (3, [errors["down"]])

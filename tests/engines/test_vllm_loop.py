@@ -40,7 +40,7 @@ class Engine:
     """Ends a request after as many steps as its prompt's first id says; one thread may touch it."""
 
     def __init__(self):
-        self.left, self.together, self.thread = {}, [], None
+        self.left, self.together, self.thread, self.aborted = {}, [], None, []
         self.go = threading.Event()
 
     def alone(self):
@@ -59,6 +59,9 @@ class Engine:
         assert self.go.wait(5)
         assert self.left, "a step with nothing to do would wait for ever"
         self.together.append(len(self.left))
+        if any(ids[0] == 98 for ids in self.left.values()):
+            self.left.clear()
+            raise RuntimeError("a bug of vLLM's")
         if any(ids[0] == 99 for ids in self.left.values()):
             self.left.clear()
             raise Dead("out of memory")
@@ -67,6 +70,12 @@ class Engine:
         over = [name for name, ids in self.left.items() if ids[0] <= 0]
         found = [SimpleNamespace(request_id=name, finished=True, ids=self.left.pop(name)) for name in over]
         return [*found, SimpleNamespace(request_id="another", finished=False)]
+
+    def abort_request(self, names):
+        self.alone()
+        self.aborted += names
+        for name in names:
+            del self.left[name]
 
 
 def test_a_request_joins_those_under_way_and_each_ends_at_its_own_time():
@@ -99,3 +108,70 @@ def test_a_refused_request_fails_alone_and_a_dead_engine_fails_all_under_way():
         dead = ended.get(timeout=5)
         assert isinstance(dead, ServerFailed)
         assert "out of memory" in str(dead)
+
+
+def test_whatever_vllm_raises_is_told_to_all_that_wait_and_the_loop_goes_on():
+    engine, ended = Engine(), SimpleQueue()
+    loop = VLLMLoop(SimpleNamespace(llm_engine=engine))
+    for ids in ([5], [98]):
+        loop.add(ids, SimpleNamespace(), ended.put)
+    engine.go.set()
+    for _ in range(2):
+        error = ended.get(timeout=5)
+        assert isinstance(error, RuntimeError)
+        assert str(error) == "a bug of vLLM's"
+    loop.add([1], SimpleNamespace(), ended.put)
+    assert ended.get(timeout=5).ids == [0]
+    engine.add_request = None  # not callable: a fault of adding a request is told too
+    loop.add([1], SimpleNamespace(), ended.put)
+    assert isinstance(ended.get(timeout=5), TypeError)
+
+
+def test_a_request_that_is_taken_back_ends_untold():
+    engine, ended = Engine(), SimpleQueue()
+    loop = VLLMLoop(SimpleNamespace(llm_engine=engine))
+    take_back = loop.add([10_000_000], SimpleNamespace(), ended.put)
+    loop.add([1], SimpleNamespace(), ended.put)
+    engine.go.set()
+    assert ended.get(timeout=5).ids == [0]
+    take_back()
+    loop.add([1], SimpleNamespace(), ended.put)
+    assert ended.get(timeout=5).ids == [0]
+    assert engine.aborted == ["1"]
+    assert engine.left == {}
+    take_back()  # of what has ended does nothing
+    loop.add([1], SimpleNamespace(), ended.put)
+    assert ended.get(timeout=5).ids == [0]
+    assert engine.aborted == ["1"]
+
+
+def engine_of(loop_output):
+    """vLLM's engine over a loop that gives each prompt this output."""
+    from verikit.engines.vllm import VLLM
+
+    made = VLLM.__new__(VLLM)
+    made.name, made.tokenizer, made._context = "vllm:x", range(9), 100
+    taken_back = []
+
+    class Loop:
+        def add(self, ids, params, done):
+            if loop_output is not None:
+                done(loop_output)
+            return lambda: taken_back.append(ids)
+
+    made._loop = Loop()
+    return made, taken_back
+
+
+def test_an_output_that_cannot_be_read_is_raised_where_it_is_waited_for(monkeypatch):
+    from verikit.engines import vllm as module
+    from verikit.engines.types import Request
+
+    monkeypatch.setattr(module, "_params", lambda request, limit: None)
+    made, taken_back = engine_of(SimpleNamespace(prompt_token_ids=None))
+    with pytest.raises(TypeError, match="NoneType"):
+        list(made.stream([Request([1]), Request([2])]))
+    assert taken_back == [[2]]
+    told = []
+    made.submit(Request([1]), told.append)
+    assert isinstance(told[0], TypeError)

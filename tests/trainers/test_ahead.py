@@ -1,6 +1,8 @@
 """One step off-policy: whose weights sample, what a checkpoint cuts, and that the objective knows of it."""
 
 import json
+import threading
+import time
 
 import pytest
 
@@ -9,6 +11,7 @@ pytest.importorskip("transformers")
 
 from tests.trainers.conftest import make, same, settings, train  # noqa: E402
 from tests.trainers.test_grpo import JITTER  # noqa: E402
+from verikit.engines.rollouts import RolloutsStopped, Work  # noqa: E402
 from verikit.errors import ConfigError  # noqa: E402
 
 
@@ -90,3 +93,53 @@ def test_what_collecting_ahead_raises_stops_the_run(tmp_path):
 def test_supervised_learning_has_no_importance_weight():
     with pytest.raises(ConfigError, match="importance weight"):
         settings(batch__ahead=True, loss__kind="likelihood")
+
+
+def test_what_samples_ahead_is_a_whole_copy_and_counted_while_learning(tmp_path):
+    from verikit.trainers.memory import expected_memory
+
+    trainer = make(tmp_path / "run", ahead())
+    try:
+        own = {id(tensor) for tensor in trainer.policy.model.parameters()}
+        copied = [tensor for tensor in trainer.engine.engine.model.parameters() if id(tensor) not in own]
+        paper = expected_memory(trainer.policy.model, trainer.config, 1, bf16=False)
+        still = expected_memory(trainer.policy.model, settings(**JITTER), 1, bf16=False)
+        assert sum(tensor.untyped_storage().nbytes() for tensor in copied) == paper.copy == paper.weights
+        assert paper.learning == still.learning + paper.copy
+    finally:
+        trainer.close()
+        trainer.folder.close()
+
+
+def test_a_run_that_fails_while_it_learns_ends_what_is_collected_ahead(tmp_path):
+    trainer = make(tmp_path / "run", ahead(run__steps=3, run__save_every=10, run__evaluate_every=0))
+    collect, ended = trainer.recipe.collect, []
+    began, failed = threading.Event(), threading.Event()
+
+    def waits():
+        try:
+            began.set()
+            yield Work(failed.wait, (60,))  # a judge that answers now and then
+            while True:
+                yield Work(time.sleep, (0.01,))
+        finally:
+            ended.append("closed")
+
+    def collecting(sampler, step):
+        return collect(sampler, step) if step == 1 else sampler.roll_out([waits()])
+
+    def failing(made, step):
+        assert began.wait(60)
+        raise KeyboardInterrupt
+
+    trainer.recipe.collect, trainer._learn = collecting, failing
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+    finally:
+        failed.set()
+        coming = trainer.ahead._coming
+        trainer.close()
+        trainer.folder.close()
+    assert ended == ["closed"]
+    assert isinstance(coming.exception(0), RolloutsStopped)

@@ -13,8 +13,11 @@ transformers = pytest.importorskip("transformers")
 from tests.trainers.conftest import make, settings  # noqa: E402
 from tests.trainers.recipes.test_r1_searcher import world  # noqa: E402
 from verikit.cli import cli  # noqa: E402
+from verikit.engines.errors import ServerFailed  # noqa: E402
+from verikit.engines.types import Generation  # noqa: E402
 from verikit.errors import RetrievalError, TrainerError  # noqa: E402
 from verikit.trainers import check as checking  # noqa: E402
+from verikit.trainers.probes import ask_services  # noqa: E402
 
 
 @pytest.fixture
@@ -89,6 +92,34 @@ def test_a_run_names_missing_data_before_it_loads_a_model(check, tmp_path):
     assert "none.jsonl" in str(done.exception)
 
 
+def test_a_run_asks_its_judge_before_it_loads_a_model(check, tmp_path):
+    judge = "judge('openai:http://127.0.0.1:9/v1#m', options={'retries': 0, 'timeout_s': 2})"
+    sets = ["--set", f"options.reward={json.dumps(judge)}", "-o", str(tmp_path / "run")]
+    done = CliRunner().invoke(cli, ["train", "run.toml", *sets], standalone_mode=False)
+    assert isinstance(done.exception, TrainerError)
+    assert str(done.exception).startswith("before the first step: reward judge: ")
+    assert "connect" in str(done.exception)
+
+
+def test_what_one_process_asked_in_vain_stops_them_all():
+    told = []
+
+    class Process:
+        def __init__(self, rank):
+            self.rank = rank
+
+        def gather(self, value):
+            told.append(value)
+            return [told[0], value]
+
+    recipe = world()
+    recipe.retriever = Down()
+    for rank in (0, 1):
+        with pytest.raises(TrainerError, match=r"before the first step: retriever: .* is down"):
+            ask_services(recipe, Process(rank), lambda line: None)
+    assert told[1] is None  # only the first asked
+
+
 def test_a_model_that_does_not_fit_is_told_before_it_is_loaded(check, monkeypatch):
     monkeypatch.setattr(checking, "_free", lambda sharing: 1000.0)
     code, told = check()
@@ -133,6 +164,32 @@ def test_a_share_of_unscored_trajectories_is_warned_of_and_stops_the_run(tmp_pat
             else:
                 trainer.run()
         assert ("the judge refused" in caplog.text) == stops
+    finally:
+        trainer.close()
+        trainer.folder.close()
+
+
+@pytest.mark.parametrize("every", [3, 6])
+def test_requests_that_the_engine_fails_are_no_smaller_batch_in_silence(tmp_path, caplog, every):
+    trainer = make(tmp_path / "run", settings(options__prompts=12, run__max_unscored_steps=2, run__evaluate_every=0))
+    stream = trainer.sampler.local.stream
+
+    def failing(requests):
+        for index, generation in stream(requests):
+            lost = index % every == 0
+            yield index, Generation(error=ServerFailed("out of memory")) if lost else generation
+
+    trainer.sampler.local.stream = failing
+    try:
+        with caplog.at_level(logging.WARNING):
+            if every == 3:
+                with pytest.raises(TrainerError, match="the engine failed 4 of 12 requests: out of memory"):
+                    trainer.run()
+            else:
+                trainer.run()
+        rows = (tmp_path / "run" / "metrics.jsonl").read_text()
+        assert ("held-out/" in rows) == (every == 6)  # of a third less, accuracy is that of other problems
+        assert ("held-out metrics are left out" in caplog.text) == (every == 3)
     finally:
         trainer.close()
         trainer.folder.close()

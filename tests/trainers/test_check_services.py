@@ -10,19 +10,26 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import verikit  # noqa: E402
 from tests.engines.server import Server, chat_reply  # noqa: E402
 from tests.trainers.recipes import test_absolute_zero as zero  # noqa: E402
 from tests.trainers.recipes import test_elo_evolve as elo  # noqa: E402
 from tests.trainers.recipes import test_r1_searcher as search  # noqa: E402
 from tests.trainers.recipes import test_spice as spice  # noqa: E402
 from tests.trainers.recipes.scripted import Scripted  # noqa: E402
+from verikit.base import score_all  # noqa: E402
+from verikit.cli.cache import examine  # noqa: E402
+from verikit.engines.cache import Cache, training_cache  # noqa: E402
 from verikit.errors import ConfigError, EngineError, MissingExtra, TrainerError  # noqa: E402
+from verikit.judges import ask  # noqa: E402
+from verikit.judges.ask import caching_in  # noqa: E402
 from verikit.trainers.check import check  # noqa: E402
 from verikit.trainers.config import load_config  # noqa: E402
 from verikit.trainers.costs import cost_of  # noqa: E402
 from verikit.trainers.engine_check import ask_engine  # noqa: E402
 from verikit.trainers.recipe import Setting  # noqa: E402
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions  # noqa: E402
+from verikit.types import Sample  # noqa: E402
 
 
 def single_turn(tmp_path, reward, count=3):
@@ -48,7 +55,7 @@ def test_the_judge_is_asked_a_real_question_each_time(tmp_path, monkeypatch):
     monkeypatch.setenv("VERIKIT_CACHE", str(tmp_path / "cache.sqlite"))
     told, server = judged(tmp_path, lambda body, k: chat_reply("Fine.\nRating: [[10]]"), times=2)
     assert told.startswith("gave 1")
-    assert "3 prompt tokens, 1 sampled tokens" in told
+    assert "3 prompt tokens, 1 sampled tokens, at most 1,024 a reply" in told
     assert len(server.bodies) == 2, "a cache answered for the judge"
     assert "0+1=" in json.dumps(server.bodies[0]["messages"])
 
@@ -57,10 +64,52 @@ def test_a_judge_whose_reply_is_cut_off_or_none_at_all_is_told(tmp_path, monkeyp
     monkeypatch.setenv("VERIKIT_CACHE", str(tmp_path / "cache.sqlite"))
     cut = chat_reply("Let me think about it at length")
     cut["choices"][0]["finish_reason"] = "length"
-    with pytest.raises(TrainerError, match="max_tokens cut the reply off"):
+    with pytest.raises(TrainerError, match=r"max_tokens cut the reply off, .* \(the limit is 1,024 tokens"):
         judged(tmp_path, lambda body, k: cut)
     with pytest.raises(EngineError):
         judged(tmp_path, lambda body, k: (400, {"error": {"message": "no such model"}}))
+
+
+def test_what_judges_reply_in_training_is_kept_apart_under_a_cap_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("VERIKIT_CACHE", str(tmp_path / "own.sqlite"))
+    kept = training_cache()
+    assert (kept.path, kept.max_bytes) == (tmp_path / "own-training.sqlite", 2**30)
+
+    def count(path):
+        return examine(Cache(path))["entries"]
+
+    def judge(*texts):
+        samples = [Sample("1+1=", text, "2") for text in texts]
+        found = []
+        asking = threading.Thread(target=lambda: found.extend(score_all(reward, samples)))  # as rewards are
+        asking.start()
+        asking.join()
+        assert [score.value for score in found] == [1.0] * len(texts)
+
+    with Server(lambda body, k: chat_reply("Rating: [[10]]")) as server:
+        reward = verikit.load(f"judge('openai:{server.url}#m', options={{'retries': 0}}, structured=False)")
+        with caching_in(kept):
+            judge("a", "b", "c")
+            judge("a", "b", "c")
+        assert (count(kept.path), count(tmp_path / "own.sqlite"), len(server.bodies)) == (3, 0, 3)
+        judge("a")
+        assert (count(kept.path), count(tmp_path / "own.sqlite"), len(server.bodies)) == (3, 1, 4)
+
+
+def test_a_training_run_keeps_its_judge_s_replies_in_its_own_cache(tmp_path, monkeypatch):
+    from verikit.trainers import session
+
+    monkeypatch.setenv("VERIKIT_CACHE", str(tmp_path / "own.sqlite"))
+    seen = []
+
+    def begun(*arguments):
+        seen.append(list(ask._caches))
+        raise ConfigError("enough")
+
+    monkeypatch.setattr("verikit.trainers.grpo.Trainer", begun)
+    with pytest.raises(ConfigError, match="enough"):
+        session.run_training(load_config("arithmetic"), tmp_path / "run", quiet=True)
+    assert (seen, ask._caches) == ([[training_cache()]], [])
 
 
 def spent(sampler):

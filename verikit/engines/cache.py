@@ -32,6 +32,7 @@ BUSY_S = 60.0
 """How long a writer waits for another one."""
 USED_AGAIN_S = 3600.0
 """A hit is noted as a use when the last one is older than this: reading stays nearly free of writing."""
+TRAINING_BYTES = 2**30
 APPLICATION = 0x76726B31
 """SQLite's mark of whose file it is."""
 _TABLE = (
@@ -46,6 +47,15 @@ def default_path() -> Path:
     if own := os.environ.get("VERIKIT_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "verikit" / "generations.sqlite"
+
+
+def training_cache() -> Cache:
+    """Return where a training run keeps what its judges reply: beside the default, with a lower cap.
+
+    Each completion is judged once, so its replies would push those out that are asked for again.
+    """
+    path = default_path()
+    return Cache(path.with_name(f"{path.stem}-training{path.suffix}"), TRAINING_BYTES)
 
 
 @dataclass(frozen=True)

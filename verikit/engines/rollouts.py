@@ -10,6 +10,9 @@ what it is given together (hf) gets them in waves: all that wait for it, in the 
 under way. A wave is then the same in every run, and with it the last bits of the log-probabilities. Work runs in
 threads beside either. An answer depends on its request alone, by the request's own seed, so the order in which answers
 come changes no result; a rollout must not read what another one writes.
+
+A run that ends early (by what a rollout raises, an interrupt, `Rollouts.stop`) leaves nothing behind: requests are
+taken back, work that has not begun is dropped, and every generator is closed.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from verikit.engines.types import Engine, Generation, Request, Result
+from verikit.errors import ContextOverflow, EngineError
 
 THREADS = 16
 """Threads for work beside generation: as many rollouts wait for a judge at once."""
@@ -80,6 +86,10 @@ def run_rollouts(engine: Engine, rollouts: Sequence[Rollout[Result]]) -> list[Re
     return [done[number] for number in range(len(rollouts))]
 
 
+class RolloutsStopped(Exception):
+    """Another thread stopped the run."""
+
+
 def all_at_once(numbers: range) -> Take:
     """Return what begins these rollouts at the start."""
     left = [numbers]
@@ -118,6 +128,22 @@ class _Waiting:
 _Slot = tuple[_Waiting, int]
 
 
+class _Step(NamedTuple):
+    """What a rollout is to be given next."""
+
+    running: _Running
+    answer: Any = None
+    failure: BaseException | None = None
+
+
+class _Asked(NamedTuple):
+    """A request that waits for a wave."""
+
+    key: Key
+    request: Request
+    slot: _Slot
+
+
 @dataclass(slots=True)
 class _Line:
     """Items that wait for a function of many."""
@@ -129,6 +155,11 @@ class _Line:
 
 class Rollouts(Generic[Result]):
     """One run of some rollouts; all of it but the calls of `Work` and `Together` happens in the caller's thread."""
+
+    asked: int
+    """Requests that the rollouts' own engine answered or failed."""
+    lost: list[EngineError]
+    """What it failed them by, a full context aside, which the rollout's own length brings about."""
 
     def __init__(
         self, engine: Engine, rollouts: Sequence[Rollout[Result]], threads: Executor, prepare: Prepare = as_asked
@@ -143,56 +174,81 @@ class Rollouts(Generic[Result]):
         """
         self._engine, self._rollouts, self._threads, self._prepare = engine, rollouts, threads, prepare
         self._done: dict[int, Result] = {}
+        self.asked, self.lost = 0, []
         self._live = 0
-        self._under_way = 0
-        """Answers that will come from other threads, in `_events`: what to do with each."""
+        self._running: dict[_Running, None] = {}
+        """Rollouts that have begun and not ended, those asked for by others after them."""
+        self._next: deque[_Step] = deque()
+        self._under_way: dict[_Slot | Future[Any], Callable[[], object]] = {}
+        """What will be answered from other threads, in `_events`, and what takes each back."""
         self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._wave: list[tuple[Key, Request, _Slot]] = []
+        self._waves: dict[Engine, list[_Asked]] = {}
         self._lines: list[_Line] = []
 
     def run(self, take: Take) -> dict[int, Result]:
         """Run what `take` gives, and return the results by number.
 
         Raises:
+            RolloutsStopped: `stop` was called.
             Exception: what a rollout or its work raised.
         """
+        try:
+            self._run(take)
+        finally:
+            with ExitStack() as ending:  # backwards: first what others wait for
+                for rollout in (*self._rollouts, *(running.rollout for running in self._running)):
+                    ending.callback(rollout.close)
+                for take_back in self._under_way.values():
+                    ending.callback(take_back)
+        return self._done
+
+    def stop(self) -> None:
+        """End the run, from another thread: at the next answer, of whichever rollout."""
+        self._events.put(_raise_stopped)
+
+    def _run(self, take: Take) -> None:
         while True:
             taken = take(self._live)
             for number in taken:
                 self._live += 1
-                self._send(_Running((number,), self._rollouts[number]), None)
+                self._begin(_Running((number,), self._rollouts[number]))
+            self._advance()
             if self._under_way:
                 self._events.get()()
+                self._advance()
             elif any(line.waiting for line in self._lines):
                 for line in self._lines:
-                    self._begin(line, all_of_it=True)
-            elif self._wave:
-                self._run_wave()
+                    self._call_line(line, all_of_it=True)
+            elif self._waves:
+                self._run_waves()
             elif not taken:
-                break
-        for rollout in self._rollouts:
-            rollout.close()
-        return self._done
+                return
 
-    def _send(self, running: _Running, answer: Any, failure: BaseException | None = None) -> None:
-        """Give a rollout what it waited for, and see to what it wants next."""
-        while True:
+    def _begin(self, running: _Running) -> None:
+        self._running[running] = None
+        self._next.append(_Step(running))
+
+    def _advance(self) -> None:
+        """Give rollouts what they waited for, and see to what they want next; one after another, not nested."""
+        while self._next:
+            running, answer, failure = self._next.popleft()
             try:
                 wanted = running.rollout.send(answer) if failure is None else running.rollout.throw(failure)
             except StopIteration as end:
                 self._end(running, end.value)
-                return
+                continue
             several = isinstance(wanted, Sequence)
             items = wanted if isinstance(wanted, Sequence) else [wanted]
-            if items:
-                break
-            answer, failure = [], None
-        waiting = _Waiting(running, several, [None] * len(items), len(items))
-        running.wanted += 1
-        for index, item in enumerate(items):
-            self._see_to(item, (*running.key, running.wanted, index), (waiting, index))
+            if not items:
+                self._next.append(_Step(running, []))
+                continue
+            waiting = _Waiting(running, several, [None] * len(items), len(items))
+            running.wanted += 1
+            for index, item in enumerate(items):
+                self._see_to(item, (*running.key, running.wanted, index), (waiting, index))
 
     def _end(self, running: _Running, result: Any) -> None:
+        del self._running[running]
         if running.slot is not None:
             self._answer(running.slot, result)
             return
@@ -201,22 +257,28 @@ class Rollouts(Generic[Result]):
 
     def _see_to(self, wanted: Wanted, key: Key, slot: _Slot) -> None:
         if isinstance(wanted, Request):
-            request = self._prepare(key, wanted)
-            if self._engine.submits:
-                self._submit(self._engine, request, slot)
-            else:
-                self._wave.append((key, request, slot))
+            self._ask(self._engine, self._prepare(key, wanted), key, slot)
+        elif isinstance(wanted, Ask):
+            self._ask(wanted.engine, wanted.request, key, slot)
         elif isinstance(wanted, Work):
-            self._call(lambda future: self._worked(future, slot), wanted.function, *wanted.arguments)
+            self._call(partial(self._worked, slot), wanted.function, *wanted.arguments)
         elif isinstance(wanted, Together):
             self._line_up(wanted, slot)
-        elif isinstance(wanted, Ask):
-            if wanted.engine.submits:
-                self._submit(wanted.engine, wanted.request, slot)
-            else:
-                self._line_up(Together(wanted.engine.generate, wanted.request), slot)
+        elif isinstance(wanted, Generator):
+            self._begin(_Running(key, wanted, slot))
         else:
-            self._send(_Running(key, wanted, slot), None)
+            name = type(wanted).__name__
+            self._answer(slot, None, TypeError(f"a rollout yields requests, work or rollouts, not {name}"))
+
+    def _ask(self, engine: Engine, request: Request, key: Key, slot: _Slot) -> None:
+        if engine.submits:
+            self._under_way[slot] = engine.submit(
+                request, lambda found: self._events.put(lambda: self._replied(engine, found, slot))
+            )
+        elif self._engine.submits:  # nothing is ever idle then: whoever asks gets the next call
+            self._line_up(Together(engine.generate, request), slot)
+        else:
+            self._waves.setdefault(engine, []).append(_Asked(key, request, slot))
 
     def _answer(self, slot: _Slot, answer: Any, failure: BaseException | None = None) -> None:
         waiting, index = slot
@@ -225,37 +287,63 @@ class Rollouts(Generic[Result]):
         waiting.left -= 1
         if not waiting.left:
             answers = waiting.answers if waiting.several else waiting.answers[0]
-            self._send(waiting.running, answers, waiting.failure)
+            self._next.append(_Step(waiting.running, answers, waiting.failure))
 
-    def _submit(self, engine: Engine, request: Request, slot: _Slot) -> None:
-        self._under_way += 1
-        engine.submit(request, lambda found: self._events.put(lambda: self._replied(found, slot)))
-
-    def _replied(self, found: Generation | BaseException, slot: _Slot) -> None:
-        self._under_way -= 1
+    def _replied(self, engine: Engine, found: Generation | BaseException, slot: _Slot) -> None:
+        del self._under_way[slot]
         if isinstance(found, BaseException):
             self._answer(slot, None, found)
         else:
-            self._answer(slot, found)
+            self._hear(engine, found, slot)
+
+    def _hear(self, engine: Engine, generation: Generation, slot: _Slot) -> None:
+        if engine is self._engine:
+            self.asked += 1
+            if generation.error is not None and not isinstance(generation.error, ContextOverflow):
+                self.lost.append(generation.error)
+        self._answer(slot, generation)
 
     def _call(self, then: Callable[[Future[Any]], None], function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function in a thread, and `then` with the future in this one."""
-        self._under_way += 1
         future = self._threads.submit(function, *arguments)
-        future.add_done_callback(lambda future: self._events.put(lambda: then(future)))
+        self._under_way[future] = future.cancel
+        future.add_done_callback(lambda future: self._events.put(lambda: self._called(future, then)))
 
-    def _worked(self, future: Future[Any], slot: _Slot) -> None:
-        self._under_way -= 1
+    def _called(self, future: Future[Any], then: Callable[[Future[Any]], None]) -> None:
+        del self._under_way[future]
+        then(future)
+
+    def _worked(self, slot: _Slot, future: Future[Any]) -> None:
         failure = future.exception()
         self._answer(slot, None if failure else future.result(), failure)
 
-    def _run_wave(self) -> None:
-        """Decode all that wait together; work begins when its rollout's reply is there."""
-        wave = sorted(self._wave, key=lambda row: row[0])
-        self._wave = []
-        for index, generation in self._engine.stream([request for _, request, _ in wave]):
-            self._answer(wave[index][2], generation)
-            self._settle()
+    def _worked_together(self, slots: Sequence[_Slot], future: Future[Sequence[Any]]) -> None:
+        failure = future.exception()
+        found: Sequence[Any] = () if failure else future.result()
+        if failure is None and len(found) != len(slots):
+            failure = ValueError(f"a call for {len(slots)} rollouts gave {len(found)} results")
+        for index, slot in enumerate(slots):
+            self._answer(slot, None if failure else found[index], failure)
+
+    def _run_waves(self) -> None:
+        """Have engines decode all that waits for them; work begins when its rollout's reply is there."""
+        waves, self._waves = self._waves, {}
+        for wave in waves.values():
+            wave.sort(key=lambda asked: asked.key)
+        own = waves.pop(self._engine, [])
+        for engine, wave in waves.items():
+            then = partial(self._worked_together, [asked.slot for asked in wave])
+            self._call(then, engine.generate, [asked.request for asked in wave])
+        if not own:
+            return
+        with closing(self._stream([asked.request for asked in own])) as results:
+            for index, generation in results:
+                self._hear(self._engine, generation, own[index].slot)
+                self._advance()
+                self._settle()
+
+    def _stream(self, requests: Sequence[Request]) -> Generator[tuple[int, Generation], None, None]:
+        yield from self._engine.stream(requests)
 
     def _settle(self) -> None:
         """See to the answers that are there."""
@@ -265,6 +353,7 @@ class Rollouts(Generic[Result]):
             except Empty:
                 return
             event()
+            self._advance()
 
     def _line_up(self, wanted: Together, slot: _Slot) -> None:
         line = next((line for line in self._lines if line.function == wanted.function), None)
@@ -272,9 +361,9 @@ class Rollouts(Generic[Result]):
             line = _Line(wanted.function)
             self._lines.append(line)
         line.waiting.append((wanted, slot))
-        self._begin(line, all_of_it=self._engine.submits)
+        self._call_line(line, all_of_it=self._engine.submits)
 
-    def _begin(self, line: _Line, *, all_of_it: bool) -> None:
+    def _call_line(self, line: _Line, *, all_of_it: bool) -> None:
         """Start a line's next call, unless one is under way; a call that is not full yet only with `all_of_it`."""
         if line.busy or not line.waiting:
             return
@@ -283,14 +372,15 @@ class Rollouts(Generic[Result]):
             return
         called = [line.waiting.popleft() for _ in range(min(most, len(line.waiting)))]
         line.busy = True
-        items = [wanted.item for wanted, _ in called]
-        self._call(lambda future: self._called(line, [slot for _, slot in called], future), line.function, items)
+        slots = [slot for _, slot in called]
+        self._call(partial(self._line_called, line, slots), line.function, [wanted.item for wanted, _ in called])
 
-    def _called(self, line: _Line, slots: Sequence[_Slot], future: Future[Sequence[Any]]) -> None:
-        self._under_way -= 1
-        failure = future.exception()
-        found: Sequence[Any] = [None] * len(slots) if failure else future.result()
-        for slot, answer in zip(slots, found, strict=True):
-            self._answer(slot, answer, failure)
+    def _line_called(self, line: _Line, slots: Sequence[_Slot], future: Future[Sequence[Any]]) -> None:
         line.busy = False
-        self._begin(line, all_of_it=self._engine.submits)
+        self._worked_together(slots, future)
+        self._advance()  # what they ask next may fill the line
+        self._call_line(line, all_of_it=self._engine.submits)
+
+
+def _raise_stopped() -> None:
+    raise RolloutsStopped

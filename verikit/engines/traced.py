@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from verikit import tracing
-from verikit.engines.types import Engine, Generation, Request
+from verikit.engines.types import Engine, Generation, Request, TakeBack
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Results = Iterator[tuple[int, Generation]]
@@ -58,11 +58,10 @@ def traced_submit(submit: Method) -> Method:
     """The same of an engine's `submit`."""
 
     @wraps(submit)
-    def observed(self: Engine, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+    def observed(self: Engine, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
         tracer = tracing.tracer()
         if tracer is None:
-            submit(self, request, done)
-            return
+            return cast(TakeBack, submit(self, request, done))
         began, common = time.time_ns(), _engine_attributes(self)
 
         def record(found: Generation | BaseException) -> None:
@@ -70,7 +69,7 @@ def traced_submit(submit: Method) -> Method:
                 _record(tracer, common, request, found, began)
             done(found)
 
-        submit(self, request, record)
+        return cast(TakeBack, submit(self, request, record))
 
     return cast(Method, observed)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from verikit.engines.rollouts import Rollout
 
 Result = TypeVar("Result")
+TakeBack = Callable[[], object]
+"""Gives up what was asked for."""
 
 EnginePrompt = str | Sequence[Message] | Sequence[int]
 """Text as it stands, a conversation (the model's chat template is applied), or token ids as they stand.
@@ -234,10 +236,11 @@ class Engine(ABC):
         """Yield (index in `requests`, result) as results come; each index once, in any order."""
         yield from enumerate(self.generate(requests))
 
-    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
         """Take a request beside whatever is under way; `done` gets the result in any thread, or what went wrong in us.
 
-        Only where `submits`.
+        Only where `submits`. Returns what takes the request back, as far as it has not been answered: `done` may not be
+        called any more then.
         """
         raise NotImplementedError(f"{self.name} takes requests together only")
 

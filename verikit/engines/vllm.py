@@ -23,6 +23,7 @@ from verikit.engines.types import (
     Request,
     StreamingEngine,
     StructuredKind,
+    TakeBack,
     TopLogprob,
     TopLogprobs,
 )
@@ -75,34 +76,56 @@ class VLLM(StreamingEngine):
 
     @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Have the requests generated, and yield each result when it is there."""
-        done: SimpleQueue[tuple[int, Generation]] = SimpleQueue()
-        for number, request in enumerate(requests):
-            self._add(request, partial(_put, done, number))
-        for _ in requests:
-            yield done.get()
+        """Have the requests generated, and yield each result when it is there.
+
+        A caller that stops listening takes back the requests that are not done.
+        """
+        done: SimpleQueue[tuple[int, Generation | BaseException]] = SimpleQueue()
+        left: dict[int, TakeBack] = {}
+        try:
+            for number, request in enumerate(requests):
+                left[number] = self._add(request, partial(_put, done, number))
+            while left:
+                number, found = done.get()
+                del left[number]
+                if isinstance(found, BaseException):
+                    raise found
+                yield number, found
+        finally:
+            for take_back in left.values():
+                take_back()
 
     @traced_submit
-    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
         """Have a request generated beside whatever is under way."""
-        self._add(request, done)
+        return self._add(request, done)
 
-    def _add(self, request: Request, done: Callable[[Generation], None]) -> None:
+    def _add(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
         try:
             ids = prompt_ids(self.tokenizer, request)
             params = _params(request, room(request, len(ids), self._context))
         except EngineError as error:
             done(Generation(error=error.with_traceback(None)))
-            return
-
-        def tell(output: Any) -> None:
-            done(Generation(error=output) if isinstance(output, EngineError) else _generation(output, request))
-
-        self._loop.add(ids, params, tell)
+            return lambda: None
+        return self._loop.add(ids, params, lambda output: done(_read(output, request)))
 
 
-def _put(done: SimpleQueue[tuple[int, Generation]], number: int, generation: Generation) -> None:
-    done.put((number, generation))
+def _put(
+    done: SimpleQueue[tuple[int, Generation | BaseException]], number: int, found: Generation | BaseException
+) -> None:
+    done.put((number, found))
+
+
+def _read(output: Any, request: Request) -> Generation | BaseException:
+    """Read vLLM's output, or what stands for it; what that raises is raised where the result is waited for."""
+    if isinstance(output, EngineError):
+        return Generation(error=output)
+    if isinstance(output, Exception):
+        return output
+    try:
+        return _generation(output, request)
+    except Exception as error:  # noqa: BLE001 - raised where the result is waited for
+        return error
 
 
 def _params(request: Request, limit: int) -> Any:

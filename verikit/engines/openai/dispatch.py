@@ -11,6 +11,7 @@ import heapq
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -31,20 +32,47 @@ class _Run:
 
 
 class _Single(_Run):
-    """One job that nobody listens for: it keeps its own clock, and is told of at its end."""
+    """One job that nobody listens for, and that is told of at its end."""
 
-    def __init__(self, tasks: SimpleQueue[tuple[Job, _Run] | None], done: Callable[[bool], None]) -> None:
+    def __init__(self, later: Callable[[float, Job, _Run], None], done: Callable[[bool], None]) -> None:
         super().__init__()
-        self._tasks, self._done = tasks, done
+        self._later, self._done = later, done
 
     def report(self, job: Job, again: float | None, whole: bool) -> None:
         """Tell of the end, or have the job's next turn come."""
         if not whole or again is None:
             self._done(whole)
-            return
-        timer = threading.Timer(again, self._tasks.put, ((job, self),))
-        timer.daemon = True
-        timer.start()
+        else:
+            self._later(again, job, self)
+
+
+class _Clock:
+    """Calls functions when their time has come, from one thread, which ends when nothing waits."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = count()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def after(self, seconds: float, function: Callable[[], None]) -> None:
+        """Have a function called, which must not take long."""
+        with self._changed:
+            heapq.heappush(self._waiting, (time.monotonic() + seconds, next(self._order), function))
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="verikit-clock", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def _run(self) -> None:
+        with self._changed:
+            while self._waiting:
+                wait = self._waiting[0][0] - time.monotonic()
+                if wait > 0:
+                    self._changed.wait(wait)
+                else:
+                    heapq.heappop(self._waiting)[2]()
+            self._thread = None
 
 
 class Dispatcher:
@@ -56,7 +84,9 @@ class Dispatcher:
         self._tasks: SimpleQueue[tuple[Job, _Run] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
-        self._added = 0
+        self._jobs = 0
+        """Jobs that have not ended, and some that were given up."""
+        self._clock = _Clock()
 
     def run(self, jobs: Sequence[AnyJob]) -> Iterator[AnyJob]:
         """Start jobs in order, and yield each once it has returned None.
@@ -66,7 +96,7 @@ class Dispatcher:
         Raises:
             RuntimeError: a job raised, which none should; its thread printed the traceback.
         """
-        self._start(len(jobs))
+        self._start(self._count(len(jobs)))
         run = _Run()
         for job in jobs:
             self._tasks.put((job, run))
@@ -74,14 +104,39 @@ class Dispatcher:
             yield from self._listen(run, len(jobs))
         finally:
             run.wanted = False
+            self._count(-len(jobs))
 
-    def add(self, job: Job, done: Callable[[bool], None]) -> None:
-        """Start a job; `done` is told in its thread when it has returned None, or with False if it raised."""
+    def add(self, job: Job, done: Callable[[bool], None]) -> Callable[[], None]:
+        """Start a job; `done` is told in its thread when it has returned None, or with False if it raised.
+
+        Returns what gives the job up: it has no further turn, and `done` is not told if it waits for one.
+        """
+
+        def ended(whole: bool) -> None:
+            self._count(-1)
+            done(whole)
+
+        def give_up() -> None:
+            run.wanted = False
+
+        run = _Single(self._later, ended)
+        self._start(self._count(1))
+        self._tasks.put((job, run))
+        return give_up
+
+    def _count(self, more: int) -> int:
         with self._lock:
-            self._added += 1
-            wanted = self._added
-        self._start(wanted)
-        self._tasks.put((job, _Single(self._tasks, done)))
+            self._jobs += more
+            return self._jobs
+
+    def _later(self, seconds: float, job: Job, run: _Run) -> None:
+        """Give a job its next turn, also where the threads were let go meanwhile."""
+
+        def turn() -> None:
+            self._start(1)
+            self._tasks.put((job, run))
+
+        self._clock.after(seconds, turn)
 
     def _listen(self, run: _Run, left: int) -> Iterator[Any]:
         order = 0

@@ -25,7 +25,7 @@ from verikit.engines.openai.options import check_address, check_model, check_opt
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, exchange
 from verikit.engines.traced import traced_stream, traced_submit
-from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind
+from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind, TakeBack
 from verikit.errors import SpecError
 from verikit.registry import misfit
 
@@ -148,10 +148,10 @@ class OpenAI(StreamingEngine):
             yield numbers[call], call.result
 
     @traced_submit
-    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
         """Send a request beside those under way, at most `concurrency` at a time."""
         call = Call(self, request)
-        self._dispatcher.add(call, partial(tell_result, call, done))
+        return self._dispatcher.add(call, partial(tell_result, call, done))
 
     def close(self) -> None:
         """End the threads and their connections."""

@@ -22,7 +22,7 @@ from verikit.engines.openai.options import check_address, check_model, check_opt
 from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, error_of, retry_after, strike_key
 from verikit.engines.traced import traced_stream, traced_submit
-from verikit.engines.types import Generation, Output, Request, StreamingEngine, StructuredKind
+from verikit.engines.types import Generation, Output, Request, StreamingEngine, StructuredKind, TakeBack
 from verikit.errors import AuthError, ContextOverflow, EngineError, SpecError
 from verikit.types import Message
 
@@ -124,10 +124,10 @@ class VendorEngine(StreamingEngine):
             yield numbers[call], call.result
 
     @traced_submit
-    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> None:
+    def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
         """Send a request beside those under way, at most `concurrency` at a time."""
         call = _VendorCall(self, request)
-        self._dispatcher.add(call, partial(tell_result, call, done))
+        return self._dispatcher.add(call, partial(tell_result, call, done))
 
     def close(self) -> None:
         """End the threads and the client's connections."""
