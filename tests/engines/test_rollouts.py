@@ -92,25 +92,27 @@ def test_an_engine_that_decodes_together_gets_all_that_wait_and_the_waves_repeat
 
 
 def test_a_rollout_does_not_wait_for_a_slower_one():
-    def slow(request):
-        return 0.5 if request.prompt == "slow" else 0.01
+    over = threading.Event()
+
+    def seconds(request):
+        assert request.prompt != "slow" or over.wait(30), "the quick one waited for the slow one"
+        return 0.0
 
     ended = []
 
     def turns(name, count):
         for _ in range(count):
             yield Request(name)
-        ended.append((name, time.perf_counter() - began))
+        ended.append(name)
+        over.set()
 
-    with Served(slow) as engine:
-        began = time.perf_counter()
+    with Served(seconds) as engine:
         run_rollouts(engine, [turns("slow", 1), turns("quick", 8)])
-    assert [name for name, _ in ended] == ["quick", "slow"]
-    assert ended[0][1] < 0.4
+    assert ended == ["quick", "slow"]
 
 
 def test_work_runs_beside_generation_and_beside_other_work():
-    together = threading.Barrier(4, timeout=5)
+    together = threading.Barrier(4, timeout=30)
 
     def judged(name):
         yield Request(name)
@@ -123,7 +125,7 @@ def test_work_runs_beside_generation_and_beside_other_work():
     class Waiting(Echo):
         def stream(self, requests):
             yield 0, said(requests[0])
-            assert generating.wait(5), "the first reply's work began only after the batch"
+            assert generating.wait(30), "the first reply's work began only after the batch"
             yield 1, said(requests[1])
 
     def first():
@@ -272,14 +274,13 @@ def test_a_run_that_ends_early_takes_back_its_requests_drops_work_and_closes_all
 
     def works(number):
         begun.append(number)
-        hold.wait(5)
+        hold.wait(30)
 
     def fails():
         yield [Work(works, (number,)) for number in range(2)]
 
     def breaks():
-        yield Work(time.sleep, (0.05,))
-        hold.set()
+        yield Work(len, ("",))
         raise ValueError("no story")
 
     def never():
@@ -289,11 +290,14 @@ def test_a_run_that_ends_early_takes_back_its_requests_drops_work_and_closes_all
     with ThreadPoolExecutor(2) as threads:
         rollouts = [waits("parent", waits("child")), breaks(), fails(), fails(), never()]
         left = iter([[0, 1, 2, 3]])
-        with pytest.raises(ValueError, match="no story"):
-            Rollouts(engine, rollouts, threads).run(lambda live: next(left, ()))
+        try:
+            with pytest.raises(ValueError, match="no story"):
+                Rollouts(engine, rollouts, threads).run(lambda live: next(left, ()))
+        finally:
+            hold.set()
     assert sorted(engine.taken_back) == ["child", "parent"]
     assert closed == ["child", "parent"]
-    assert len(begun) < 4  # two at a time; of the rest some had not begun
+    assert len(begun) <= 2  # two at a time, and those were held
     with pytest.raises(StopIteration):
         next(rollouts[-1])  # closed without having begun
 

@@ -56,7 +56,7 @@ class Engine:
 
     def step(self):
         self.alone()
-        assert self.go.wait(5)
+        assert self.go.wait(30)
         assert self.left, "a step with nothing to do would wait for ever"
         self.together.append(len(self.left))
         if any(ids[0] == 98 for ids in self.left.values()):
@@ -89,7 +89,7 @@ def test_a_request_joins_those_under_way_and_each_ends_at_its_own_time():
     loop.add([5], SimpleNamespace(), lambda output: ended.put("long"))
     loop.add([1], SimpleNamespace(), again)
     engine.go.set()
-    assert [ended.get(timeout=5) for _ in range(3)] == ["short", "next", "long"]
+    assert [ended.get(timeout=30) for _ in range(3)] == ["short", "next", "long"]
     assert max(engine.together) == 2
 
 
@@ -98,14 +98,14 @@ def test_a_refused_request_fails_alone_and_a_dead_engine_fails_all_under_way():
     engine.go.set()
     loop = VLLMLoop(SimpleNamespace(llm_engine=engine))
     loop.add([-1], SimpleNamespace(), ended.put)
-    refused = ended.get(timeout=5)
+    refused = ended.get(timeout=30)
     assert isinstance(refused, BadRequest)
     assert str(refused) == "vLLM refuses the request: a negative token"
     loop.add([1, 7], SimpleNamespace(), ended.put)
-    assert ended.get(timeout=5).ids == [0, 7]
+    assert ended.get(timeout=30).ids == [0, 7]
     for ids in ([99], [99]):
         loop.add(ids, SimpleNamespace(), ended.put)
-        dead = ended.get(timeout=5)
+        dead = ended.get(timeout=30)
         assert isinstance(dead, ServerFailed)
         assert "out of memory" in str(dead)
 
@@ -117,14 +117,14 @@ def test_whatever_vllm_raises_is_told_to_all_that_wait_and_the_loop_goes_on():
         loop.add(ids, SimpleNamespace(), ended.put)
     engine.go.set()
     for _ in range(2):
-        error = ended.get(timeout=5)
+        error = ended.get(timeout=30)
         assert isinstance(error, RuntimeError)
         assert str(error) == "a bug of vLLM's"
     loop.add([1], SimpleNamespace(), ended.put)
-    assert ended.get(timeout=5).ids == [0]
+    assert ended.get(timeout=30).ids == [0]
     engine.add_request = None  # not callable: a fault of adding a request is told too
     loop.add([1], SimpleNamespace(), ended.put)
-    assert isinstance(ended.get(timeout=5), TypeError)
+    assert isinstance(ended.get(timeout=30), TypeError)
 
 
 def test_a_request_that_is_taken_back_ends_untold():
@@ -133,15 +133,15 @@ def test_a_request_that_is_taken_back_ends_untold():
     take_back = loop.add([10_000_000], SimpleNamespace(), ended.put)
     loop.add([1], SimpleNamespace(), ended.put)
     engine.go.set()
-    assert ended.get(timeout=5).ids == [0]
+    assert ended.get(timeout=30).ids == [0]
     take_back()
     loop.add([1], SimpleNamespace(), ended.put)
-    assert ended.get(timeout=5).ids == [0]
+    assert ended.get(timeout=30).ids == [0]
     assert engine.aborted == ["1"]
     assert engine.left == {}
     take_back()  # of what has ended does nothing
     loop.add([1], SimpleNamespace(), ended.put)
-    assert ended.get(timeout=5).ids == [0]
+    assert ended.get(timeout=30).ids == [0]
     assert engine.aborted == ["1"]
 
 
