@@ -33,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 RECIPES = ROOT / "trainers" / "recipes"
 TESTS = {
     "spice": ["test_behaviour", "test_spice", "test_spice_latex", "test_spice_challengers"],
-    "r1_searcher": ["test_r1_rewards", "test_r1_searcher"],
+    "r1_searcher": ["test_r1_rewards", "test_r1_steps", "test_r1_searcher"],
     "elo_evolve": ["test_elo_games", "test_elo_steps", "test_elo_evolve"],
     "absolute_zero": ["test_az_steps", "test_behaviour", "test_absolute_zero"],
     "tools": ["test_tools"],
@@ -224,7 +224,7 @@ def prepare() -> None:
 def warm(names: Sequence[str]) -> None:
     """Import what tests have imported and no mutant changes, once for all forks."""
     for name in names:
-        if name.partition(".")[0] in LIBRARIES and not name.startswith("verikit.trainers.recipes"):
+        if name.partition(".")[0] in LIBRARIES and not name.startswith("verikit.trainers"):
             with suppress(ImportError):
                 import_module(name)
     changed = tuple(f"verikit.trainers.recipes.{package}." for package in TESTS)
