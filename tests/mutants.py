@@ -13,25 +13,30 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import os
 import random
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 RECIPES = ROOT / "trainers" / "recipes"
 TESTS = {
     "spice": ["test_behaviour", "test_spice", "test_spice_latex", "test_spice_challengers"],
-    "r1_searcher": ["test_r1_rewards", "test_r1_searcher"],
-    "elo_evolve": ["test_elo_games", "test_elo_evolve"],
-    "absolute_zero": ["test_behaviour", "test_absolute_zero"],
+    "r1_searcher": ["test_r1_rewards", "test_r1_steps", "test_r1_searcher"],
+    "elo_evolve": ["test_elo_games", "test_elo_steps", "test_elo_evolve"],
+    "absolute_zero": ["test_az_steps", "test_behaviour", "test_absolute_zero"],
+    "tools": ["test_tools_steps", "test_tools"],
 }
 SKIPPED = {
     "__init__.py", "tiny.py", "world.py", "synth.py", "cli.py", "hops.py", "options.py", "corpus.py", "grading.py",
@@ -70,7 +75,21 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
 }  # fmt: skip
+EQUIVALENT = ("strict", "stacklevel")
+"""Arguments whose change nobody should notice: an assertion that holds, and where a warning points."""
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+LIBRARIES = (
+    "verikit",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "scipy",
+    "numpy",
+    "hypothesis",
+    "anyio",
+    "xdist",
+    "execnet",
+)
 DEAD = 9
 """A mutant whose tests can't be collected is noticed too."""
 
@@ -136,6 +155,8 @@ def changes(tree: ast.Module, make: int | None = None) -> Iterator[tuple[int, st
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of functions' bodies: no annotations, decorators, docstrings, messages of errors, or defaults."""
+    if isinstance(node, ast.keyword) and node.arg in EQUIVALENT:
+        return
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "defaults", "kw_defaults", "exc", "type_params"):
             continue
@@ -181,11 +202,12 @@ def _is_plain(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant)
 
 
-def drawn(packages: Sequence[str], count: int | None, seed: int) -> list[Mutant]:
-    """Return the mutants to look at: all, or so many drawn and the named ones."""
+def drawn(packages: Sequence[str], count: int | None, seed: int, only: Sequence[str] = ()) -> list[Mutant]:
+    """Return the mutants to look at: all, or so many drawn and the named ones; of these `only` what has such a text."""
     known = [mutant for mutant in named() if mutant.package in packages]
     every = [mutant for package in packages for mutant in mutants(package)]
-    return known + (every if count is None else random.Random(seed).sample(every, min(count, len(every))))
+    found = known + (every if count is None else random.Random(seed).sample(every, min(count, len(every))))
+    return [mutant for mutant in found if not only or any(text in mutant.told for text in only)]
 
 
 def prepare() -> None:
@@ -200,15 +222,31 @@ def prepare() -> None:
     import verikit.trainers.grpo  # noqa: F401
 
     torch.set_num_threads(1)
-    assert not any(name.startswith("verikit.trainers.recipes.spice") for name in sys.modules)
     del hypothesis, pytest, transformers
 
 
-def run(package: str, mutant: Mutant | None, limit: float) -> tuple[int, float]:
-    """Run a recipe's tests in a fork, with a file changed; return pytest's exit code (`DEAD`: too slow) and seconds."""
+def warm(names: Sequence[str]) -> None:
+    """Import what tests have imported and no mutant changes, once for all forks."""
+    for name in names:
+        if name.partition(".")[0] in LIBRARIES and not name.startswith("verikit.trainers"):
+            with suppress(ImportError):
+                import_module(name)
+    changed = tuple(f"verikit.trainers.recipes.{package}." for package in TESTS)
+    assert not [name for name in sys.modules if name.startswith(changed)], "a mutant of these would be none"
+    gc.freeze()
+
+
+def run(package: str, mutant: Mutant | None, limit: float, imported: Path | None = None) -> tuple[int, float]:
+    """Run a recipe's tests in a fork, with a file changed; return pytest's exit code (`DEAD`: too slow) and seconds.
+
+    The names of all modules that the tests imported go to `imported`.
+    """
     began, child = time.monotonic(), os.fork()
     if child == 0:
-        os._exit(_child(package, mutant))
+        code = _child(package, mutant)
+        if imported is not None:
+            imported.write_text("\n".join(sys.modules), "utf-8")
+        os._exit(code)
     while time.monotonic() - began < limit:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -250,18 +288,21 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("packages", nargs="*", choices=[*TESTS, []], help="default: all")
     parser.add_argument("--sample", type=int, help="so many, and the named ones; default: all")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", action="append", default=[], help="those with this in their line, as it is printed")
     parser.add_argument("--seconds", type=float, help="stop beginning mutants after so long")
     parser.add_argument("--killed", type=float, default=0.9, help="the share that must be")
     given = parser.parse_args(words)
     packages = given.packages or list(TESTS)
     prepare()
     limits, began, survived, looked = {}, time.monotonic(), [], 0
-    for mutant in drawn(packages, given.sample, given.seed):
+    for mutant in drawn(packages, given.sample, given.seed, given.only):
         if mutant.package not in limits:
-            code, seconds = run(mutant.package, None, 600)
-            if code:
-                print(f"{mutant.package}: the tests fail without any change ({code})")
-                return 2
+            with TemporaryDirectory() as folder:
+                code, seconds = run(mutant.package, None, 600, modules := Path(folder) / "modules")
+                if code:
+                    print(f"{mutant.package}: the tests fail without any change ({code})")
+                    return 2
+                warm(modules.read_text("utf-8").splitlines())
             limits[mutant.package] = 3 * seconds + 5
         if given.seconds and time.monotonic() - began > given.seconds:
             break
@@ -269,7 +310,8 @@ def main(words: Sequence[str] | None = None) -> int:
         looked += 1
         if not code:
             survived.append(mutant.told)
-        print(f"{'killed  ' if code else 'SURVIVED'} {seconds:5.1f} s  {mutant.told}", flush=True)
+        said = "SURVIVED" if not code else "too slow" if seconds >= limits[mutant.package] else "killed  "
+        print(f"{said} {seconds:5.1f} s  {mutant.told}", flush=True)
     share = 1 - len(survived) / max(1, looked)
     print(f"{looked - len(survived)} of {looked} killed ({share:.0%}) in {time.monotonic() - began:.0f} s")
     return int(share < given.killed)

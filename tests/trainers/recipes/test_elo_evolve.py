@@ -1,4 +1,5 @@
 import json
+from functools import cache
 
 import pytest
 
@@ -20,6 +21,7 @@ from verikit.trainers.recipe import Setting  # noqa: E402
 from verikit.trainers.recipes.arithmetic import BOX, CHARACTERS, working  # noqa: E402
 from verikit.trainers.recipes.elo_evolve import cli  # noqa: E402
 from verikit.trainers.recipes.elo_evolve import recipe as recipes  # noqa: E402
+from verikit.trainers.recipes.elo_evolve import world as worlds  # noqa: E402
 from verikit.trainers.recipes.elo_evolve.recipe import EloEvolve, EloEvolveOptions  # noqa: E402
 from verikit.trainers.recipes.elo_evolve.world import (  # noqa: E402
     EloEvolveWorld,
@@ -40,6 +42,13 @@ def tiny(**changes):
     wanted = SMALL | {"run.steps": 3, "run.save_every": 1, "run.samples_every": 1}
     wanted |= {key.replace("__", "."): value for key, value in changes.items()}
     return load_config("elo-evolve-tiny", [f"{key}={json.dumps(value)}" for key, value in wanted.items()])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_players_answer_is_worked_out_once():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worlds, "played", cache(worlds.played))
+        yield
 
 
 def world(**options):

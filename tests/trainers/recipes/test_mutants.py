@@ -33,7 +33,7 @@ def f(x: Literal[1] = 2) -> Tuple[3]:
     "Doc 4."
     if x < 5:
         raise ValueError(6)
-    return x
+    return zip(x, strict=True)
 """
     told = [what for _, what in changes(ast.parse(code))]
     assert told == ["the condition turned round", "Lt -> LtE", "5 -> 6", "returns None"]
