@@ -201,8 +201,8 @@ def read_reply(text: str) -> dict[str, str] | None:
             names.setdefault(name, [])
     for triple in _items(text, opened["triples"], MOST_TRIPLES) if "triples" in opened else ():
         if isinstance(triple, list) and len(triple) == 3 and all(isinstance(part, str) for part in triple):
-            subject, relation, object_ = triple
-            for name in (subject, object_):
+            subject, relation, target = triple
+            for name in (subject, target):
                 if name in names or len(names) < MOST_NAMES:
                     names.setdefault(name, []).append(relation[:MOST_CHARACTERS])
     return {name: " ".join(relations) for name, relations in names.items()}

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import repeat
 from pathlib import Path
@@ -46,7 +46,7 @@ def build_graph(passages: Passages, tell: Callable[[str], None], entities: Entit
     keys = collect(passage.title for passage in passages)
     titles = len(keys.small)
     found = _Mentions(Finder(keys.beginnings, keys.numbers, keys.openers, keys.small))
-    named = repeat([]) if entities is None else entities.mentions(passages)
+    named: Iterable[Sequence[EntityMention]] = repeat(()) if entities is None else entities.mentions(passages)
     for row, (passage, names) in enumerate(zip(passages, named, strict=False)):
         found.add(passage.text, int(keys.own[row]), names)
         if (row + 1) % TOLD == 0:
