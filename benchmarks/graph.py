@@ -1,6 +1,6 @@
 """Both ends of two-hop questions: BM25, two-step search and the graph side by side, and what a million passages cost.
 
-    PYTHONPATH=. python benchmarks/graph.py FOLDER [--index DIR] [--encoder DIR] [--passages 1000000]
+    PYTHONPATH=. python benchmarks/graph.py FOLDER [--index DIR] [--encoder DIR] [--entities ENGINE] [--passages N]
 
 FOLDER has 2wiki_corpus.jsonl (title, text) and 2wiki_101_gold.jsonl (question, gold_titles, retrieved: stored lists of
 fast-graphrag). The graph was developed on half of these questions (by hash) and on questions made here from the corpus,
@@ -10,8 +10,10 @@ the real questions. `all@n` is with as many passages as there are golds. Interva
 are CPU milliseconds a query, k = 8, the systems in turn, the least of three rounds.
 
 Rows with vectors want all-MiniLM-L6-v2 (extra `real`, see tests/real/models.py), or `--encoder`; `--index` keeps what
-is built. The second part makes passages of 20 words with three titles in each, one of them a frequent one, and measures
-each build in a process of its own, beyond what its memory began with.
+is built. Then the titles are put into the texts, as corpora without titles are, and the graph is made of entities:
+those of an ideal model, which names every title that stands in a passage, and those of `--entities`, which reads the
+corpus with its titles too. The last part makes passages of 20 words with three titles in each, one of them a frequent
+one, and measures each build in a process of its own, beyond what its memory began with.
 """
 
 from __future__ import annotations
@@ -30,13 +32,16 @@ import numpy as np
 from retrieval import measured
 
 from tests.real.models import MissingModel, minilm
+from verikit.engines import Engine, Generation, Output, Request
 from verikit.retrieval import EncoderSettings, Passage, build_index, load_index
 from verikit.retrieval.bm25 import BM25, build_bm25
+from verikit.retrieval.entities import EntityModel
 from verikit.retrieval.graph import Graph
 from verikit.retrieval.graph_build import build_graph
 from verikit.retrieval.index import Index
 from verikit.retrieval.metrics import all_gold
 from verikit.retrieval.store import Passages, write_passages
+from verikit.retrieval.titles import Finder, collect, spelled, tokens
 from verikit.stats import mean_interval
 
 Question = tuple[str, list[str]]
@@ -136,9 +141,56 @@ def accuracy(folder: Path, kept: Path | None, encoder: str) -> None:
             table(name, {spec: titles(index, these) for spec, index in cheap.items()}, these, times)
 
 
+class Ideal(Engine):
+    """Names the corpus's titles that stand in a passage, and nothing else."""
+
+    name = "ideal"
+    batched = True
+
+    def __init__(self, titles: Sequence[str]) -> None:
+        keys = collect(titles)
+        self._finder = Finder(keys.beginnings, keys.numbers, keys.openers, keys.small)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Answer each request by its passage."""
+        return [Generation((Output(self._reply(str(dict(request.prompt[-1])["content"]))),)) for request in requests]
+
+    def _reply(self, asked: str) -> str:
+        words = spelled(asked)
+        found = self._finder.find(tokens(asked))
+        names = [" ".join(words[mention.start : mention.start + mention.length]) for mention in found]
+        return json.dumps({"entities": names, "triples": []})
+
+
+def named(folder: Path, spec: str) -> None:
+    """The graph of entities that a model names, without titles and, of `spec`, with them."""
+    corpus = [json.loads(line) for line in (folder / "2wiki_corpus.jsonl").read_text("utf-8").splitlines()]
+    questions = [json.loads(line) for line in (folder / "2wiki_101_gold.jsonl").read_text("utf-8").splitlines()]
+    asked = [(row["question"], row["gold_titles"]) for row in questions]
+    generated = made([Passage(**row) for row in corpus], {title for _, golds in asked for title in golds})
+    ideal = EntityModel("ideal:titles", engine=Ideal([row["title"] for row in corpus]))
+    bare = [{"id": row["title"], "text": f"{row['title']}\n{row['text']}"} for row in corpus]
+    runs = [("without titles, entities by an ideal model", bare, ideal)]
+    if spec:
+        runs += [
+            (f"{form} titles, entities by {spec}", rows, EntityModel(spec))
+            for form, rows in (("without", bare), ("with", corpus))
+        ]
+    for name, rows, model in runs:
+        with tempfile.TemporaryDirectory() as scratch:
+            source = Path(scratch, "corpus.jsonl")
+            source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            build_index([source], Path(scratch, "index"), entities=model)
+            systems = {kind: load_index(f"{kind}:{scratch}/index") for kind in ("bm25", "graph:bm25")}
+            print(f"\n{name}: {model.counts}")
+            times = timed(systems, [question for question, _ in asked])
+            for kind, these in {"both halves": asked, "made from the corpus": generated}.items():
+                table(kind, {spec: titles(index, these) for spec, index in systems.items()}, these, times)
+
+
 def titles(index: Index, questions: Sequence[Question]) -> list[list[str]]:
     found = index.retrieve([question for question, _ in questions], K)
-    return [[passage.title for passage in passages] for passages in found]
+    return [[passage.title or passage.id for passage in passages] for passages in found]
 
 
 def table(
@@ -217,10 +269,12 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--encoder", default="", help="a folder of transformers; all-MiniLM-L6-v2 by default")
     parser.add_argument("--index", type=Path, help="where to keep the index of FOLDER's passages")
+    parser.add_argument("--entities", metavar="ENGINE", default="", help="a model that names the entities of passages")
     parser.add_argument("--passages", type=int, default=1_000_000)
     arguments = parser.parse_args()
     if arguments.folder:
         accuracy(arguments.folder, arguments.index, arguments.encoder or _minilm())
+        named(arguments.folder, arguments.entities)
     if arguments.passages:
         print(f"\n{arguments.passages:,} passages")
         costs(arguments.passages)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 import time
-from typing import Any
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from verikit.cli.options import json_option, quiet_option
+from verikit.cli.options import PRICES, UNSCORED, json_option, quiet_option, read_options
 from verikit.errors import MissingExtra, SchemaError, UsageError
 from verikit.readers.parse import JsonRow
 from verikit.retrieval.build import build_index
@@ -18,7 +21,11 @@ from verikit.retrieval.encoder import EncoderSettings
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.metrics import report
 from verikit.retrieval.types import Passage, Retriever
+from verikit.sampling.prices import ModelPrices, read_prices
 from verikit.terminal import Watch, pace, printable
+
+if TYPE_CHECKING:
+    from verikit.retrieval.entities import EntityModel
 
 KS = (1, 2, 5, 8, 10, 20, 100)
 SHOWN = 300
@@ -38,6 +45,9 @@ def index() -> None:
 @click.option("--words", type=click.IntRange(1), help="Cut texts into passages of N words. Text files: 100.")
 @click.option("--bm25/--no-bm25", default=True, show_default=True, help="Build the BM25 index.")
 @click.option("--graph/--no-graph", default=False, help="Build the graph of titles, for graph:bm25:DIR and others.")
+@click.option("--entities", metavar="ENGINE", default="", help="Let a model name entities for the graph: hf:PATH, ….")
+@click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of that engine.")
+@click.option("--prices", metavar="FILE", help=f"Prices by model, as `verikit sample` takes; or its path in {PRICES}.")
 @click.option("--encoder", metavar="MODEL", default="", help="Build a dense index too: a model, or module:name.")
 @click.option("--factory", metavar="TEXT", default="Flat", show_default=True, help="faiss index over the vectors.")
 @click.option("--parameters", metavar="TEXT", default="", help="How that is searched: nprobe=32, efSearch=128.")
@@ -54,6 +64,9 @@ def build(
     words: int | None,
     bm25: bool,
     graph: bool,
+    entities: str,
+    model_args: tuple[str, ...],
+    prices: str | None,
     encoder: str,
     factory: str,
     parameters: str,
@@ -65,15 +78,18 @@ def build(
     \b
     verikit index build corpus.jsonl -o wiki
     verikit index build corpus.jsonl -o wiki --graph
+    verikit index build corpus.jsonl -o wiki --entities openai:http://localhost:8000/v1#m
     verikit index build corpus.jsonl -o wiki --encoder BAAI/bge-large-en-v1.5 \\
         --query-prefix "Represent this sentence for searching relevant passages: "
     """  # noqa: D301 - click reads \b as "don't wrap"
     settings = EncoderSettings(path=encoder, **how) if encoder else None
+    graph = graph or bool(entities)
     if settings is None and not bm25 and not graph:
-        raise click.UsageError("nothing to build: --no-bm25 goes with --encoder or --graph")
-    seen = Seen()
+        raise click.UsageError("nothing to build: --no-bm25 goes with --encoder, --graph or --entities")
+    model = _entity_model(entities, model_args)
+    seen = Seen(model, _prices(prices, entities))
     try:
-        with Watch(quiet=quiet) as watch:
+        with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # what an engine prints
             watch.start(seen.describe)
             count = build_index(
                 corpus,
@@ -81,6 +97,7 @@ def build(
                 words=words,
                 bm25=bm25,
                 graph=graph,
+                entities=model,
                 settings=settings,
                 factory=factory,
                 parameters=parameters,
@@ -95,7 +112,43 @@ def build(
     code = f"#{encoder}" if ":" in encoder else ""
     specs = ", ".join(f"{kind}:{out}{'' if kind.endswith('bm25') else code}" for kind in kinds)
     click.echo(f"{count:,} passages" + (f"; ask {specs}" if specs else ""), err=True)
-    return 0
+    return _tell_entities(model, seen)
+
+
+def _entity_model(spec: str, model_args: tuple[str, ...]) -> EntityModel | None:
+    if not spec:
+        if model_args:
+            raise click.UsageError("--model-args goes with --entities")
+        return None
+    try:
+        from verikit.retrieval.entities import EntityModel
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"a graph ({error.name})", "retrieval") from None
+    return EntityModel(spec, read_options(model_args))
+
+
+def _prices(path: str | None, model: str) -> ModelPrices | None:
+    path = path or os.environ.get(PRICES)
+    return read_prices(path, model) if path and model else None
+
+
+def _tell_entities(model: EntityModel | None, seen: Seen) -> int:
+    """Say how the passages were read; the exit code is 3 where one has no reply."""
+    counts = model.counts if model else None
+    if counts is None:
+        return 0
+    click.echo(
+        f"{counts.names:,} names of entities in {counts.passages:,} passages{seen.spent()};"
+        f" {counts.dropped:,} left out that are no names or don't stand in their passage",
+        err=True,
+    )
+    alone = "those passages have the titles found by rules only"
+    if counts.unread:
+        click.echo(f"{counts.unread:,} replies held no list of entities: {alone}", err=True)
+    if not counts.failed:
+        return 0
+    click.echo(f"{counts.failed:,} requests failed: {alone}, and the same command asks again", err=True)
+    return UNSCORED
 
 
 class Seen:
@@ -103,7 +156,8 @@ class Seen:
 
     _SIZED = re.compile(r"(.*?)([\d,]+) / ([\d,]+) (.*)")
 
-    def __init__(self) -> None:
+    def __init__(self, model: EntityModel | None = None, prices: ModelPrices | None = None) -> None:
+        self._model, self._prices = model, prices
         self._text, self._stage, self._began, self._before = "reading", "", 0.0, 0
         self._counts: tuple[int, int] | None = None
         self._what = ""
@@ -121,8 +175,22 @@ class Seen:
         """One line; the rate is that since the stage was first heard of."""
         if self._counts is None:
             return f"{self._text}, {seconds:.0f} s"
-        done, of = self._counts
-        return self._text + pace(done, of, self._what, time.monotonic() - self._began, new=done - self._before)
+        (done, of), took = self._counts, time.monotonic() - self._began
+        if self._model is None or self._model.counts is not None or (run := self._model.run) is None:
+            return self._text + pace(done, of, self._what, took, new=done - self._before)
+        text = self._text + pace(done, of, self._what, took, new=done - run.earlier)
+        text += f"{self.spent()} ({run.completion_tokens / max(took, 0.1):,.0f}/s)"
+        return text + (f", {run.failed:,} failed" if run.failed else "")
+
+    def spent(self) -> str:
+        """What the model took in this session: `, 12,031 prompt and 2,031 reply tokens, 0.031 spent`."""
+        if self._model is None or (run := self._model.run) is None:
+            return ""
+        told = f", {run.prompt_tokens:,} prompt and {run.completion_tokens:,} reply tokens"
+        if self._prices is None:
+            return told
+        cost = self._prices.cost(run.prompt_tokens, run.completion_tokens, batch=run.engine.batched)
+        return f"{told}, {cost:.4g} spent"
 
 
 @index.command()

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from verikit.errors import MissingExtra, UsageError
 from verikit.folders import refuse_links
 from verikit.retrieval.corpus import check_corpus, read_corpus
 from verikit.retrieval.encoder import Encoder, EncoderSettings
 from verikit.system import lock_file
+
+if TYPE_CHECKING:
+    from verikit.retrieval.entities import EntityModel
 
 LOCK = ".lock"
 
@@ -23,6 +27,7 @@ def build_index(
     words: int | None = None,
     bm25: bool = True,
     graph: bool = False,
+    entities: EntityModel | None = None,
     settings: EncoderSettings | None = None,
     factory: str = "Flat",
     parameters: str = "",
@@ -37,6 +42,7 @@ def build_index(
         words: Words of a passage; by default text files are cut into 100, rows are left whole.
         bm25: Whether to build the BM25 index.
         graph: Whether to build the graph of titles.
+        entities: A model that names entities for it as well; implies `graph`. What it could not is in its `counts`.
         settings: The encoder of the dense index; None builds none.
         factory: The faiss index over the vectors.
         parameters: How that is searched, such as `nprobe=32`.
@@ -44,7 +50,9 @@ def build_index(
         tell: Is told how far it is.
 
     Raises:
-        UsageError: a corpus can't be read, or the folder is of another corpus or encoder.
+        UsageError: a corpus can't be read, or the folder is of another corpus or encoder, or has replies of another
+            model.
+        EngineError: the model's engine is gone.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     sources = [_identity(Path(name), words) for corpus in corpora for name in check_corpus(corpus, words)]
@@ -58,10 +66,10 @@ def build_index(
                 from verikit.retrieval.bm25 import build_bm25
 
                 build_bm25(passages, tell)
-            if graph:
+            if graph or entities is not None:
                 from verikit.retrieval.graph_build import build_graph
 
-                build_graph(passages, tell)
+                build_graph(passages, tell, entities)
             if settings is not None:
                 from verikit.retrieval.dense import build_dense
 

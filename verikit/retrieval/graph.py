@@ -131,7 +131,7 @@ class Graph(Index):
             raise ConfigError("a graph needs an index in a folder")
         self._index = index
         self.passages: Sequence[Passage] = index.passages
-        stored = _opened(index.passages)
+        stored, titles = _opened(index.passages)
         view = {name: values.data for name, values in stored.items()}
         self._finder = Finder(*(stored[name] for name in ("beginnings", "numbers", "openers", "small")))
         self._titled_at, self._titled = view["titled_at"], view["titled"]
@@ -139,6 +139,7 @@ class Graph(Index):
         self._back_at, self._back = view["back_at"], view["back"]
         self._own, self._weights = view["own"], view["weights"]
         self._contexts = stored["contexts"]
+        self._titles = titles
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Rank what the walk reaches, then what else the index found. The first passages are the same for every k."""
@@ -150,7 +151,10 @@ class Graph(Index):
     def _rank(self, query: str, hits: Sequence[Hit], k: int) -> list[Hit]:
         words = tokens(query[: 16 * MOST_TERMS])[:MOST_TERMS]
         any_case = not any(word.upper for word in words[1:])
-        named = self._finder.find(words, any_case=any_case)
+        named = self._finder.find(words, any_case=any_case, below=self._titles)
+        if self._titles < len(self._weights):  # names of entities beside them: they swallow no title
+            entities = self._finder.find(words, any_case=any_case)
+            named += [mention for mention in entities if mention.key >= self._titles]
         start = self._start([mention.key for mention in named], [hit.row for hit in hits[:DEPTH]])
         count, stems = len(self.passages), asked(words, named)
         ranks = walk(start, lambda node: self._near(node, count, stems))
@@ -207,8 +211,8 @@ class Graph(Index):
         return near + [(row, BACK / len(back)) for row in back]
 
 
-def _opened(passages: Passages) -> dict[str, np.ndarray]:
-    """Map the arrays; what is in them is checked, since whoever wrote them may mean harm.
+def _opened(passages: Passages) -> tuple[dict[str, np.ndarray], int]:
+    """Map the arrays, and say how many keys are titles; all is checked, since whoever wrote them may mean harm.
 
     Raises:
         UsageError: there are none, or they don't belong together.
@@ -220,15 +224,18 @@ def _opened(passages: Passages) -> dict[str, np.ndarray]:
             raise ValueError("it is of other passages, or of another version")
         stored = {name: mapped(folder / f"{name}.npy", *form) for name, form in ARRAYS.items()}
         _check(stored, len(passages))
+        titles = int(about.get("titles", len(stored["weights"])))
+        if not 0 <= titles <= len(stored["weights"]):
+            raise ValueError(f"{ABOUT} tells of {titles} titles")
     except FileNotFoundError as error:
         raise UsageError(
             f"{passages.folder} holds no graph: there is no {Path(str(error.filename)).name}",
             hint="`verikit index build CORPUS -o DIR --graph` makes one",
         ) from None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, OverflowError) as error:
         hint = f"delete {folder} and build it again"
         raise UsageError(f"the graph in {passages.folder} is damaged: {error}", hint=hint) from None
-    return stored
+    return stored, titles
 
 
 def _check(stored: Mapping[str, np.ndarray], count: int) -> None:

@@ -74,9 +74,14 @@ class Keys(NamedTuple):
     """int32, by passage: the key of its title without brackets, or -1."""
 
 
+def spelled(text: str) -> list[str]:
+    """Return the words of a text as they are written, parallel to `tokens`."""
+    return _WORD.findall(unicodedata.normalize("NFC", text))
+
+
 def tokens(text: str) -> list[Token]:
     """Return the words of a text."""
-    return [_token(word) for word in _WORD.findall(unicodedata.normalize("NFC", text))]
+    return [_token(word) for word in spelled(text)]
 
 
 @lru_cache(CACHED)
@@ -105,13 +110,21 @@ class Finder:
         self._openers, self._small = openers.data, small.data
         self._opens = lru_cache(CACHED)(self._opens_any)
 
-    def find(self, words: Sequence[Token], *, any_case: bool = False) -> list[Mention]:
+    def key(self, hash: int) -> int:
+        """The key with that hash, or -1."""
+        row = bisect_left(self._beginnings, hash)
+        known = row < len(self._beginnings) and self._beginnings[row] == hash
+        return self._numbers[row] if known else -1
+
+    def find(self, words: Sequence[Token], *, any_case: bool = False, below: int | None = None) -> list[Mention]:
         """Return mentions from left to right, none within another, each the longest at its word, if not a stop word.
 
         Args:
             words: The text.
             any_case: A mention may begin with a small letter, whatever its title does.
+            below: Find keys of lower numbers only; all by default.
         """
+        below = len(self._small) if below is None else below
         found: list[Mention] = []
         free = 0
         for start, word in enumerate(words):
@@ -119,7 +132,7 @@ class Finder:
                 continue
             if word.lower and not any_case and not _among(self._openers, word.hash):
                 continue
-            length, key = self._longest(words, start, word.lower and not any_case)
+            length, key = self._longest(words, start, word.lower and not any_case, below)
             if length > 1 or (length and word.stem):  # `It` and `Who` are titles too, and begin half of all sentences
                 found.append(Mention(start, length, key))
                 free = start + length
@@ -128,7 +141,7 @@ class Finder:
     def _opens_any(self, hash: int) -> bool:
         return _among(self._beginnings, hash)
 
-    def _longest(self, words: Sequence[Token], start: int, small: bool) -> tuple[int, int]:
+    def _longest(self, words: Sequence[Token], start: int, small: bool, below: int) -> tuple[int, int]:
         beginning, best = 0, (0, -1)
         for at in range(start, min(start + LONGEST, len(words))):
             beginning = extended(beginning, words[at])
@@ -136,7 +149,7 @@ class Finder:
             if row == len(self._beginnings) or self._beginnings[row] != beginning:
                 break
             key = self._numbers[row]
-            if key >= 0 and (not small or self._small[key]):
+            if 0 <= key < below and (not small or self._small[key]):
                 best = (at - start + 1, key)
         return best
 
@@ -207,6 +220,49 @@ class _Gathered:
         number_of_own[own == 0] = -1
         small = np.isin(known, _unsigned(self._small))
         return Keys(beginnings, numbers, np.unique(_unsigned(self._openers)), small, titled_at, titled, number_of_own)
+
+
+class Names:
+    """Names that are no titles, as they come; they become keys after the titles'."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._beginnings, self._ends = array("Q"), array("Q")
+        self._openers, self._small = array("Q"), array("Q")
+
+    def add(self, hash: int, words: Sequence[Token]) -> None:
+        """Note a name's hash and words."""
+        if words[0].lower:
+            self._openers.append(words[0].hash)
+            self._small.append(hash)
+        if hash in self._seen:
+            return
+        self._seen.add(hash)
+        beginning = 0
+        for word in words:
+            beginning = extended(beginning, word)
+            self._beginnings.append(beginning)
+            self._ends.append(hash)
+
+    def beside(self, keys: Keys, names: np.ndarray, at: np.ndarray, rows: np.ndarray) -> Keys:
+        """Return the keys with those of names after them.
+
+        Args:
+            keys: The titles'.
+            names: The hashes of the names that are kept, sorted.
+            at: Where each one's passages begin.
+            rows: The passages.
+        """
+        ours = _unsigned(self._beginnings)[np.isin(_unsigned(self._ends), names)]
+        beginnings = np.unique(np.concatenate([keys.beginnings, ours]))
+        numbers = np.full(len(beginnings), -1, np.int32)
+        numbers[np.searchsorted(beginnings, keys.beginnings)] = keys.numbers
+        numbers[np.searchsorted(beginnings, names)] = len(keys.small) + np.arange(len(names))
+        small = np.isin(names, _unsigned(self._small))
+        openers = np.unique(np.concatenate([keys.openers, _unsigned(self._openers)]))
+        titled_at = np.concatenate([keys.titled_at, len(keys.titled) + at[1:]])
+        titled = np.concatenate([keys.titled, rows])
+        return Keys(beginnings, numbers, openers, np.concatenate([keys.small, small]), titled_at, titled, keys.own)
 
 
 def _bare(title: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request
+from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, Structured
 from verikit.errors import EngineError, UsageError
 from verikit.types import Group, JsonObject, Message, Sample
 
@@ -41,6 +41,8 @@ class SamplingSettings:
     """A system message before every prompt that has none."""
     chat: bool | None = None
     """Whether a text is asked as a user's message or goes on as it stands; None: as the engine is made for."""
+    structured: Structured | None = None
+    """A form that replies are held to; the engine must know it."""
 
     def __post_init__(self) -> None:
         if self.n < 1:
@@ -83,6 +85,7 @@ class SamplingSettings:
             stop=self.stop,
             seed=seed,
             logprobs=self.logprobs,
+            structured=self.structured,
         )
 
 
