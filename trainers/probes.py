@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from verikit.base import Verifier, score_all, walk
 from verikit.engines.types import Engine, Request
@@ -12,9 +13,11 @@ from verikit.errors import EngineError, TrainerError, VerikitError
 from verikit.judges.ask import Record
 from verikit.judges.judge import Judge
 from verikit.scoring.tally import LOST
-from verikit.trainers.distributed import World
 from verikit.trainers.recipe import Probe, Recipe
 from verikit.types import Sample
+
+if TYPE_CHECKING:
+    from verikit.trainers.distributed import World
 
 NAMES = {"prompt_tokens": "prompt tokens", "completion_tokens": "sampled tokens"}
 """What of a judge's usage is told."""

@@ -32,3 +32,11 @@ for kind in ("hf", "vllm"):
     else:
         raise AssertionError(kind)
 """)
+
+
+def test_data_can_be_made_by_recipes_without_torch():
+    run("""
+import sys
+sys.modules["torch"] = None
+import verikit.trainers.recipes.elo_evolve.recipe, verikit.trainers.recipes.spice.synth
+""")
