@@ -66,6 +66,10 @@ NAMED = {
     "references by the option": (
         "absolute_zero/recipe.py", "problems, options.references", "problems, min(2, options.references)",
     ),
+    "a solver sees half of an induction's pairs": ("absolute_zero/problem.py", "[: len(self.pairs) // 2]", "[:]"),
+    "opponents are drawn by the rating": ("elo_evolve/pool.py", "draw_opponent(self.rating,", "draw_opponent(1350.0,"),
+    "a game's score is the mean of the outputs": ("elo_evolve/games.py", "(name, fmean(out", "(name, max(out"),
+    "results have no force": ("tools/forms.py", "self.disarmed(result.text)", "result.text"),
 }  # fmt: skip
 """Changes that a review made and the tests of the day did not notice, and their like: (file, text, what it becomes)."""
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {

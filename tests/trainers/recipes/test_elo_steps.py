@@ -120,27 +120,27 @@ def test_the_judge_is_shown_the_problem_with_all_that_belongs_to_it(made):
 
 
 def test_a_snapshot_answers_the_next_prompts_greedily_and_joins_once(made):
-    recipe = made(problems=12, snapshot_every=2, snapshot_prompts=3, max_tokens=77)
+    recipe = made(problems=24, snapshot_every=3, snapshot_prompts=3, max_tokens=77)
     sampler = says("win")
-    for step in (1, 2):
+    for step in (1, 2, 3):
         recipe.collect(sampler, step)
         assert recipe.pool.joined == {}
     before, rating = len(sampler.requests), recipe.pool.rating
     ahead = [recipe.problems[recipe._epochs.index(recipe.position + offset)].prompt for offset in range(3)]
-    recipe.collect(sampler, 3)
-    assert recipe.pool.joined == {"policy@3": rating}
+    recipe.collect(sampler, 4)
+    assert recipe.pool.joined == {"policy@4": rating}
     asked = sampler.requests[before : before + 3]
     assert [sampler.decode(request.prompt) for request in asked] == ahead
     assert {(request.temperature, request.n, request.max_tokens) for request in asked} == {(0.0, 1, 77)}
     others = {problem.prompt for problem in recipe.problems} - set(ahead)
-    assert all("policy@3" in recipe.pool.eligible(prompt) for prompt in ahead)
-    assert not any("policy@3" in recipe.pool.eligible(prompt) for prompt in others)
-    recipe.collect(sampler, 3)  # after a resume the snapshot is in the state
-    assert recipe.pool.joined == {"policy@3": rating}
-    recipe.collect(sampler, 4)
-    recipe.collect(sampler, 5)
-    assert list(recipe.pool.joined) == ["policy@3", "policy@5"]
-    assert recipe.metrics()["opponent/policy@3"] >= 0
+    assert all("policy@4" in recipe.pool.eligible(prompt) for prompt in ahead)
+    assert not any("policy@4" in recipe.pool.eligible(prompt) for prompt in others)
+    recipe.collect(sampler, 4)  # after a resume the snapshot is in the state
+    assert recipe.pool.joined == {"policy@4": rating}
+    for step in (5, 6, 7):
+        recipe.collect(sampler, step)
+    assert list(recipe.pool.joined) == ["policy@4", "policy@7"]
+    assert recipe.metrics()["opponent/policy@4"] >= 0
 
 
 def test_a_snapshot_of_more_prompts_than_there_are_answers_each_once_and_what_is_lost_is_not_there(made):
