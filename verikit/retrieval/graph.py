@@ -47,6 +47,8 @@ DEPTH = 50
 """First passages of the index at which the walk starts too."""
 SHARE = 0.1
 """Of the start that they have beside the titles of the query, by 1 / rank²; all of it where the query names none."""
+NAMED_ONLY = 0.5
+"""The same beside names that are no titles: a model's are many, and most say less of what is asked."""
 HOMONYMS = 0.05
 """What each passage of a title starts with beside that, where several have it."""
 DAMPING, HOPS = 0.5, 4
@@ -178,7 +180,8 @@ class Graph(Index):
             part = self._weights[key] / (weights * sum(shares) or 1.0)
             for row, share in zip(titled, shares, strict=True):
                 start[row] = start.get(row, 0.0) + part * share
-        share = (SHARE if start else 1.0) / (sum(found.values()) or 1.0)
+        share = SHARE if any(key < self._titles for key in keys) else NAMED_ONLY if start else 1.0
+        share /= sum(found.values()) or 1.0
         for row, mass in found.items():
             start[row] = start.get(row, 0.0) + share * mass
         whole = sum(start.values())
