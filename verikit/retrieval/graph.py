@@ -3,8 +3,9 @@
 Passages lead to the titles they mention, titles to their passages and, weakly, to passages that mention them. A query
 starts at the titles it names and at the first passages of an index; personalised PageRank from there ranks what is
 near, as in HippoRAG (Gutiérrez et al. 2024, section 2.3; 2025, "From RAG to Memory", section 3), but made without a
-model. The rarer a title is in texts, the more of the walk goes to it; a mention goes before others where words that
-stand before it are words of the query (`directed by` for `the director`).
+model; what a model names may stand beside the titles (`entities.py`). The rarer a title is in texts, the more of the
+walk goes to it; a mention goes before others where words that stand before it are words of the query (`directed by` for
+`the director`).
 """
 
 from __future__ import annotations
