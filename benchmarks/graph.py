@@ -172,10 +172,8 @@ def named(folder: Path, spec: str) -> None:
     bare = [{"id": row["title"], "text": f"{row['title']}\n{row['text']}"} for row in corpus]
     runs = [("without titles, entities by an ideal model", bare, ideal)]
     if spec:
-        runs += [
-            (f"{form} titles, entities by {spec}", rows, EntityModel(spec))
-            for form, rows in (("without", bare), ("with", corpus))
-        ]
+        forms = (("without", bare), ("with", corpus))
+        runs += [(f"{form} titles, entities by {spec}", rows, EntityModel(spec)) for form, rows in forms]
     for name, rows, model in runs:
         with tempfile.TemporaryDirectory() as scratch:
             source = Path(scratch, "corpus.jsonl")

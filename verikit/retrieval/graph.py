@@ -3,8 +3,9 @@
 Passages lead to the titles they mention, titles to their passages and, weakly, to passages that mention them. A query
 starts at the titles it names and at the first passages of an index; personalised PageRank from there ranks what is
 near, as in HippoRAG (Gutiérrez et al. 2024, section 2.3; 2025, "From RAG to Memory", section 3), but made without a
-model. The rarer a title is in texts, the more of the walk goes to it; a mention goes before others where words that
-stand before it are words of the query (`directed by` for `the director`).
+model; what a model names may stand beside the titles (`entities.py`). The rarer a title is in texts, the more of the
+walk goes to it; a mention goes before others where words that stand before it are words of the query (`directed by` for
+`the director`).
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ DEPTH = 50
 """First passages of the index at which the walk starts too."""
 SHARE = 0.1
 """Of the start that they have beside the titles of the query, by 1 / rank²; all of it where the query names none."""
+NAMED_ONLY = 0.5
+"""The same beside names that are no titles: a model's are many, and most say less of what is asked."""
 HOMONYMS = 0.05
 """What each passage of a title starts with beside that, where several have it."""
 DAMPING, HOPS = 0.5, 4
@@ -178,7 +181,8 @@ class Graph(Index):
             part = self._weights[key] / (weights * sum(shares) or 1.0)
             for row, share in zip(titled, shares, strict=True):
                 start[row] = start.get(row, 0.0) + part * share
-        share = (SHARE if start else 1.0) / (sum(found.values()) or 1.0)
+        share = SHARE if any(key < self._titles for key in keys) else NAMED_ONLY if start else 1.0
+        share /= sum(found.values()) or 1.0
         for row, mass in found.items():
             start[row] = start.get(row, 0.0) + share * mass
         whole = sum(start.values())

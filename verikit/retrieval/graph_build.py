@@ -26,7 +26,7 @@ from verikit.types import JsonObject
 
 MOST_WORDS = 20_000
 """Words of a passage that are read for titles."""
-NAME = 0.3
+NAME = 0.1
 """What a name that is no title counts beside one that is equally rare."""
 
 
