@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from retrieval import measured
@@ -43,6 +44,7 @@ from verikit.retrieval.metrics import all_gold
 from verikit.retrieval.store import Passages, write_passages
 from verikit.retrieval.titles import Finder, collect, spelled, tokens
 from verikit.stats import mean_interval
+from verikit.types import Message
 
 Question = tuple[str, list[str]]
 """A question and its golds' titles."""
@@ -153,9 +155,10 @@ class Ideal(Engine):
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Answer each request by its passage."""
-        return [Generation((Output(self._reply(str(dict(request.prompt[-1])["content"]))),)) for request in requests]
+        return [Generation((Output(self._reply(request)),)) for request in requests]
 
-    def _reply(self, asked: str) -> str:
+    def _reply(self, request: Request) -> str:
+        asked = str(cast(Message, request.prompt[-1])["content"])
         words = spelled(asked)
         found = self._finder.find(tokens(asked))
         names = [" ".join(words[mention.start : mention.start + mention.length]) for mention in found]

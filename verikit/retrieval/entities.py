@@ -228,7 +228,7 @@ def located(named: Mapping[str, str], passage: Passage) -> dict[int, EntityMenti
     """
     text, title = tokens(passage.text[:MOST_ASKED]), tokens(passage.title[:MOST_ASKED])
     found: dict[int, EntityMention] = {}
-    starts: dict[int, list[tuple[Sequence[Token], int]]] = {}
+    starts: dict[int, list[tuple[list[Token], int]]] = {}
     for words in (text, title):
         for at, word in enumerate(words):
             starts.setdefault(word.hash, []).append((words, at))

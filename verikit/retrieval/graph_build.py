@@ -56,7 +56,7 @@ def build_graph(passages: Passages, tell: Callable[[str], None], entities: Entit
     stored = keys._asdict() | arrays
     about: JsonObject = {"format": FORMAT, "digest": passages.digest, "keys": len(keys.small)}
     if entities is not None:
-        about |= {"titles": titles, "entities": entities.told()}
+        about = {**about, "titles": titles, "entities": entities.told()}
     part = folder.with_name(f"{FOLDER}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
