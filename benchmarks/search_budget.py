@@ -10,7 +10,8 @@ whether all works; such runs are kept apart), `--work` names the folder, `--mode
 
 A step is a line ("12 + 7 = 19"); it is marked right if it is that line of the problem's only working, which is what a
 person would do. Right answers are told by the last number. Tokens are those the policy wrote and those the classifier
-read, which reads all that is written so far after every step.
+read, which reads all that is written so far after every step. *Vote*: the answer that most of an arm's solutions have;
+*weighted*: with the reward model's values as weights.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import argparse
 import importlib.util
 import math
 import random
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -226,18 +228,37 @@ def table(work: Path, limit: int | None) -> str:
     best = [arm for name, arm in found.items() if name.startswith("best_of")]
     plain = {by: sorted((arm[by], arm["right"]) for arm in best) for by in ("tokens", "generated")}
     lines = [
-        "| search | right | any of its solutions | tokens a question: written | judged | all | "
+        "| search | right | any of its solutions | their vote | weighted | tokens a question: written | judged | all | "
         "best of n at as many tokens | at as many written |",
-        "|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, arm in found.items():
         peers = [percent(at_tokens(curve, arm[by])) for by, curve in plain.items() if not name.startswith("best_of")]
         low, high = arm["interval"]
         lines.append(
             f"| `{name}` | {percent(arm['right'])} ({percent(low)} to {percent(high)}) | {percent(arm['any'])} | "
+            f"{percent(arm['vote'])} | {percent(arm['weighted'])} | "
             f"{arm['generated']:.0f} | {arm['judged']:.0f} | {arm['tokens']:.0f} | {' | '.join(peers or ['', ''])} |"
         )
+    if best:
+        most = max((arm for arm in found if arm.startswith("best_of")), key=lambda arm: found[arm]["tokens"])
+        told = f"Of two solutions of a question in `{most}` the reward model puts the right one first: "
+        lines += ["", told + pairs(rows[most])]
     return "\n".join(lines)
+
+
+def pairs(rows: Sequence[JsonObject]) -> str:
+    """How often a right solution's value is above a wrong one's of the same question (ties half), over questions."""
+    shares = []
+    for row in rows:
+        values: dict[bool, list[float]] = {True: [], False: []}
+        for found in row["completions"]:
+            values[last_number(found["text"]) == row["answer"]].append(found["value"])
+        above = [(right > wrong) + (right == wrong) / 2 for right in values[True] for wrong in values[False]]
+        shares += [fmean(above)] if above else []
+    return (
+        f"{percent(fmean(shares))} (mean over {len(shares)} questions with both)" if shares else "no question has both"
+    )
 
 
 def measured(rows: Sequence[JsonObject]) -> JsonObject:
@@ -245,14 +266,27 @@ def measured(rows: Sequence[JsonObject]) -> JsonObject:
     rows = [row for row in rows if row["completions"]]  # a request that failed is no wrong answer
     right = [[last_number(found["text"]) == row["answer"] for found in row["completions"]] for row in rows]
     first = mean_interval([float(flags[0]) for flags in right])
+    votes = {
+        "vote": fmean(float(voted(row, lambda found: 1.0) == row["answer"]) for row in rows),
+        "weighted": fmean(float(voted(row, lambda found: found["value"]) == row["answer"]) for row in rows),
+    }
     spent = {name: fmean(row["search"][name] for row in rows) for name in ("generated", "judged")}
     return {
         "right": first.value,
         "interval": (first.low, first.high),
         "any": fmean(float(any(flags)) for flags in right),
+        **votes,
         **spent,
         "tokens": sum(spent.values()),
     }
+
+
+def voted(row: JsonObject, weight: Callable[[JsonObject], float]) -> str:
+    """The answer with the most weight among a row's solutions; of equal ones the first."""
+    weights: dict[str, float] = defaultdict(float)
+    for found in row["completions"]:
+        weights[last_number(found["text"])] += weight(found)
+    return max(weights, key=lambda answer: weights[answer])
 
 
 def at_tokens(plain: Sequence[tuple[float, float]], tokens: float) -> float | None:
