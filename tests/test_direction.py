@@ -47,6 +47,7 @@ BROAD = {
     "verikit/sandbox/guest/witness.py": 2,  # a repository under test raises whatever it likes
     "verikit/tracking/trackers.py": 1,  # a tracker's package raises whatever it likes, and the run goes on
     "verikit/verifiers/code.py": 1,  # whatever comparing a value runs into, the value is the candidate's
+    "trainers/ahead.py": 1,  # what collecting raises, in another thread, is raised where the batch is waited for
     "trainers/recipes/tools/functions.py": 1,  # a user's function raises whatever the model's arguments bring about
     "verikit/verifiers/trajectory.py": 1,  # a user's function raises whatever the model's arguments bring about
 }

@@ -75,21 +75,25 @@ class Right(Honest):
 
 
 def test_sandbox_servers_killed_amid_steps_leave_what_they_held_unscored_and_nothing_scored_wrongly(monkeypatch):
-    def rewards():
-        recipe = absolute_zero(batch=4, tasks=["deduction"])
-        rows = [row for step in range(1, 4) for row in recipe.collect(Scripted(Right()), step)]
+    shares = {1: 0.0, 2: 1.0, 3: 0.4}
+    dies = [0.0]
+
+    def rewards(shares):
+        recipe, rows = absolute_zero(batch=4, tasks=["deduction"]), []
+        for step, share in shares.items():
+            dies[0] = share
+            rows += recipe.collect(Scripted(Right()), step)
         return {role: {row.reward for row in rows if row.role == role} for role in ("propose", "solve")}
 
-    assert rewards() == {"propose": {0.0}, "solve": {1.0}}
+    assert rewards(dict.fromkeys(shares, 0.0)) == {"propose": {0.0}, "solve": {1.0}}
     draw, start = random.Random(0), ForkServer.start
 
     def dying(server, *given, **named):
-        # A run is tried twice, so that one in nine is lost; a proposal is some runs.
-        if draw.random() < 1 / 3:
+        if draw.random() < dies[0]:
             server._process.kill()
         return start(server, *given, **named)
 
     monkeypatch.setattr(ForkServer, "start", dying)
-    found = rewards()
+    found = rewards(shares)
     assert found["propose"] <= {0.0, None}
     assert found["solve"] == {1.0, None}
