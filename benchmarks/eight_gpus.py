@@ -8,6 +8,7 @@ Shapes of Qwen2.5 in bf16 products over fp32 weights. vLLM holds the whole model
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 import transformers
@@ -37,7 +38,8 @@ def needs(name: str, size: str, changes: list[str]) -> tuple[float, float]:
     """Return (most GiB while learning, activations included; GiB while sampling, before the cache)."""
     config = load_config(f"{name}-paper-8gpu", changes)
     more = {"vocab_size": 152064, "num_key_value_heads": HEADS[size], "tie_word_embeddings": False}
-    settings = transformers.Qwen2Config(**SHAPES[size], **more)
+    shape: dict[str, Any] = {**SHAPES[size], **more}
+    settings = transformers.Qwen2Config(**shape)
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(settings, dtype=torch.bfloat16)
     weights = sum(parameter.numel() for parameter in model.parameters())

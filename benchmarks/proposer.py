@@ -290,11 +290,11 @@ def compared(name: str, first: str, second: str, runs: Path) -> tuple[Paired, Pa
     family, ends, means, levels = FAMILIES[name], [], [], []
     last = last_step(family)
     for seed in SEEDS:
-        one, two = (curve(runs / name / f"{arm}-{seed}", family.metric) for arm in (first, second))
-        if last in one and last in two:
-            ends.append(one[last] - two[last])
-            levels.append((one[last], two[last]))
-            means.append(fmean(one[step] - two[step] for step in one if step))
+        ours, rivals = (curve(runs / name / f"{arm}-{seed}", family.metric) for arm in (first, second))
+        if last in ours and last in rivals:
+            ends.append(ours[last] - rivals[last])
+            levels.append((ours[last], rivals[last]))
+            means.append(fmean(ours[step] - rivals[step] for step in ours if step))
     if not ends:
         return None
     return Paired(tuple(ends)), Paired(tuple(means)), fmean(a for a, _ in levels), fmean(b for _, b in levels)
