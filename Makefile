@@ -1,4 +1,4 @@
-.PHONY: check format lint types test stubs slow
+.PHONY: check format lint types test stubs slow nightly
 
 check: lint types test
 
@@ -21,4 +21,9 @@ stubs:
 	python -m tests.stubs
 
 slow:
-	pytest -m slow
+	pytest -m slow --maxschedchunk 1
+
+# What CI leaves out: every small world from every seed on every arithmetic of this processor (hours; it resumes).
+nightly: slow
+	python -m benchmarks.learning measure runs/learning
+	python -m benchmarks.learning table runs/learning

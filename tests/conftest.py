@@ -16,6 +16,11 @@ for _folder in ("judges", "trainers", "evals"):  # a source distribution holds n
         (ROOT / "verikit" / _folder).symlink_to(f"../{_folder}")
 
 
+def pytest_collection_modifyitems(items):
+    """Put slow tests first, longest first (`@pytest.mark.slow(seconds=90)`), so that no worker ends with a long one."""
+    items.sort(key=lambda item: -max((mark.kwargs.get("seconds", 0) for mark in item.iter_markers("slow")), default=0))
+
+
 @pytest.fixture(scope="session")
 def root():
     return ROOT

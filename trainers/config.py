@@ -143,9 +143,29 @@ class WarmupSection(Section):
     """[warmup]: imitate the recipe's demonstrations first, until its gate."""
 
     steps: PositiveInt
+    """Least steps. The learning rate's schedule ends with them; steps beyond keep its last rate."""
     gate: float = 0.0
-    """What `Recipe.gate` must reach at the end; below it the run stops with an error."""
+    """The value of `Recipe.gate` at which training starts."""
+    gate_every: PositiveInt = 50
+    """The gate is measured after `steps`, then every so many steps, until it is reached."""
+    max_steps: PositiveInt | None = None
+    """The run stops with an error if the gate is not reached by this step; default four times `steps`."""
     optimizer: OptimizerSection = OptimizerSection(lr=5e-3)
+
+    @property
+    def last_step(self) -> int:
+        """The step by which the gate must be reached."""
+        return self.max_steps or 4 * self.steps
+
+    def measures_gate(self, step: int) -> bool:
+        """Whether the gate is measured after a step, 1 being the first."""
+        return step >= self.last_step or (step >= self.steps and (step - self.steps) % self.gate_every == 0)
+
+    @model_validator(mode="after")
+    def _check(self) -> WarmupSection:
+        if self.last_step < self.steps:
+            raise ValueError(f"warmup.max_steps = {self.max_steps} is below warmup.steps = {self.steps}")
+        return self
 
 
 class EngineSection(Section):

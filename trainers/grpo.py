@@ -6,17 +6,13 @@ Every process runs the same loop on the same trajectories; only sampling and gra
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from verikit.errors import TrainerError
-from verikit.system import peak_memory_mb
 from verikit.trainers import checkpoint
 from verikit.trainers.ahead import Ahead
 from verikit.trainers.config import Config, LossSection, find_recipe
@@ -24,13 +20,14 @@ from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, compared, experience, supervised, unscored, with_variance
 from verikit.trainers.learner import Learner
 from verikit.trainers.loading import load_in, weight_source
+from verikit.trainers.memory import memory_mb
 from verikit.trainers.policy import PolicyModel, load_tokenizer
 from verikit.trainers.precision import computes_in_bf16, prepare_model
 from verikit.trainers.probes import ask_services
 from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
 from verikit.trainers.rollout import PolicySampler
-from verikit.trainers.run import CHECKPOINTS, MODEL, RunFolder, environment
+from verikit.trainers.run import CHECKPOINTS, MODEL, RunFolder, environment, other_arithmetic
 from verikit.trainers.weights import SamplingEngine, make_engine, save_shape
 
 WARMUP, TRAIN = "0-warmup", "1-train"
@@ -131,6 +128,9 @@ class Trainer:
             self.folder.cut({})
             return False
         state = checkpoint.read_state(found[-1])
+        other = other_arithmetic(state["environment"], environment(self.world.size, self.world.device.type))
+        if other and self.folder.main:
+            _log.warning("resumed on other arithmetic (%s): equal to an unbroken run only up to rounding", other)
         self.learner = self._learner(state["phase"])
         checkpoint.load(found[-1], self.module, self.learner.optimizer, self.world)
         self.engine.refresh()
@@ -157,30 +157,41 @@ class Trainer:
         return Learner(self.module, self.world, config, config.optimizer, config.loss, config.run.steps)
 
     def _warm_up(self) -> None:
-        """Imitate demonstrations until the gate.
+        """Imitate demonstrations until the gate is reached.
 
         Raises:
-            TrainerError: the gate is not reached.
+            TrainerError: it is not reached by the last step of the warm-up.
         """
-        assert self.config.warmup is not None
+        warmup = self.config.warmup
+        assert warmup is not None
         self.engine.rest()
-        while self.step < self.config.warmup.steps:
+        reached = False
+        while not reached:
             began = time.perf_counter()
             self.step += 1
             metrics = self.learner.learn(supervised(self.recipe.demonstrations(self.step)).rows, self.step)
+            if warmup.measures_gate(self.step):
+                metrics["gate"] = self._measure_gate()
+                reached = metrics["gate"] >= warmup.gate
             self._log(metrics, began)
-            if self.step % (10 * self.config.run.save_every) == 0:
+            if not reached and self.step >= warmup.last_step:
+                raise TrainerError(
+                    f"the warm-up reached {metrics['gate']:.3f} after {self.step:,} steps, and training starts at"
+                    f" warmup.gate = {warmup.gate}",
+                    hint="raise warmup.max_steps if `gate` in metrics.jsonl still rises, or change warmup.optimizer",
+                )
+            if not reached and self.step % (10 * self.config.run.save_every) == 0:
                 self._save()
+        self.engine.refresh(changed=False)
+        self.learner, self.step = self._learner(TRAIN), 0
+        self._save()
+
+    def _measure_gate(self) -> float:
         self.engine.refresh()
         self.sampler.at(0)
         reached = self.recipe.gate(self.sampler)
-        if reached < self.config.warmup.gate:
-            raise TrainerError(
-                f"after the warm-up the gate stands at {reached:.3f}, below warmup.gate = {self.config.warmup.gate}",
-                hint="raise warmup.steps; training on a policy that can't do the task yet teaches little",
-            )
-        self.learner, self.step = self._learner(TRAIN), 0
-        self._save()
+        self.engine.rest()
+        return reached
 
     def _find_reference(self) -> None:
         """Keep the model as it is at the first step, where the KL to it is wanted."""
@@ -326,13 +337,8 @@ class Trainer:
         try:
             return self.learner.learn(made.rows, step)
         finally:
-            if self.learner.bad_steps > before and self.folder.main:
-                rows = [
-                    {"ids": list(row.ids), "targets": row.targets, "advantage": row.advantage.tolist()}
-                    for row in made.rows
-                ]
-                path = self.folder.path / f"not-finite-{step:06d}.json"
-                path.write_text(json.dumps({"step": step, "metrics": made.metrics, "rows": rows}), "utf-8")
+            if self.learner.bad_steps > before:
+                self.folder.bad_batch(step, made.metrics, made.rows)
 
     def _due(self, every: int) -> bool:
         return every > 0 and self.step % every == 0
@@ -346,17 +352,17 @@ class Trainer:
         if metrics and (unsampled := self._unsampled()):
             if self.folder.main:
                 _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
-            return
-        if metrics:
-            row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)}
-            self.report(row | {f"held-out/{name}": value for name, value in metrics.items()})
-            self.folder.metrics(row | {f"held-out/{name}": value for name, value in metrics.items()})
+        elif metrics:
+            self._write({f"held-out/{name}": value for name, value in metrics.items()})
 
     def _log(self, metrics: dict[str, float], began: float) -> None:
         took = time.perf_counter() - began
         self.seconds += took
+        speed = {"seconds_step": took, "tokens_per_second": metrics["tokens"] / took, "memory_mb": memory_mb()}
+        self._write(metrics | speed)
+
+    def _write(self, metrics: dict[str, float]) -> None:
         row = {"phase": self.phase, "step": self.step, "seconds": round(self.seconds, 3)} | metrics
-        row |= {"seconds_step": took, "tokens_per_second": metrics["tokens"] / took, "memory_mb": memory_mb()}
         self.report(row)
         self.folder.metrics(row)
 
@@ -383,14 +389,7 @@ class Trainer:
             "bad_steps": self.learner.bad_steps,
             "recipe": self.recipe.state(),
             "logs": self.folder.sizes() if self.folder.main else {},
-            "environment": environment(self.world.size),
+            "environment": environment(self.world.size, self.world.device.type),
         }
         folder, name = self.folder.path / CHECKPOINTS, f"{self.phase}-{self.step:08d}"
         checkpoint.save(folder, name, self.module, self.learner.optimizer, state, self.config.run.keep, self.world)
-
-
-def memory_mb() -> float:
-    """Return the peak memory of this process, or of its GPU, in MiB."""
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated() / 2**20
-    return peak_memory_mb()

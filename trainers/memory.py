@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from verikit.system import peak_memory_mb
 from verikit.trainers.config import Config
 from verikit.trainers.merge import plain_of, plain_weights
 from verikit.trainers.shards import blocks_of
@@ -141,3 +142,10 @@ def _activations(policy: nn.Module, config: Config, bf16: bool) -> float:
 
 def _bytes(parameter: torch.Tensor) -> int:
     return parameter.numel() * parameter.element_size()
+
+
+def memory_mb() -> float:
+    """Return the peak memory of this process, or of its GPU, in MiB."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**20
+    return peak_memory_mb()

@@ -17,10 +17,10 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verikit.errors import ConfigError, TrainerError
 from verikit.folders import refuse_links
@@ -29,6 +29,9 @@ from verikit.system import lock_file, processors
 from verikit.tracking import Trackers, read_trackers
 from verikit.tracking.trackers import STATE as TRACKERS
 from verikit.trainers.config import Config
+
+if TYPE_CHECKING:
+    from verikit.trainers.batch import TrainRow
 
 CONFIG, ENVIRONMENT, MODEL, CHECKPOINTS = "config.json", "environment.json", "model", "checkpoints"
 REFERENCE = "reference"
@@ -128,6 +131,14 @@ class RunFolder:
         if self.main and self._trackers is not None and rows:
             self._trackers.table("samples", rows, rows[0]["step"])
 
+    def bad_batch(self, step: int, metrics: Mapping[str, float], rows: Sequence[TrainRow]) -> None:
+        """Write a batch whose gradient was not finite to a file of its own, for a person to look at."""
+        if not self.main:
+            return
+        learnt = [{"ids": list(row.ids), "targets": row.targets, "advantage": row.advantage.tolist()} for row in rows]
+        text = json.dumps({"step": step, "metrics": metrics, "rows": learnt})
+        (self.path / f"not-finite-{step:06d}.json").write_text(text, "utf-8")
+
     def sizes(self) -> dict[str, int]:
         """Return the size of each log, for a checkpoint."""
         return {name: (self.path / name).stat().st_size for name in (METRICS, SAMPLES) if (self.path / name).exists()}
@@ -177,8 +188,8 @@ def read_log(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
-def environment(world_size: int) -> dict[str, Any]:
-    """Return versions and machine."""
+def environment(world_size: int, device: str = "cpu") -> dict[str, Any]:
+    """Return versions and machine; `device` is what the model computes on."""
     found = {}
     for name in PACKAGES:
         try:
@@ -190,6 +201,27 @@ def environment(world_size: int) -> dict[str, Any]:
         "platform": platform.platform(),
         "cpus": processors(),
         "processes": world_size,
+        "arithmetic": _arithmetic(device),
         "command": sys.argv,
         "versions": found,
     }
+
+
+def _arithmetic(device: str) -> dict[str, Any]:
+    """Return what decides the last bits of a result besides the settings: kernels are chosen by it."""
+    import torch
+
+    found: dict[str, Any] = {"torch": torch.__version__, "cpu": torch.backends.cpu.get_cpu_capability()}
+    found["threads"] = torch.get_num_threads()
+    if device.startswith("cuda"):
+        found["gpu"] = torch.cuda.get_device_name()
+    return found
+
+
+def other_arithmetic(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return how two environments differ in what decides the last bits of a result, "" if they don't.
+
+    Checkpoints of before 0.3 don't tell; what only one of both has is passed over.
+    """
+    old, new = ({"processes": each.get("processes"), **each.get("arithmetic", {})} for each in (before, now))
+    return ", ".join(f"{key} {old[key]} -> {new[key]}" for key in old if key in new and old[key] != new[key])

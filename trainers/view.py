@@ -34,10 +34,10 @@ class View:
         self._held_out = ""
 
     def __call__(self, row: LogRow) -> str:
-        """Take a line of metrics; returns what is to be said of held-out metrics, "" for a step's own line."""
+        """Take a line of metrics; return the message for held-out metrics or the warm-up's gate, "" for other lines."""
         if not any(name.startswith(HELD_OUT) for name in row):
             self._row = row
-            return ""
+            return f"warm-up step {row['step']}: gate {row['gate']:.3f}" if "gate" in row else ""
         told = ", ".join(f"{name.removeprefix(HELD_OUT)} {row[name]:.3f}" for name in row if name.startswith(HELD_OUT))
         self._held_out = told.partition(",")[0]
         return f"step {row['step']}: held-out {told}"
@@ -47,8 +47,10 @@ class View:
         row = self._row
         if not row:
             return f"starting {seconds:.0f} s"
-        warming = str(row["phase"]).startswith("0") and self._config.warmup is not None
-        steps = self._config.warmup.steps if warming and self._config.warmup else self._config.run.steps
+        warmup = self._config.warmup if str(row["phase"]).startswith("0") else None
+        warming, steps = warmup is not None, self._config.run.steps
+        if warmup is not None:
+            steps = warmup.steps if int(row["step"]) <= warmup.steps else warmup.last_step
         percent = int(100 * int(row["step"]) / max(1, steps))
         parts = [f"{'warm-up' if warming else 'step'} {row['step']}/{steps} ({percent}%)"]
         hidden = {"reward", "passed", "kl", "clip_share", "zero_variance", "unscored"} if warming else {"loss"}

@@ -98,21 +98,6 @@ def test_a_kill_at_any_moment_and_also_while_saving_costs_no_more_than_the_steps
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_arithmetic_world_is_learnt_within_sixty_steps(tmp_path, seed):
-    config = load_config("arithmetic", [f"seed={seed}", "run.evaluate_every=60"])
-    began = time.process_time()
-    train(tmp_path / "run", config)
-    spent = time.process_time() - began
-    held_out = [
-        row["held-out/sampled"] for row in read_log(tmp_path / "run/metrics.jsonl") if "held-out/sampled" in row
-    ]
-    print(f"seed {seed}: {held_out[0]:.3f} -> {held_out[-1]:.3f}, {spent:.0f} s of CPU")
-    assert held_out[0] < 0.5
-    assert held_out[-1] >= 0.90
-
-
-@pytest.mark.slow
 def test_a_thousand_steps_leak_neither_memory_nor_files_nor_processes(tmp_path):
     logs = {"run__save_every": 200, "run__evaluate_every": 500, "run__max_idle_steps": 0}
     config = settings(run__steps=1000, options__prompts=2, **logs)

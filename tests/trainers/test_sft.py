@@ -8,11 +8,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from tests.engines import tiny  # noqa: E402
-from tests.trainers.conftest import train  # noqa: E402
 from verikit.errors import ConfigError, SchemaError  # noqa: E402
-from verikit.trainers.config import load_config  # noqa: E402
 from verikit.trainers.recipe import Setting  # noqa: E402
-from verikit.trainers.run import read_log  # noqa: E402
 from verikit.trainers.sft import SFT, SFTOptions, StepLabelOptions, StepLabels  # noqa: E402
 
 
@@ -99,35 +96,3 @@ def test_each_epoch_has_every_row_once_in_an_order_of_its_own(tmp_path):
     second = [trajectory.ids[1] for step in (3, 4) for trajectory in made.collect(None, step)]
     assert sorted(first) == sorted(second) == list(range(8))
     assert first != second
-
-
-def test_demonstrations_are_learnt_and_the_held_out_loss_falls(tmp_path):
-    tiny.save(tmp_path / "model")
-    rows = [{"prompt": f"{i} +", "completion": f" {i % 3} = yes"} for i in range(40)]
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    changes = {"model.path": str(tmp_path / "model"), "options.data": str(tmp_path / "data.jsonl"), "run.steps": 30}
-    changes |= {"options.held_out_size": 8, "optimizer.lr": 3e-3, "run.evaluate_every": 30, "options.batch": 16}
-    config = load_config("sft", [f"{key}={json.dumps(value)}" for key, value in changes.items()])
-    train(tmp_path / "run", config)
-    losses = [row["held-out/loss"] for row in read_log(tmp_path / "run/metrics.jsonl") if "held-out/loss" in row]
-    assert losses[-1] < 0.3 * losses[0]
-
-
-def test_a_step_classifier_learns_its_labels(tmp_path):
-    import transformers
-
-    torch.manual_seed(0)
-    size = {"vocab_size": len(tiny.tokenizer()), "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "num_labels": 2}
-    model = transformers.Qwen2ForTokenClassification(transformers.Qwen2Config(**size, **heads))
-    model.save_pretrained(tmp_path / "model")
-    tiny.tokenizer().save_pretrained(tmp_path / "model")
-    words = {"fox": 1, "dog": 0}
-    rows = [{"problem": "x", "steps": list(words), "labels": list(words.values())}] * 16
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    changes = {"recipe": "step-labels", "model.path": str(tmp_path / "model"), "optimizer.lr": 1e-2, "run.steps": 20}
-    changes |= {"options.data": str(tmp_path / "data.jsonl"), "options.batch": 8}
-    config = load_config("sft", [f"{key}={json.dumps(value)}" for key, value in changes.items()])
-    train(tmp_path / "run", config)
-    rows = list(read_log(tmp_path / "run/metrics.jsonl"))
-    assert rows[-1]["loss"] < 0.1 < rows[0]["loss"]

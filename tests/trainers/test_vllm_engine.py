@@ -197,4 +197,6 @@ def test_an_engine_is_told_whether_the_policy_changed(tmp_path, monkeypatch):
     finally:
         trainer.close()
         trainer.folder.close()
-    assert told == [True, updates > 0, False]  # after the warm-up, the step, and a step that learnt nothing
+    gate, warm, step, idle = told
+    assert (gate, warm) == (True, False)  # for the gate after the warm-up's last step, then for the first step
+    assert (step, idle) == (updates > 0, False)

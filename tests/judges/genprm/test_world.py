@@ -1,10 +1,7 @@
 """The example world of a tiny GenPRM: its teacher is truthful, and a short run shows what executing code is worth."""
 
 import itertools
-import json
-import os
 import random
-import subprocess
 import sys
 
 import pytest
@@ -99,41 +96,3 @@ def test_a_misled_critic_doubts_one_step_and_none_where_its_reviewer_doubts_none
         places.add([step.value for step in score.steps].index(0.0))
     assert places == {0, 1, 2}
     assert policy.Misled(None, 0).score([sample])[0].value == 0.0
-
-
-@pytest.mark.slow
-def test_a_short_seed_shows_that_execution_finds_what_reading_does_not(tmp_path):
-    pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    command = [sys.executable, str(EXAMPLE / "prove.py"), str(tmp_path / "out"), "--short", "--steps", "700"]
-    done = subprocess.run(
-        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=1500
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads((tmp_path / "out/metrics.json").read_text())
-    run, read = found["full, T=0"], found["unexecuted, T=0"]
-    print(found)
-    assert run["AUC"] >= 0.9
-    assert run["AUC up to the first error"] >= read["AUC up to the first error"] + 0.15
-    assert read["AUC of result errors"] < 0.65 < 0.9 < run["AUC of result errors"]
-    assert found["best of 8"]["min"] >= found["best of 8"]["majority"] + 0.05
-
-
-@pytest.mark.slow
-def test_a_policys_own_solutions_make_a_genprm_that_helps_it(tmp_path):
-    pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    command = [sys.executable, str(EXAMPLE / "policy.py"), str(tmp_path / "out"), "--short"]
-    done = subprocess.run(
-        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=1500
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads((tmp_path / "out/metrics.json").read_text())
-    print(found)
-    counts, labels = found["synthesis"], found["labels against the truth"]
-    assert counts["rationales"]["written"] == counts["paths"]["right"] + counts["paths"]["wrong"]
-    assert labels["kept: steps"] > max(0.9, labels["labelled: steps"])
-    assert found["executed"]["AUC"] > found["unexecuted"]["AUC"] + 0.1
-    right = found["critic: executed"]["right"]
-    assert right[-1] > right[0]
-    assert right[-1] > found["critic: random step of every solution"]["right"][-1]

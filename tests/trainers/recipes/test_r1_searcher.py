@@ -340,12 +340,3 @@ def test_questions_are_graded_by_sampled_rollouts_that_search_and_no_failure_mak
     gone = Writer(recipe.setting.tokenizer, lambda text: EngineError("gone"))
     with pytest.raises(EngineError, match="gone"):
         graded(questions, by_searching(gone, recipe.retriever, ask=str))
-
-
-@pytest.mark.slow
-def test_a_short_run_learns_to_search_and_to_answer(tmp_path):
-    train(tmp_path, load_config("r1-searcher-tiny"))
-    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    held_out = [row for row in rows if "held-out/cover-em" in row]
-    assert held_out[-1]["held-out/cover-em"] >= held_out[0]["held-out/cover-em"] + 0.15
-    assert held_out[-1]["held-out/searches"] >= held_out[0]["held-out/searches"] + 0.15

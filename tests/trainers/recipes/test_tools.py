@@ -244,7 +244,7 @@ def test_turns_calls_and_tokens_are_limited(tmp_path):
 
 
 def test_functions_are_called_and_their_errors_told(tmp_path):
-    made = recipe(tmp_path, tools=["my_tools.py:lookup"], tool_seconds=2.0)
+    made = recipe(tmp_path, tools=["my_tools.py:lookup"], tool_seconds=60)
     trajectory, sampler = collect(made, call("lookup", key="a", times=2), "42")
     assert result_of(trajectory) == "11"
     assert '"What is looked up."' in sampler.tokenizer.decode(trajectory.ids)
@@ -254,12 +254,14 @@ def test_functions_are_called_and_their_errors_told(tmp_path):
     assert run(box, "lookup", key="x") == ToolResult("error: KeyError: 'x'", failed=True)
     assert run(box, "lookup", key="a", much=1).text.startswith("error: TypeError")
     assert run(box, "lookup", key="a", times="1").text.endswith("times: '1' is not of type 'integer'")
-    assert run(box, "lookup", key="hang").text.startswith("error: lookup was stopped")
     assert "the data base is down" in run(box, "lookup", key="down").fault
     trajectory, _ = collect(made, call("lookup", key="down"), "42")
     assert trajectory.reward is None
     assert "the data base is down" in trajectory.answer
     made.close()
+    hasty = recipe(tmp_path, tools=["my_tools.py:lookup"], tool_seconds=0.5)
+    assert run(hasty.toolbox, "lookup", key="hang").text.startswith("error: lookup was stopped")
+    hasty.close()
 
 
 def test_faults_of_sandbox_and_engine_leave_their_rollouts_unscored_and_the_others_alone(tmp_path, monkeypatch):
@@ -403,16 +405,3 @@ def test_a_resumed_run_is_the_run_without_a_break(tmp_path):
     assert same(train(tmp_path / "cut", tiny(), resume=True), whole)
     logs = [(tmp_path / name / "samples.jsonl").read_text() for name in ("whole", "cut")]
     assert logs[0] == logs[1]
-
-
-@pytest.mark.slow
-def test_sums_that_need_the_interpreter_are_learnt(tmp_path):
-    trainer = make(tmp_path / "run", load_config("tools-tiny", ["run.steps=15", "options.evaluate_samples=0"]))
-    trainer.run()
-    trainer.close()
-    trainer.folder.close()
-    rows = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
-    greedy = [row["held-out/greedy"] for row in rows if "held-out/greedy" in row]
-    print(f"{greedy[0]:.3f} -> {greedy[-1]:.3f}")
-    assert greedy[0] < 0.1
-    assert greedy[-1] >= 0.9
