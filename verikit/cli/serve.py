@@ -12,6 +12,7 @@ import click
 from verikit.cli.options import read_options
 from verikit.engines import load_engine
 from verikit.errors import MissingExtra, UsageError
+from verikit.numbers import number
 from verikit.secrets import strike
 from verikit.spec import load, load_selector
 from verikit.system import processors
@@ -164,13 +165,16 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
     Raises:
         UsageError: there is no model, or a spec can't be loaded.
     """
-    from verikit.serve.best import BestSettings
+    from verikit.serve.best import BestSettings, tries_s
 
     if model is None:
         raise UsageError("--best-of needs a model to sample from", hint="--model openai:http://host:8000/v1#NAME")
     engine_options = read_options(options["model_args"])
     if model.partition(":")[0] in ("openai", "anthropic", "gemini"):
-        engine_options.setdefault("deadline_s", deadline)  # nobody waits longer for a sample
+        most = tries_s(deadline)
+        given = engine_options.setdefault("deadline_s", most)
+        if number(given) is not None and given > most:
+            engine_options["deadline_s"] = most
     return BestSettings(
         load_engine(model, **engine_options),
         load_selector(options["select"], load(spec)),
