@@ -292,7 +292,7 @@ def tries_s(deadline_s: float) -> float:
 def _no_sample(problem: BaseException | None, drawing: _Drawing) -> RefusedRequest:
     """Why there is nothing to choose among, as a status."""
     if isinstance(problem, EngineError):
-        # An engine that is gone is raised with a hint for a run on the command line; the engine's own error is its cause.
+        # An engine that is gone is raised with a hint for a command's run; the engine's own error is its cause.
         own = problem.__cause__ if isinstance(problem.__cause__, EngineError) else problem
         return _engine_failed(type(own).__name__, str(own), hint=own.hint)
     if problem is not None:
