@@ -260,6 +260,17 @@ def test_a_dead_engines_last_error_is_told_within_a_short_deadline_and_without_h
     assert "command again" not in said
 
 
+def test_requests_that_wait_for_each_other_at_a_dead_engine_are_told_its_last_error(serve):
+    def answer(body, k):
+        time.sleep(0.4)
+        return 500, {"error": {"message": "out of memory"}}
+
+    with served(serve, answer, "--deadline", 2, "--model-args", "concurrency=1") as (server, _):
+        found = server.http.post("/v1/chat/completions", json=ask())
+    assert found.status_code == 502
+    assert "out of memory" in found.json()["error"]["message"]
+
+
 def test_a_sample_that_can_not_be_scored_is_chosen_last_and_too_much_at_once_is_sent_away(serve):
     def answer(body, k):
         time.sleep(0.3)

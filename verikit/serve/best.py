@@ -205,7 +205,7 @@ class BestOf:
         problem = job.exception() if job.done() and not job.cancelled() else None
         if found := (job.result() if job.done() and problem is None else drawing.good()):
             return found
-        raise _no_sample(problem, drawing)
+        raise _no_sample(problem, drawing, self._settings.engine.last_failure)
 
     def _draw(self, drawing: _Drawing, rule: StopRule | None) -> list[JsonObject]:
         """Sample, in a thread."""
@@ -289,8 +289,15 @@ def tries_s(deadline_s: float) -> float:
     return TRIES_SHARE * SAMPLING_SHARE * deadline_s
 
 
-def _no_sample(problem: BaseException | None, drawing: _Drawing) -> RefusedRequest:
-    """Why there is nothing to choose among, as a status."""
+def _no_sample(problem: BaseException | None, drawing: _Drawing, last_failure: EngineError | None) -> RefusedRequest:
+    """Why there is nothing to choose among, as a status.
+
+    Args:
+        problem: What ended the sampling; None if it had not ended in time, or ended without a sample.
+        drawing: The samples, of which none is good.
+        last_failure: The engine's. It counts where many requests wait for each other, so that the tries of none were
+            over in time.
+    """
     if isinstance(problem, EngineError):
         # An engine that is gone is raised with a hint for a command's run; the engine's own error is its cause.
         own = problem.__cause__ if isinstance(problem.__cause__, EngineError) else problem
@@ -301,6 +308,8 @@ def _no_sample(problem: BaseException | None, drawing: _Drawing) -> RefusedReque
     if drawing.candidates:
         error = next(iter(drawing.candidates.values()))["error"]
         return _engine_failed(error["type"], error["message"])
+    if last_failure is not None:
+        return _engine_failed(type(last_failure).__name__, str(last_failure), hint=last_failure.hint)
     return RefusedRequest(504, "no sample came in time", hint="ask for fewer tokens")
 
 

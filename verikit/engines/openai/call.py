@@ -56,6 +56,7 @@ class Call:
         left = max(LEAST_S, self._started + engine.deadline_s - time.monotonic())
         try:
             self._finish(self._try(min(engine.timeout_s, left), limit_key))
+            engine.last_failure = None
         except EngineError as error:
             return self._fail(FailedTry(error.with_traceback(None)), limit_key, left)
         except FailedTry as failed:
@@ -74,6 +75,7 @@ class Call:
         if not (isinstance(error, EngineTimeout) and left < engine.timeout_s):
             # A try that the deadline cut short shows less of the server than the failure before it.
             self._failure = error
+        engine.last_failure = self._failure or error
         if isinstance(error, BadRequest) and NEW_LIMIT_KEY in str(error) and limit_key != NEW_LIMIT_KEY:
             engine.limit_key = NEW_LIMIT_KEY  # OpenAI's newer models know the limit by this name only
             return 0.0
