@@ -35,7 +35,7 @@ TOKEN = "VERIKIT_TOKEN"
     "--protocol",
     type=click.Choice(["openrlhf", "slime", "llama-factory", "nemo-gym", "nemo-gym-mask"]),
     help="Answer these clients too: at /get_reward, /reward, /scores, /verify. nemo-gym: no score is an HTTP error; "
-    "nemo-gym-mask: a masked row.",
+    "nemo-gym-mask: a masked row, which needs --unscored.",
 )
 @click.option("--workers", type=click.IntRange(1), help="Scoring processes (1); programs at a time (one a processor).")
 @click.option("--max-batch", type=click.IntRange(1), default=256, show_default=True, help="Samples to a batch.")
@@ -50,7 +50,12 @@ TOKEN = "VERIKIT_TOKEN"
 @click.option(
     "--drain", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds to finish in, when stopped."
 )
-@click.option("--unscored", type=float, default=0.0, show_default=True, help="Stands for no score, where one must.")
+@click.option(
+    "--unscored",
+    type=float,
+    metavar="NUMBER",
+    help="Reward for samples without a score, in the replies of --protocol. Default: null.",
+)
 @click.option("--token-file", metavar="FILE", help=f"File with the token clients must send; or in {TOKEN}.")
 @click.option("--tokens", metavar="FILE", help='For --sandbox, many: {"NAME": {"token": "…", "at_once": 4}, …}.')
 @click.option(
@@ -80,7 +85,7 @@ def serve(
     max_body_mb: float,
     deadline: float,
     drain: float,
-    unscored: float,
+    unscored: float | None,
     token_file: str | None,
     tokens: str | None,
     quota: str,
