@@ -176,7 +176,7 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
         raise UsageError("--best-of needs a model to sample from", hint="--model openai:http://host:8000/v1#NAME")
     engine_options = read_options(options["model_args"])
     if model.partition(":")[0] in ("openai", "anthropic", "gemini"):
-        most = tries_s(deadline)
+        most = tries_s(deadline)  # nobody waits longer, and what a later try came to would be lost
         given = engine_options.setdefault("deadline_s", most)
         if number(given) is not None and given > most:
             engine_options["deadline_s"] = most
