@@ -51,8 +51,7 @@ def test_any_object_gives_samples_and_a_reply_or_a_usage_error(name, body):
     protocol = ALL[name]
     try:
         samples = protocol.read(body)
-    except UsageError as error:
-        assert "--" not in error.hint  # a client can't set the server's options
+    except UsageError:
         return
     for sample in samples:
         assert isinstance(sample, (Sample, Score))
