@@ -74,6 +74,12 @@ def test_majority_clusters_by_the_equality_it_is_given():
     assert Majority().select(group(5), scores)[0] == 1
 
 
+def test_votes_are_counted_by_the_same_equality_and_without_scores():
+    scores = [Score.abstained("no gold answer", answer=answer) for answer in ("1/2", "3", None, "0.5")]
+    assert Majority(equal=lambda a, b: {a, b} == {"1/2", "0.5"}).votes(scores) == [2, 1, 0, 2]
+    assert Best().votes(scores) is None
+
+
 def test_weighted_majority_lets_one_sure_answer_beat_two_doubtful_ones():
     scores = answers(("a", -3.0), ("a", -2.0), ("b", 4.0), ("b", 5.0))
     assert Weighted().select(group(4), scores) == [3, 2, 1, 0]

@@ -145,7 +145,7 @@ def raise_if_gone(errors: Sequence[BaseException | None]) -> None:
     ]
     if gone and len(gone) == len(errors):
         hint = "nothing of this batch was kept; run the same command again: it goes on where it stopped"
-        raise type(gone[0])(str(gone[0]), hint="; ".join(filter(None, (gone[0].hint, hint))))
+        raise type(gone[0])(str(gone[0]), hint="; ".join(filter(None, (gone[0].hint, hint)))) from gone[0]
 
 
 class JudgeError(VerikitError):

@@ -12,7 +12,7 @@ import math
 import operator
 import random
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from heapq import merge
@@ -39,6 +39,10 @@ class Selector(ABC):
     @abstractmethod
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Return the indices of all candidates, best first; `scores` are parallel to `group.completions`."""
+
+    def votes(self, scores: Sequence[Score]) -> list[int] | None:
+        """Return for each candidate how many have its answer, 0 without an answer; None if votes don't rank alone."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,12 @@ class Majority(Selector):
         """Rank by votes of the candidate's answer."""
         voted = clusters([score.answer for score in scores], self.equal, self.keys)
         return _by_votes(voted, [1.0] * len(scores), list(range(len(scores))))
+
+    def votes(self, scores: Sequence[Score]) -> list[int]:
+        """Return for each candidate how many have its answer, 0 without an answer."""
+        voted = clusters([score.answer for score in scores], self.equal, self.keys)
+        sizes = Counter(cluster for cluster in voted if cluster is not None)
+        return [0 if cluster is None else sizes[cluster] for cluster in voted]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ class Server:
     - a dict: sent as JSON with status 200
     - (status, body as dict, str or bytes[, headers])
     - a callable: gets the handler and writes what it likes
+
+    `models` are those that /models lists, or a function that returns one of the above.
     """
 
     def __init__(self, answer, models=None, port=0):
@@ -36,7 +38,10 @@ class Server:
 
             def do_GET(self):
                 outer.paths.append(self.path)
-                self.send({"data": models} if models is not None else (404, {"detail": "Not Found"}))
+                if callable(models):
+                    self.send(models())
+                else:
+                    self.send({"data": models} if models is not None else (404, {"detail": "Not Found"}))
 
             def do_POST(self):
                 raw = self.rfile.read(int(self.headers["content-length"]))

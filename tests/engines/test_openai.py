@@ -195,6 +195,24 @@ def test_waiting_for_another_try_leaves_the_thread_to_other_requests():
     assert [text_of(body) for body in server.bodies] == [*sorted(map(str, range(20))), "0"]
 
 
+def test_a_try_that_the_deadline_cuts_short_does_not_hide_why_the_tries_before_it_failed():
+    result, server = ask(lambda body, k: hang if k else (500, "broken"), timeout_s=30, deadline_s=1, retries=50)
+    assert len(server.bodies) == 2
+    assert isinstance(result.error, ServerFailed)
+    assert "broken" in str(result.error)
+
+
+def test_requests_that_wait_for_a_server_to_say_what_it_is_share_the_failure_to_do_so():
+    def models():
+        time.sleep(0.5)
+        return 502, "the gateway is alone"
+
+    with Server(lambda body, k: chat_reply(), models) as server, engine(server, timeout_s=30, retries=0) as made:
+        results = made.generate([Request([{"role": "user", "content": str(i)}]) for i in range(8)])
+    assert {type(result.error) for result in results} == {ServerFailed}
+    assert len(server.paths) < 8  # each in turn would take 8 times as long
+
+
 def test_a_deadline_covers_all_tries_together():
     start = time.monotonic()
     result, _ = ask(lambda body, k: hang, timeout_s=0.3, deadline_s=1, retries=50)

@@ -1,6 +1,7 @@
 """Best of n behind the chat endpoint, asked by OpenAI's own client and by lm-eval, as they are."""
 
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -11,9 +12,14 @@ import pytest
 
 from tests.engines.server import Server, chat_reply
 from tests.serve.conftest import REWARDS
+from verikit import Score
+from verikit.select import Best, First, Majority
 
 for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
     pytest.importorskip(extra)
+
+from verikit.serve import chat  # noqa: E402 - needs the extra
+from verikit.serve.best import why_first  # noqa: E402
 
 ADDS = f"{REWARDS}:adds"
 FIRST = f"first({ADDS})"
@@ -85,7 +91,8 @@ def test_openais_client_gets_the_best_sample_the_usage_of_all_and_the_reason(ser
         assert text == "It is \\boxed{13}."
         assert parts[-1].usage.total_tokens == 72
         assert [part.choices[0].finish_reason for part in parts if part.choices][-1] == "stop"
-        assert [found.id for found in openai.models.list()] == [f"openai:{upstream.url}#m"]
+        assert [found.id for found in openai.models.list()] == ["m"]
+        assert {found.model, every.model, parts[0].model} == {"m"}
         assert server.score("x", "x").status_code == 401  # the reward server is there as well, behind the same token
 
 
@@ -141,11 +148,42 @@ def test_majority_votes_without_a_gold(serve):
         return chat_reply(f"So \\boxed{{{4 + (body['seed'] % 3 == 0)}}}.")
 
     with served(serve, answer, "--select", "majority", spec="answer") as (server, _):
-        found = server.http.post("/v1/chat/completions", json=ask(seed=1, n=6)).json()
-    texts = [choice["message"]["content"] for choice in found["choices"]]
-    most = Counter(texts).most_common(1)[0][0]
-    assert len(set(texts)) == 2
+        reply = server.http.post("/v1/chat/completions", json=ask(seed=1, n=6))
+    texts = [choice["message"]["content"] for choice in reply.json()["choices"]]
+    [(most, count), _] = Counter(texts).most_common()
     assert texts[0] == most
+    first = reply.headers["x-verikit-chosen"].partition(",")[0]
+    assert reply.headers["x-verikit-reason"] == f"majority of 6, 6 with an answer: sample {first}, {count} votes"
+
+
+@pytest.mark.parametrize(
+    ("selector", "scores", "why"),
+    [
+        (Best(), [Score(0.5, reason="half"), Score(0.0)], "best of 2, 2 scored: sample 0, score 0.5: half"),
+        (Best(), [Score.error("away")], "best of 1, 0 scored: sample 0, no score: away"),
+        (First(), [Score.abstained("no gold answer")], "first of 1: sample 0"),
+        (Majority(), [Score.abstained("no gold answer", answer="4")],
+         "majority of 1, 1 with an answer: sample 0, 1 vote"),
+        (Majority(), [Score(1.0, answer="4", reason="equal")] * 2,
+         "majority of 2, 2 with an answer: sample 0, 2 votes, score 1: equal"),
+        (Majority(), [Score.abstained("no gold answer")] * 2, "majority of 2, 0 with an answer: sample 0, 0 votes"),
+    ],
+)  # fmt: skip
+def test_the_reason_names_a_missing_score_only_if_scores_rank(selector, scores, why):
+    assert why_first(selector, scores, 0) == why
+
+
+def test_clients_see_the_models_name_and_not_where_it_comes_from(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    names = {
+        "openai:http://10.0.0.5:8000/v1#org/model": "org/model",
+        "anthropic:claude": "claude",
+        "hf:org/model": "org/model",
+        f"hf:{tmp_path}/tiny": "tiny",
+        f"hf:{tmp_path}/tiny/": "tiny",
+        "mine": "mine",
+    }
+    assert {name: chat.model_name(name) for name in names} == names
 
 
 def test_a_rule_ends_sampling_early_unless_all_choices_are_wanted(serve):
@@ -189,6 +227,48 @@ def test_an_upstream_that_fails_or_hangs_is_told_by_its_status(serve):
             statuses[name] = found.status_code
             assert found.json()["error"]["message"]
         assert statuses == {"down": 502, "key": 502, "long": 400, "slow": 429, "hangs": 504}
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "cause"),
+    [
+        (None, 502, "can't connect"),
+        ((500, {"error": {"message": "out of memory"}}), 502, "HTTP 500: out of memory"),
+        ((429, {"error": {"message": "slow down"}}), 429, "HTTP 429: slow down"),
+        ((401, {"error": {"message": "bad key"}}), 502, "HTTP 401: bad key"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--model-args", "deadline_s=600"), ("--until", FIRST)])
+def test_a_dead_engines_last_error_is_told_within_a_short_deadline_and_without_hints(
+    serve, log, reply, status, cause, options
+):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and nobody listens
+        dead = f"openai:http://127.0.0.1:{unused.getsockname()[1]}/v1#m"
+        backend = ("--model", dead) if reply is None else ()
+        with served(serve, lambda body, k: reply, "--deadline", 2, *backend, *options) as (server, _):
+            found = server.http.post("/v1/chat/completions", json=ask())
+    error = found.json()["error"]
+    assert found.status_code == status
+    assert error["message"].startswith("no sample came: ")
+    assert cause in error["message"]
+    assert "(" not in error["message"]  # a hint would stand there
+    assert found.headers.get("retry-after") == ("1" if status == 429 else None)
+    said = log.read_text()
+    assert ("no sample came: " in said) == (status == 502)
+    assert ("OPENAI_API_KEY" in said) == (cause == "HTTP 401: bad key")
+    assert "command again" not in said
+
+
+def test_requests_that_wait_for_each_other_at_a_dead_engine_are_told_its_last_error(serve):
+    def answer(body, k):
+        time.sleep(0.4)
+        return 500, {"error": {"message": "out of memory"}}
+
+    with served(serve, answer, "--deadline", 2, "--model-args", "concurrency=1") as (server, _):
+        found = server.http.post("/v1/chat/completions", json=ask())
+    assert found.status_code == 502
+    assert "out of memory" in found.json()["error"]["message"]
 
 
 def test_a_sample_that_can_not_be_scored_is_chosen_last_and_too_much_at_once_is_sent_away(serve):

@@ -293,7 +293,16 @@ def test_what_is_too_much_is_refused_or_late_and_our_client_comes_back(tmp_path:
         assert all(reply.headers["retry-after"] for reply in replies if reply.status_code == 429)
         held = [threads.submit(post, address, code="while True: pass", run_timeout=3.5) for _ in range(2)]
         time.sleep(0.3)
-        assert post(address, code="print(1)", run_timeout=3).status_code == 504
+        late = post(address, code="print(1)", run_timeout=3)
+        assert late.status_code == 504
+        long = post(address, code="print(1)", run_timeout=600)
+        foreign = submission("print(1)") | {"config": {"dataset_type": "MBPPDataset"}}
+        other = httpx.post(f"{address}/submit", json=foreign)
+        assert (long.status_code, other.status_code) == (422, 422)
+        for refused in (late, long, other):
+            assert refused.json()["hint"]
+            assert "--" not in refused.text  # no client can set the server's options
+            assert "verikit serve" not in refused.text
         assert [job.result().status_code for job in held].count(200) == 1
         with HttpSandbox(address, workers=6) as box:
             results = list(threads.map(lambda _: box.run(SLEEP, limits=RunLimits(wall_s=1)).status, range(6)))

@@ -65,6 +65,28 @@ def test_a_candidates_own_keys_reach_the_verifier(serve):
         assert [row["value"] for row in server.http.post("/score", json=body).json()["scores"]] == [1.5, 0.5]
 
 
+OPENRLHF = {"query": ["p fail</s>", "p x</s>"], "prompts": ["p"] * 2, "labels": ["x"] * 2}
+SLIME = {"prompt": "?", "response": "fail", "label": "x"}
+LLAMA_FACTORY = {"messages": ["<|im_start|>assistant\nfail<|im_end|>", "no mark of a template"]}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "path", "body", "null", "filled"),
+    [
+        ("openrlhf", "/get_reward", OPENRLHF, {"rewards": [None, 1.0], "scores": [None, 1.0]},
+         {"rewards": [-2.5, 1.0], "scores": [0.0, 1.0]}),
+        ("slime", "/reward", SLIME, {"reward": None, "value": None}, {"reward": -2.5, "value": None}),
+        ("llama-factory", "/scores", LLAMA_FACTORY, {"scores": [None, None]}, {"scores": [-2.5, -2.5]}),
+    ],
+)  # fmt: skip
+def test_no_score_is_null_unless_the_server_was_given_a_number_for_it(serve, protocol, path, body, null, filled):
+    for options, expected in (((), null), (("--unscored", -2.5), filled)):
+        with serve("--protocol", protocol, *options) as server:
+            found = server.http.post(path, json=body).json()
+            assert {key: found[key] for key in expected} == expected
+            assert server.score("fail").json()["scores"][0]["value"] is None
+
+
 def test_what_has_no_score_is_said_so_in_every_protocol(serve):
     with serve("--protocol", "openrlhf", "--unscored", -1) as server:
         row = server.score("fail").json()["scores"][0]
@@ -87,10 +109,10 @@ def test_what_has_no_score_is_said_so_in_every_protocol(serve):
 
 
 def test_nemo_gyms_reply_masks_a_sample_that_could_not_be_scored(serve):
-    with serve("--protocol", "nemo-gym-mask", spec="column('rm')") as server:
+    with serve("--protocol", "nemo-gym-mask", "--unscored", 0, spec="column('rm')") as server:
         ask = {"responses_create_params": {"input": "?"}, "response": RESPONSE}
         found = server.http.post("/verify", json=ask).json()
-        assert found["mask_sample"] is True
+        assert (found["reward"], found["mask_sample"]) == (0.0, True)
         assert found["instance_config"] == {"mask_sample": True}
         assert found["failure_kind"].startswith("verikit:")
     with serve("--protocol", "nemo-gym", spec="answer") as server:
@@ -162,6 +184,9 @@ def test_no_text_of_a_request_gets_into_the_log(serve, log):
         (["nonsense"], "nonsense"),
         ([MOODY, "--host", "0.0.0.0"], "no token"),
         ([MOODY, "--host", "192.0.2.1", "--port", "1"], "no token"),
+        ([MOODY, "--unscored", "nan"], "--unscored must be a finite number, got nan"),
+        ([MOODY, "--protocol", "openrlhf", "--unscored", "inf"], "--unscored must be a finite number, got inf"),
+        ([MOODY, "--protocol", "nemo-gym-mask"], "--protocol nemo-gym-mask needs a number"),
     ],
 )
 def test_a_server_that_should_not_start_says_why(options, problem):

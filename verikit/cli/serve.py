@@ -12,6 +12,7 @@ import click
 from verikit.cli.options import read_options
 from verikit.engines import load_engine
 from verikit.errors import MissingExtra, UsageError
+from verikit.numbers import number
 from verikit.secrets import strike
 from verikit.spec import load, load_selector
 from verikit.system import processors
@@ -34,7 +35,7 @@ TOKEN = "VERIKIT_TOKEN"
     "--protocol",
     type=click.Choice(["openrlhf", "slime", "llama-factory", "nemo-gym", "nemo-gym-mask"]),
     help="Answer these clients too: at /get_reward, /reward, /scores, /verify. nemo-gym: no score is an HTTP error; "
-    "nemo-gym-mask: a masked row.",
+    "nemo-gym-mask: a masked row, which needs --unscored.",
 )
 @click.option("--workers", type=click.IntRange(1), help="Scoring processes (1); programs at a time (one a processor).")
 @click.option("--max-batch", type=click.IntRange(1), default=256, show_default=True, help="Samples to a batch.")
@@ -49,7 +50,12 @@ TOKEN = "VERIKIT_TOKEN"
 @click.option(
     "--drain", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds to finish in, when stopped."
 )
-@click.option("--unscored", type=float, default=0.0, show_default=True, help="Stands for no score, where one must.")
+@click.option(
+    "--unscored",
+    type=float,
+    metavar="NUMBER",
+    help="Reward for samples without a score, in the replies of --protocol. Default: null.",
+)
 @click.option("--token-file", metavar="FILE", help=f"File with the token clients must send; or in {TOKEN}.")
 @click.option("--tokens", metavar="FILE", help='For --sandbox, many: {"NAME": {"token": "…", "at_once": 4}, …}.')
 @click.option(
@@ -79,7 +85,7 @@ def serve(
     max_body_mb: float,
     deadline: float,
     drain: float,
-    unscored: float,
+    unscored: float | None,
     token_file: str | None,
     tokens: str | None,
     quota: str,
@@ -164,13 +170,16 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
     Raises:
         UsageError: there is no model, or a spec can't be loaded.
     """
-    from verikit.serve.best import BestSettings
+    from verikit.serve.best import BestSettings, tries_s
 
     if model is None:
         raise UsageError("--best-of needs a model to sample from", hint="--model openai:http://host:8000/v1#NAME")
     engine_options = read_options(options["model_args"])
     if model.partition(":")[0] in ("openai", "anthropic", "gemini"):
-        engine_options.setdefault("deadline_s", deadline)  # nobody waits longer for a sample
+        most = tries_s(deadline)  # nobody waits longer, and what a later try came to would be lost
+        given = engine_options.setdefault("deadline_s", most)
+        if number(given) is not None and given > most:
+            engine_options["deadline_s"] = most
     return BestSettings(
         load_engine(model, **engine_options),
         load_selector(options["select"], load(spec)),

@@ -217,6 +217,8 @@ class Engine(ABC):
     """Whether `submit` takes requests."""
     tokenizer: Any = None
     """The model's, where the engine holds it in this process: its callers can then work on token ids."""
+    last_failure: EngineError | None = None
+    """Why the latest try failed, of an engine that tries again; None once a try succeeds."""
 
     @property
     def structured(self) -> frozenset[StructuredKind]:

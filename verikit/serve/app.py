@@ -103,7 +103,7 @@ def make_app(
     *,
     protocol: str | None = None,
     token: str | None = None,
-    unscored: float = 0.0,
+    unscored: float | None = None,
     limits: RequestLimits,
     more: Sequence[Route] = (),
 ) -> ASGIApp:
@@ -157,7 +157,7 @@ def _refusing(route: Route) -> Route:
     return Route(route.path, endpoint, methods=sorted(route.methods or ()))
 
 
-def _endpoint(protocol: RewardProtocol, queue: Queue, unscored: float, limits: RequestLimits) -> Endpoint:
+def _endpoint(protocol: RewardProtocol, queue: Queue, unscored: float | None, limits: RequestLimits) -> Endpoint:
     metrics = queue.metrics
     paths = {"http.route": protocol.path, "url.path": protocol.path}
 

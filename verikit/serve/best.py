@@ -26,8 +26,7 @@ from starlette.routing import Route
 
 from verikit import tracing
 from verikit.engines import Engine
-from verikit.engines.errors import BadRequest
-from verikit.errors import ContextOverflow, EngineError, EngineTimeout, RateLimited, UsageError, VerikitError
+from verikit.errors import EngineError, UsageError, VerikitError, with_hint
 from verikit.sampling import SamplingSettings, StopRule, sample
 from verikit.sampling.settings import sample_of
 from verikit.scoring.rows import from_row
@@ -39,9 +38,13 @@ from verikit.types import Group, JsonObject, Sample, Score
 
 SAMPLING_SHARE = 0.75
 """Of a request's time, until its samples must be there."""
+TRIES_SHARE = 0.9
+"""Of the time for sampling, until a server's last try must have ended: the rest is for its error to arrive."""
 THREADS = 64
 """Requests that sample at once; more wait."""
 PATH = "/v1/chat/completions"
+STATUSES = {"RateLimited": 429, "EngineTimeout": 504, "ContextOverflow": 400, "BadRequest": 400}
+"""HTTP statuses of an engine's errors, by their types' names; of all others 502."""
 _log = logging.getLogger("verikit.serve")
 
 
@@ -105,7 +108,7 @@ class BestOf:
         self._rule = None if settings.rule is None else _LockedRule(settings.rule)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="verikit-best")
         self._drawing = 0
-        self._model = settings.engine.name
+        self._model = chat.model_name(settings.engine.name)
         queue.metrics.gauge("verikit_drawing_samples", "Samples being drawn.", lambda: self._drawing)
 
     @property
@@ -202,7 +205,7 @@ class BestOf:
         problem = job.exception() if job.done() and not job.cancelled() else None
         if found := (job.result() if job.done() and problem is None else drawing.good()):
             return found
-        raise _no_sample(problem, drawing)
+        raise _no_sample(problem, drawing, self._settings.engine.last_failure)
 
     def _draw(self, drawing: _Drawing, rule: StopRule | None) -> list[JsonObject]:
         """Sample, in a thread."""
@@ -232,15 +235,38 @@ class BestOf:
     async def _ranked(self, group: Group, samples: Sequence[Sample], scores: list[Score]) -> tuple[list[int], str]:
         """The samples' order, and why the first is first."""
         full = Group(group.prompt, [taken.completion for taken in samples], id=group.id)
-        select, loop = self._settings.selector.select, asyncio.get_running_loop()
+        selector = self._settings.selector
+
+        def rank() -> tuple[list[int], str]:
+            order = selector.select(full, scores)
+            return order, why_first(selector, scores, order[0])
+
         try:
-            order = await loop.run_in_executor(self._threads, select, full, scores)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, rank)
         except VerikitError as error:
-            raise RefusedRequest(502, f"the selector failed: {error}", hint=error.hint) from None
-        first, scored = scores[order[0]], sum(score.scored for score in scores)
-        value = "no score" if first.value is None else f"score {first.value:.4g}"
-        about = f"{self._settings.selector.name} of {len(scores)}, {scored} scored: sample {order[0]}, {value}"
-        return order, f"{about}: {first.reason}" if first.reason else about
+            _log.warning("the selector failed: %s", with_hint(type(error).__name__, error.hint))
+            raise RefusedRequest(502, f"the selector failed: {error}") from None
+
+
+def why_first(selector: Selector, scores: Sequence[Score], first: int) -> str:
+    """Why a ranking's first sample is first: its votes, if votes alone rank, and its score, if it has one.
+
+    That it has no score is said only if the selector ranks by scores: a vote needs answers, not scores.
+    """
+    about, found, score = f"{selector.name} of {len(scores)}", f"sample {first}", scores[first]
+    votes = selector.votes(scores)
+    if votes is not None:
+        about += f", {sum(count > 0 for count in votes)} with an answer"
+        found += f", {votes[first]} vote{'' if votes[first] == 1 else 's'}"
+    if selector.by_score:
+        about += f", {sum(score.scored for score in scores)} scored"
+    if score.value is not None:
+        found += f", score {score.value:.4g}"
+    elif selector.by_score:
+        found += ", no score"
+    else:
+        return f"{about}: {found}"
+    return f"{about}: {found}: {score.reason}" if score.reason else f"{about}: {found}"
 
 
 async def _finished(job: asyncio.Future[Any], request: Request, end: float) -> None:
@@ -255,22 +281,44 @@ async def _finished(job: asyncio.Future[Any], request: Request, end: float) -> N
             raise ClientDisconnect
 
 
-def _no_sample(problem: BaseException | None, drawing: _Drawing) -> RefusedRequest:
-    """Why there is nothing to choose among, as a status."""
-    if problem is None and drawing.candidates:
-        said = next(iter(drawing.candidates.values()))["error"]
-        kinds: dict[str, int] = {"RateLimited": 429, "EngineTimeout": 504, "ContextOverflow": 400, "BadRequest": 400}
-        status = kinds.get(said["type"], 502)
-        return RefusedRequest(status, f"no sample came: {said['message']}", retry_s=1 if status == 429 else 0)
-    if problem is None:
-        return RefusedRequest(504, "no sample came in time", hint="raise --deadline, or ask for fewer tokens")
-    for kind, status in ((RateLimited, 429), (EngineTimeout, 504), (ContextOverflow, 400), (BadRequest, 400)):
-        if isinstance(problem, kind):
-            return RefusedRequest(status, f"no sample came: {problem}", retry_s=1 if status == 429 else 0)
+def tries_s(deadline_s: float) -> float:
+    """Seconds that an engine's tries for a sample may take together, in a server that has so many for a request.
+
+    An engine that tried longer would be cut off, and the error that kept it trying would be lost.
+    """
+    return TRIES_SHARE * SAMPLING_SHARE * deadline_s
+
+
+def _no_sample(problem: BaseException | None, drawing: _Drawing, last_failure: EngineError | None) -> RefusedRequest:
+    """Why there is nothing to choose among, as a status.
+
+    Args:
+        problem: What ended the sampling; None if it had not ended in time, or ended without a sample.
+        drawing: The samples, of which none is good.
+        last_failure: The engine's. It counts where many requests wait for each other, so that the tries of none were
+            over in time.
+    """
     if isinstance(problem, EngineError):
-        return RefusedRequest(502, f"no sample came: {problem}", hint=problem.hint)
-    _log.error("sampling failed", exc_info=problem)
-    return RefusedRequest(500, "sampling failed: the server's log says why")
+        # An engine that is gone is raised with a hint for a command's run; the engine's own error is its cause.
+        own = problem.__cause__ if isinstance(problem.__cause__, EngineError) else problem
+        return _engine_failed(type(own).__name__, str(own), hint=own.hint)
+    if problem is not None:
+        _log.error("sampling failed", exc_info=problem)
+        return RefusedRequest(500, "sampling failed: the server's log says why")
+    if drawing.candidates:
+        error = next(iter(drawing.candidates.values()))["error"]
+        return _engine_failed(error["type"], error["message"])
+    if last_failure is not None:
+        return _engine_failed(type(last_failure).__name__, str(last_failure), hint=last_failure.hint)
+    return RefusedRequest(504, "no sample came in time", hint="ask for fewer tokens")
+
+
+def _engine_failed(kind: str, message: str, *, hint: str = "") -> RefusedRequest:
+    """An engine's error as a status. Its hint is for the person who runs the server, so it goes to the log."""
+    status = STATUSES.get(kind, 502)
+    if status == 502:
+        _log.warning("no sample came: %s", with_hint(kind, hint))
+    return RefusedRequest(status, f"no sample came: {message}", retry_s=1 if status == 429 else 0)
 
 
 def _usage(drawn: Sequence[JsonObject], scores: Sequence[Score]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ steer a provider (`user`, `store`, penalties of 0, …) are passed over.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -182,6 +183,13 @@ def refusal(status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> R
         headers["Connection"] = "close"
     error = {"message": f"{problem} ({hint})" if hint else problem, "type": kind, "param": None, "code": None}
     return JSONResponse({"error": error}, status, headers)
+
+
+def model_name(engine: str) -> str:
+    """The model in an engine's name (`openai:URL#MODEL`, `hf:PATH`), without its address or folder."""
+    name = engine.partition(":")[2] or engine
+    name = name.partition("#")[2] or name
+    return os.path.basename(os.path.abspath(name)) if os.path.exists(name) else name
 
 
 def header_text(text: str, most: int = 300) -> str:

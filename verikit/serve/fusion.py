@@ -209,7 +209,7 @@ def read_submission(body: Mapping[str, Any]) -> Submission:
         raise SchemaError("must be an object, and a number or a text", field="config, id")
     if config.get("dataset_type") not in (None, "CommonOJDataset"):
         raise SchemaError("only CommonOJDataset is judged here", field="config.dataset_type",
-                          hint="the verifier `code` judges other forms: verikit serve code")  # fmt: skip
+                          hint="a server of the verifier `code` judges other forms, at POST /score")  # fmt: skip
     if config.get("custom_extract_logic"):
         raise SchemaError("is Python of a client, which is not run here", field="config.custom_extract_logic")
     language = _language(config.get("language"))

@@ -51,7 +51,7 @@ def read(body: Mapping[str, Any]) -> list[Sample]:
         raise SchemaError(f"can't be read: {error}", field="response") from None
 
 
-def reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+def reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None) -> bytes:
     """The request with its reward.
 
     Raises:
@@ -63,8 +63,11 @@ def reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> by
     return encoded({**body, **_found(row)})
 
 
-def masked_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
-    """The request with its reward, or with the marks by which NeMo-Gym (0.7) keeps it out of what it counts."""
+def masked_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None) -> bytes:
+    """The request with its reward, or with the marks by which NeMo-Gym (0.7) keeps it out of what it counts.
+
+    NeMo-Gym reads `reward` as a number only, so the server that uses this is started with one for `unscored`.
+    """
     row = json.loads(rows[0])
     if row["value"] is not None:
         return encoded({**body, **_found(row)})

@@ -181,7 +181,7 @@ def _order(
     if order.longest_s > deadline_s - _MARGIN_S:
         raise RefusedRequest(
             422, f"a program has at most {deadline_s - _MARGIN_S:g} s here, not {order.longest_s:g}",
-            hint="a shorter run_timeout and compile_timeout, or a longer --deadline",
+            hint="ask for a shorter run_timeout and compile_timeout",
         )  # fmt: skip
     return order
 

@@ -1,7 +1,7 @@
 """What a request's JSON holds, and what a reply says, in each protocol.
 
-A sample without a score says so in every one: in ours by its status; for OpenRLHF in `extra_logs`, for slime beside the
-reward, for NeMo-Gym by an HTTP error or a masked row. Where a number must stand all the same, it is `unscored`.
+A sample without a score is `null`, and its status or `scored` is beside it. For NeMo-Gym it is an HTTP error or a
+masked row. Clients that can't read `null` get the number that the server was started with, `unscored`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ class RewardProtocol:
 
     path: str
     read: Callable[[Mapping[str, Any]], Samples]
-    reply: Callable[[Mapping[str, Any], Sequence[bytes], float], bytes]
-    """Of the request, the rows, and the number for what has no score."""
+    reply: Callable[[Mapping[str, Any], Sequence[bytes], float | None], bytes]
+    """Of the request, the rows, and what stands for no score: None (`null`) or a number."""
+    needs_number: bool = False
+    """Whether its clients refuse a reply with `null`."""
 
 
 def _need(body: Mapping[str, Any], key: str, kind: type[list[Any]] | type[str]) -> Any:
@@ -92,7 +94,7 @@ def _candidate(value: Any) -> dict[str, Any]:
     return {"completion": value}
 
 
-def _native_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+def _native_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None) -> bytes:
     return b'{"scores":[' + b",".join(rows) + b"]}\n"
 
 
@@ -108,13 +110,13 @@ def _openrlhf(body: Mapping[str, Any]) -> Samples:
     return openrlhf_samples(queries, prompts, labels)
 
 
-def _openrlhf_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+def _openrlhf_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None) -> bytes:
     values = [json.loads(row)["value"] for row in rows]
     rewards = [unscored if value is None else value for value in values]
     return _json(
         {
             "rewards": rewards,
-            "scores": [min(1.0, max(0.0, reward)) for reward in rewards],
+            "scores": [None if reward is None else min(1.0, max(0.0, reward)) for reward in rewards],
             "extra_logs": {"scored": [float(value is not None) for value in values]},
         }
     )
@@ -152,7 +154,7 @@ def _answered(text: str) -> Sample | Score:
     return Sample(text[:at], without_closing_tokens(text[at + len(mark) :]))
 
 
-def _llama_factory_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+def _llama_factory_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None) -> bytes:
     values = [json.loads(row)["value"] for row in rows]
     scored = [float(value is not None) for value in values]
     return _json({"scores": [unscored if value is None else value for value in values], "scored": scored})
@@ -162,7 +164,7 @@ def _slime(body: Mapping[str, Any]) -> Samples:
     return [Sample(prompt_of(body.get("prompt")), _need(body, "response", str), gold_of(body.get("label")))]
 
 
-def _slime_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float) -> bytes:
+def _slime_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None) -> bytes:
     row = json.loads(rows[0])
     return _json({"reward": unscored if row["value"] is None else row["value"]} | row)
 
@@ -177,6 +179,6 @@ PROTOCOLS = {
     "openrlhf": RewardProtocol("/get_reward", _openrlhf, _openrlhf_reply),
     "slime": RewardProtocol("/reward", _slime, _slime_reply),
     "nemo-gym": RewardProtocol("/verify", nemo_gym.read, nemo_gym.reply),
-    "nemo-gym-mask": RewardProtocol("/verify", nemo_gym.read, nemo_gym.masked_reply),
+    "nemo-gym-mask": RewardProtocol("/verify", nemo_gym.read, nemo_gym.masked_reply, needs_number=True),
 }
 """What is served beside ours, by name."""

@@ -14,10 +14,12 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from verikit.errors import UsageError, VerikitError
+from verikit.numbers import number
 from verikit.serve.app import RequestLimits, make_app
 from verikit.serve.best import BestOf, BestSettings
 from verikit.serve.metrics import Metrics
 from verikit.serve.patience import Patience
+from verikit.serve.protocols import PROTOCOLS
 from verikit.serve.queue import Queue
 
 
@@ -37,7 +39,8 @@ class ServerSettings:
     deadline_s: float = 60.0
     drain_s: float = 30.0
     """How long requests under way may take after the signal to stop."""
-    unscored: float = 0.0
+    unscored: float | None = None
+    """In the protocol's replies, the number for a sample without a score; None: `null`."""
     token: str | None = None
     best: BestSettings | None = None
     """Serve the best of several samples as chat completions, too."""
@@ -47,10 +50,12 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
     """Serve until a signal says to stop, then finish what is under way; `started` is told the address.
 
     Raises:
-        UsageError: the spec can't be loaded, or the address is reachable from elsewhere and there is no token.
+        UsageError: the spec can't be loaded, the address is reachable from elsewhere and there is no token, or the
+            protocol needs a number for what has no score and there is none.
         VerikitError: the address can't be had, or a scoring process can't start.
     """
     check_host(settings.host, has_token=settings.token is not None)
+    _check_unscored(settings.protocol, settings.unscored)
     with listen(settings.host, settings.port) as listener:
         asyncio.run(_serve(settings, listener, started))
 
@@ -65,6 +70,21 @@ def check_host(host: str, *, has_token: bool) -> None:
         raise UsageError(
             f"{host} can be reached from other machines, and there is no token",
             hint="put one into the environment as VERIKIT_TOKEN, or into a file for --token-file",
+        )
+
+
+def _check_unscored(protocol: str | None, unscored: float | None) -> None:
+    """Refuse what JSON or the protocol's clients can't read as a reward.
+
+    Raises:
+        UsageError: it is infinite or not a number, or missing where the protocol needs one.
+    """
+    if unscored is not None and number(unscored) is None:
+        raise UsageError(f"--unscored must be a finite number, got {unscored}", hint="leave it out for null")
+    if unscored is None and protocol is not None and PROTOCOLS[protocol].needs_number:
+        raise UsageError(
+            f"--protocol {protocol} needs a number for samples without a score: NeMo-Gym can't read null as a reward",
+            hint="--unscored 0, which NeMo-Gym 0.7 keeps out of its metrics, or --protocol nemo-gym for HTTP errors",
         )
 
 
@@ -129,8 +149,8 @@ async def host(
         server_header=False,
     )
     server = _Server(config)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(stop, server.handle_exit, stop, None)
     host, port = listener.getsockname()[:2]
     started(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
     await server.serve(sockets=[listener])

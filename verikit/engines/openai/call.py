@@ -14,12 +14,14 @@ from verikit.engines.openai.body import body_of, path_of
 from verikit.engines.openai.reply import generation_of
 from verikit.engines.openai.wire import FailedTry
 from verikit.engines.types import Generation, Request
-from verikit.errors import EngineError
+from verikit.errors import EngineError, EngineTimeout
 
 if TYPE_CHECKING:
     from verikit.engines.openai.engine import OpenAI
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 20.0
+LEAST_S = 0.01
+"""Of a try: sockets take no time-out below 0, and do not wait with one of 0."""
 CHARS_PER_TOKEN = 4
 """For reserving from a token rate before the server has counted."""
 NEW_LIMIT_KEY = "max_completion_tokens"
@@ -33,6 +35,8 @@ class Call:
         self.result: Generation = Generation()
         self._engine = engine
         self._tries = 0
+        self._failure: EngineError | None = None
+        """Of the last try that had all its time."""
         self._started = 0.0
         self._reserved = 0.0
         self.order: str = json.dumps(request.prompt)
@@ -49,22 +53,29 @@ class Call:
         self._started = self._started or time.monotonic()
         self._tries += 1
         limit_key = engine.limit_key
+        left = max(LEAST_S, self._started + engine.deadline_s - time.monotonic())
         try:
-            left = self._started + engine.deadline_s - time.monotonic()
             self._finish(self._try(min(engine.timeout_s, left), limit_key))
+            engine.last_failure = None
         except EngineError as error:
-            return self._fail(FailedTry(error.with_traceback(None)), limit_key)
+            return self._fail(FailedTry(error.with_traceback(None)), limit_key, left)
         except FailedTry as failed:
-            return self._fail(failed, limit_key)
+            return self._fail(failed, limit_key, left)
         return None
 
     def _try(self, timeout_s: float, limit_key: str) -> Generation:
-        engine = self._engine
-        body = {**body_of(self.request, engine.model, vllm=engine.is_vllm(), limit_key=limit_key), **engine.body}
-        return generation_of(engine.ask(path_of(self.request), body, timeout_s), self.request)
+        engine, end = self._engine, time.monotonic() + timeout_s
+        vllm = engine.is_vllm(timeout_s)
+        body = {**body_of(self.request, engine.model, vllm=vllm, limit_key=limit_key), **engine.body}
+        left = max(LEAST_S, end - time.monotonic())
+        return generation_of(engine.ask(path_of(self.request), body, left), self.request)
 
-    def _fail(self, failed: FailedTry, limit_key: str) -> float | None:
+    def _fail(self, failed: FailedTry, limit_key: str, left: float) -> float | None:
         engine, error = self._engine, failed.error
+        if not (isinstance(error, EngineTimeout) and left < engine.timeout_s):
+            # A try that the deadline cut short shows less of the server than the failure before it.
+            self._failure = error
+        engine.last_failure = self._failure or error
         if isinstance(error, BadRequest) and NEW_LIMIT_KEY in str(error) and limit_key != NEW_LIMIT_KEY:
             engine.limit_key = NEW_LIMIT_KEY  # OpenAI's newer models know the limit by this name only
             return 0.0
@@ -74,7 +85,7 @@ class Call:
         if error.retryable and self._tries <= engine.retries and not late:
             self._reserved = 0.0
             return wait
-        self._finish(Generation(error=error))
+        self._finish(Generation(error=self._failure or error))
         return None
 
     def _finish(self, generation: Generation) -> None:

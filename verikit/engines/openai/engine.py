@@ -26,11 +26,14 @@ from verikit.engines.openai.pace import Pace
 from verikit.engines.openai.wire import FailedTry, exchange
 from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind, TakeBack
-from verikit.errors import SpecError
+from verikit.errors import EngineTimeout, SpecError
 from verikit.registry import misfit
 
 if TYPE_CHECKING:
     import httpx
+
+MODELS_S = 10.0
+"""Most seconds of asking which models a server has."""
 
 
 class OpenAI(StreamingEngine):
@@ -101,6 +104,8 @@ class OpenAI(StreamingEngine):
         self.body: dict[str, Any] = dict(body or {})
         self.limit_key = "max_tokens"
         self._is_vllm = None if server == "auto" else server == "vllm"
+        self._models_failure: FailedTry | None = None
+        """The last that /models came to, where another try may help."""
         self._asking = threading.Lock()
         self._local = threading.local()
         self._dispatcher = Dispatcher(concurrency, self._close_client)
@@ -180,26 +185,44 @@ class OpenAI(StreamingEngine):
         if (client := getattr(self._local, "client", None)) is not None:
             client.close()
 
-    def is_vllm(self) -> bool:
+    def is_vllm(self, timeout_s: float = MODELS_S) -> bool:
         """Whether the server is vLLM: its /models says so. Asked once, and again after a failure that may pass.
 
         Raises:
-            FailedTry: such a failure.
+            FailedTry: such a failure, or no answer within so many seconds.
         """
-        with self._asking:
+        before = self._models_failure
+        if not self._asking.acquire(timeout=timeout_s):
+            raise FailedTry(EngineTimeout(f"no reply within {timeout_s:.4g} s"))
+        try:
+            failure = self._models_failure
+            if self._is_vllm is None and failure is not None and failure is not before:
+                # Another thread's question failed while this one waited for it. If each asked again, in turn, a server
+                # that fails slowly would use up the time of all.
+                raise FailedTry(failure.error, failure.wait)
             if self._is_vllm is None:
-                try:
-                    with self._connect() as client:
-                        timeout_s = min(10.0, self.timeout_s)
-                        models = exchange(client, "GET", "models", None, timeout_s=timeout_s, secret=self._key)
-                    self._is_vllm = any(served.get("owned_by") == "vllm" for served in models["data"])
-                except FailedTry as failed:
-                    if failed.error.retryable:
-                        raise
-                    self._is_vllm = False
-                except (KeyError, TypeError, AttributeError):
-                    self._is_vllm = False
+                self._is_vllm = self._lists_vllm(min(timeout_s, self.timeout_s, MODELS_S))
             return self._is_vllm
+        finally:
+            self._asking.release()
+
+    def _lists_vllm(self, timeout_s: float) -> bool:
+        """Ask /models.
+
+        Raises:
+            FailedTry: it failed in a way that may pass.
+        """
+        try:
+            with self._connect() as client:
+                models = exchange(client, "GET", "models", None, timeout_s=timeout_s, secret=self._key)
+            return any(served.get("owned_by") == "vllm" for served in models["data"])
+        except FailedTry as failed:
+            if not failed.error.retryable:
+                return False
+            self._models_failure = FailedTry(failed.error.with_traceback(None), failed.wait)
+            raise
+        except (KeyError, TypeError, AttributeError):
+            return False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_remake, (self._made_by, self._key))
