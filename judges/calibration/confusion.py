@@ -18,6 +18,8 @@ Pair = tuple[float, float]
 """Verdict and label."""
 _PRIOR = 2.0
 """Prompts that the prior spreads evenly over the table: half a prompt in each of four cells."""
+_BETTER = 0.5
+"""What the upper end takes of it where verdict and label differ: the judge may err less than the prior has it."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,16 @@ def kappa_interval(
     cells = list(product(classes, repeat=2))
     shape, unit = _PRIOR / len(cells), sums.unit(sums.cells())
     rng = random.Random(0)
-    found = []
+    even = dict.fromkeys(cells, shape)
+    better = {(verdict, label): shape * (1.0 if verdict == label else _BETTER) for verdict, label in cells}
+    lows: list[float] = []
+    highs: list[float] = []
     for _ in range(draws):
         drawn = sums.draw(rng)
-        found.append(_kappa({cell: drawn.get(cell, 0.0) + unit * rng.gammavariate(shape, 1.0) for cell in cells}))
-    low, high, value = quantile(found, (1 - level) / 2), quantile(found, (1 + level) / 2), _kappa(sums.total)
+        for ends, prior in ((lows, even), (highs, better)):
+            unseen = {cell: unit * rng.gammavariate(weight, 1.0) for cell, weight in prior.items()}
+            ends.append(_kappa({cell: drawn.get(cell, 0.0) + unseen[cell] for cell in cells}))
+    low, high, value = quantile(lows, (1 - level) / 2), quantile(highs, (1 + level) / 2), _kappa(sums.total)
     return (low, high) if math.isnan(value) else (min(low, value), max(high, value))
 
 
