@@ -4,7 +4,7 @@ Three forms, from the same labels. *By verdict*: the rate among the labels of ea
 run gives that verdict; right where the labels are drawn from the run, at random or as many of each verdict as one
 likes. *Rogan-Gladen* (1978): (q - f) / (s - f) with q the run's rate, s the judge's sensitivity and f its
 false-positive rate; right where the labels are drawn by what is true. *Posterior*: the same relation with Jeffreys'
-priors on q, s and f, draws that leave [0, 1] rejected.
+priors on q, s and f. Its value is the mean of the draws within [0, 1]; for its interval the others lie at the bounds.
 
 Every prompt counts the same, and every candidate by its share of its prompt, as in the run's own mean. Intervals draw
 the weights of prompts (`draws.py`), with `UNSEEN` of a prompt at the far bound, as `verikit.stats.beta` has it.
@@ -27,8 +27,6 @@ from verikit.stats.beta import UNSEEN
 BY_VERDICT, ROGAN_GLADEN, POSTERIOR = "by verdict", "Rogan-Gladen", "posterior"
 SAID, STANDS, SEEN = "said", "stands", "seen"
 """Cells of a prompt: its verdicts, the verdicts that its labels stand for, and its labels as they are."""
-ATTEMPTS = 4
-"""Draws of the posterior that are tried for each that is kept, at most."""
 
 
 @dataclass(frozen=True)
@@ -173,16 +171,20 @@ def _rogan_gladen(rates: _Rates, sums: PromptSums, level: float, rng: random.Ran
 
 def _posterior(rates: _Rates, sums: PromptSums, level: float, rng: random.Random, draws: int) -> Corrected:
     kept: list[float] = []
-    for _ in range(ATTEMPTS * draws):
+    lows: list[float] = []
+    highs: list[float] = []
+    for _ in range(draws):
         drawn = sums.draw(rng)
         q, s, f = (share.posterior(drawn, rng) for share in (rates.said, rates.hits, rates.false))
         if s > f and 0 <= (q - f) / (s - f) <= 1:
             kept.append((q - f) / (s - f))
-        if len(kept) == draws:
-            break
+        # Without the rejected draws a rate near 0 or 1 would lie outside of the interval too often.
+        lows.append(_solved(q, s, f, 0.0))
+        highs.append(_solved(q, s, f, 1.0))
     if len(kept) < draws // 10:
         return Corrected(POSTERIOR, 0.5, 0.0, 1.0)
-    return Corrected(POSTERIOR, fmean(kept), quantile(kept, (1 - level) / 2), quantile(kept, (1 + level) / 2))
+    value, ends = fmean(kept), (quantile(lows, (1 - level) / 2), quantile(highs, (1 + level) / 2))
+    return Corrected(POSTERIOR, value, min(value, ends[0]), max(value, ends[1]))
 
 
 def _solved(q: float, s: float, f: float, otherwise: float = 0.5) -> float:

@@ -174,3 +174,14 @@ def test_labels_stand_for_their_own_category_only():
     assert by_method(Labelled(easy | hard, labels))["by verdict"].value == pytest.approx(40 / 45)
     unspoken = Labelled(easy | hard, dict.fromkeys(list(easy)[:40], 1.0), categories)
     assert corrected_rates(unspoken) == []
+
+
+def test_the_posterior_covers_a_rate_near_one_of_a_weak_judge():
+    rng, covered, runs = random.Random(8), 0, 0
+    while runs < 100:
+        truth, said = judged(rng, 1000, 0.98, 0.7, 0.6)
+        found = by_method(single(said, truth, rng.sample(range(1000), 60)), draws=100)
+        if "posterior" in found:
+            runs += 1
+            covered += found["posterior"].low <= 0.98 <= found["posterior"].high
+    assert covered >= 0.93 * runs
