@@ -77,19 +77,18 @@ def calibrate_(
     verikit calibrate runs/answers --labels labels.jsonl --where category=geometry
     verikit calibrate runs/judge-gpt runs/judge-claude --own judge-gpt=gpt-mini
     """  # noqa: D301 - click reads \b as "don't wrap"
-    if len(runs) > 1:
+    path, *others = runs
+    if others:
         return _between(runs, where, own, json_)
-    run = read_verdicts(runs[0], ranking=ranking)
+    run = read_verdicts(path, ranking=ranking)
     known = run.labels if labels is None else read_labels(labels, pairs=run.kind == JUDGE)
     if not known:
-        raise UsageError(f"{runs[0]} holds no labels", hint="--labels FILE, rows of id, index and label")
+        raise UsageError(f"{path} has no labels", hint="--labels FILE, rows of id, index and label")
     before = None if earlier is None else read_verdicts(earlier, ranking=ranking)
     if where:
-        ids, every = ids_where(runs[0], where), run.ids
+        ids, every = ids_where(path, where), run.ids
         run, known = run.of(ids), {key: label for key, label in known.items() if key[0] in ids or key[0] not in every}
-    found = calibrate(
-        run, known, earlier=before, width=width, categories=categories(runs[0]), exchangeable=exchangeable
-    )
+    found = calibrate(run, known, earlier=before, width=width, categories=categories(path), exchangeable=exchangeable)
     click.echo(json.dumps(as_json(found), indent=2) if json_ else "\n".join(show_calibration(found, width)))
     return 0 if fail_under is None else _gate(found, fail_under, width)
 

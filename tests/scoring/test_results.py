@@ -246,7 +246,7 @@ def test_rates_say_what_share_of_all_counted_things_came_out(score, tmp_path):
 
 @pytest.mark.parametrize("verifier", ["answer", "0.9*answer + 0.1*boxed"])
 def test_right_answers_that_differ_vote_together_now_and_when_read_back(tmp_path, verifier):
-    said = [r"\boxed{%s}" % text for text in ("7", "18-13", "14-9", "7", "5")]
+    said = ["\\boxed{" + text + "}" for text in ("7", "18-13", "14-9", "7", "5")]
     file = write(tmp_path / "in.jsonl", [{"id": "a", "prompt": "How many?", "answer": "5", "completions": said}])
     plan, out = ScoringPlan(verifier=verifier, by="length(max=20)", select="majority", ks=(5,)), tmp_path / "out"
     score_file(str(file), plan, out)
