@@ -23,7 +23,7 @@ from verikit.evals.typed import Filter
 from verikit.messages import thoughts_in
 from verikit.reply import split
 from verikit.scoring.rows import from_row, to_row
-from verikit.select import clusters
+from verikit.select import clusters, equality
 from verikit.spec import load
 from verikit.stats import Summary
 from verikit.types import Message, Prompt, Sample, Score
@@ -101,7 +101,8 @@ class Graded(Filter):
         own = [grade[self.own] for grade in group]
         answers = [row.get("answer") if row["value"] is not None else None for row in own]
         verifier = self.verifiers[self.own]
-        for grade, cluster in zip(group, clusters(answers, verifier.equal, verifier.keys), strict=True):
+        alike = equality(verifier, [from_row(row) for row in own])
+        for grade, cluster in zip(group, clusters(answers, *alike), strict=True):
             grade[CLUSTER] = cluster
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from verikit import load
 from verikit.errors import UsageError
-from verikit.select import Best, First, Majority, Random, Selector, Weighted, clusters
+from verikit.select import Best, First, Majority, Random, Selector, Weighted, clusters, equality
 from verikit.stats import best_at_k, vote_at_k, vote_weights
-from verikit.types import Group, Score
+from verikit.types import Group, Sample, Score
 
 SELECTORS = [
     Best(),
@@ -132,20 +132,56 @@ def test_an_undecided_comparison_merges_nothing():
     assert clusters(["a", "b"], lambda a, b: None) == [0, 1]
 
 
-def test_clusters_survive_an_equality_that_is_not_transitive():
+def test_answers_that_a_chain_of_equal_ones_joins_vote_together():
     near = lambda a, b: abs(float(a) - float(b)) <= 1  # noqa: E731
-    assert clusters(["0", "1", "2", "3"], near) == [0, 0, 1, 1]
+    assert clusters(["0", "3", "9", "1", "2"], near) == [0, 0, 1, 0, 0]
 
 
-def test_clusters_ask_once_for_a_string_and_at_most_once_for_each_cluster():
+def test_clusters_compare_a_string_once_and_never_two_of_one_cluster():
     asked = []
 
     def equal(a, b):
         asked.append((a, b))
         return a.lower() == b.lower()
 
-    assert clusters(["x", "X", "y"] * 1000, equal) == [0, 0, 1] * 1000
-    assert asked == [("X", "x"), ("X", "y")]
+    assert clusters(["x", "X", "xx", "y"] * 1000, equal) == [0, 0, 1, 2] * 1000
+    assert asked == [("X", "x"), ("X", "y"), ("x", "y"), ("X", "xx"), ("x", "xx"), ("y", "xx")]
+
+
+def test_answers_that_match_the_gold_vote_together_though_they_differ_from_each_other():
+    verifier, texts = load("answer"), ["18-13", "7", "14-9", "7", "5", "14-9"]
+    truth = [verifier(text, "5") for text in texts]
+    answers = [score.answer for score in truth]
+    assert verifier.equal("18-13", "14-9") is False
+    assert clusters(answers, *equality(verifier, truth)) == [0, 1, 0, 1, 0, 0]
+    shuffled = [5, 3, 1, 4, 2, 0]
+    turned = clusters([answers[i] for i in shuffled], *equality(verifier, [truth[i] for i in shuffled]))
+    assert turned == [0, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "0.9*answer + 0.1*boxed",
+        "first_of(answer, boxed)",
+        "length_guard(answer, 100)",
+        "gate(answer, answer)",
+        "echo_guard(answer)",
+        "mean(answer, soft_overlong(10, 5))",
+    ],
+)
+def test_combinations_ask_their_parts_what_matches_the_gold(spec):
+    verifier = load(spec)
+    truth = verifier.score([Sample(completion=text, answer="5") for text in ("18-13", "14-9", "6-2")])
+    answers = [score.answer for score in truth]
+    assert clusters(answers, *equality(verifier, truth)) == [0, 0, 1]
+
+
+def test_what_is_right_without_being_the_golds_answer_votes_by_its_own_words():
+    verifier = load("regex('[a-z]+')")
+    truth = verifier.score([Sample(completion=text) for text in ("ab", "cd", "ab")])
+    assert [score.value for score in truth] == [1.0, 1.0, 1.0]
+    assert clusters([score.answer for score in truth], *equality(verifier, truth)) == [0, 1, 0]
 
 
 # Registration

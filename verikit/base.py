@@ -76,6 +76,13 @@ class Verifier(ABC):
         """
         return () if type(self).equal is Verifier.equal else None
 
+    def matches(self, score: Score) -> bool:
+        """Whether a score says that its answer is the gold's: such answers vote together, however they are written.
+
+        False where other things than the gold's answer can be right.
+        """
+        return False
+
     def doubts(self, score: Score) -> bool:
         """Whether a score of this verifier that is a no may be wrong; False where it rests on proof."""
         return True

@@ -44,6 +44,10 @@ class Gate(Verifier):
         """Ask the `then` branch."""
         return self.then.keys(answer)
 
+    def matches(self, score: Score) -> bool:
+        """Ask the `then` branch."""
+        return self.then.matches(score)
+
 
 def gate(cond: Verifier, then: Part, otherwise: Part = 0.0) -> Verifier:
     """Score with `then` where `cond` passes and with `otherwise` where it does not.
@@ -89,6 +93,10 @@ class FirstOf(Verifier):
         """The keys of all parts."""
         return keys_of_all(self.parts, answer)
 
+    def matches(self, score: Score) -> bool:
+        """Ask the part that decided, the last that was tried."""
+        return bool(score.parts) and self.parts[len(score.parts) - 1].matches(score)
+
 
 def first_of(*parts: Part) -> Verifier:
     """Use the first part that does not abstain; a part that fails does not pass the sample on.
@@ -133,6 +141,10 @@ class By(Verifier):
         """What all the verifiers say, or undecided: the row that would choose one is not known here."""
         said = {chosen.equal(a, b) for chosen in (*self.verifiers.values(), *filter(None, [self.default]))}
         return said.pop() if len(said) == 1 else None
+
+    def matches(self, score: Score) -> bool:
+        """Whether all the verifiers say so: the row that would choose one is not known here."""
+        return all(chosen.matches(score) for chosen in (*self.verifiers.values(), *filter(None, [self.default])))
 
     def _unknown(self, batch: Sequence[Sample]) -> list[Score]:
         known = ", ".join(self.verifiers)

@@ -68,6 +68,14 @@ class Combined(Verifier):
         """The keys of all parts."""
         return keys_of_all(self.parts, answer)
 
+    def matches(self, score: Score) -> bool:
+        """Whether a part says so of the same answer, whatever the rest makes of the value."""
+        found = [score.parts.get(name) for name in unique_names(part.name for part in self.parts)]
+        return any(
+            said is not None and said.answer == score.answer and part.matches(said)
+            for part, said in zip(self.parts, found, strict=True)
+        )
+
     def __repr__(self) -> str:
         """Rule, weights and parts."""
         if self.name == "sum":
@@ -247,6 +255,10 @@ class Mapped(Verifier):
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
         """Ask the part."""
         return self.part.keys(answer)
+
+    def matches(self, score: Score) -> bool:
+        """Ask the part."""
+        return self.part.matches(score)
 
     def __repr__(self) -> str:
         """Part and function."""

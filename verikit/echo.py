@@ -101,6 +101,10 @@ class EchoGuard(Verifier):
         """Ask the part."""
         return self.part.equal(a, b)
 
+    def matches(self, score: Score) -> bool:
+        """Ask the part."""
+        return self.part.matches(score)
+
     def doubts(self, score: Score) -> bool:
         """An echo is one whatever a judge says; of the rest the part."""
         return "echoes" not in score.usage and self.part.doubts(score)

@@ -45,6 +45,10 @@ class LengthGuard(Verifier):
         """Ask the part."""
         return self.part.keys(answer)
 
+    def matches(self, score: Score) -> bool:
+        """Ask the part."""
+        return self.part.matches(score)
+
 
 def length_guard(part: Part, max_chars: int) -> Verifier:
     """Give 0.0 to completions of more than `max_chars` characters, without running the verifier on them.
@@ -100,6 +104,10 @@ class Cached(Verifier):
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
         """Ask the part."""
         return self.part.keys(answer)
+
+    def matches(self, score: Score) -> bool:
+        """Ask the part."""
+        return self.part.matches(score)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Cached, (self.part, self.size))
@@ -166,6 +174,10 @@ class WithTimeout(Verifier):
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
         """Ask the part."""
         return self.part.keys(answer)
+
+    def matches(self, score: Score) -> bool:
+        """Ask the part."""
+        return self.part.matches(score)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (WithTimeout, (self.part, self.seconds, self.workers))

@@ -74,6 +74,10 @@ class Rescue(Verifier):
         """Ask the rule."""
         return self.rule.keys(answer)
 
+    def matches(self, score: Score) -> bool:
+        """Right answers are the gold's if they are so for the rule."""
+        return self.rule.matches(score)
+
 
 def rescue(rule: Part, judge: Part, max_chars: int = 300) -> Verifier:
     """Score with a rule, and ask a judge where the rule says no without proof or can't decide.

@@ -14,12 +14,15 @@ import random
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from heapq import merge
-from itertools import islice
+from typing import TYPE_CHECKING
 
 from verikit.stats.votes import Weighting, vote_weights
 from verikit.types import Group, Score
+
+if TYPE_CHECKING:
+    from verikit.base import Verifier
 
 Equal = Callable[[str, str], bool | None]
 """Whether two answers are the same, None where that is undecided; a verifier's `equal` is one."""
@@ -27,6 +30,9 @@ Keys = Callable[[str], tuple[Hashable, ...] | None]
 """Keys such that equal answers share one, None where that can't be said; a verifier's `keys` is one."""
 MAX_COMPARISONS = 20_000
 """Comparisons in one vote: all pairs of 200 answers without keys, about a second; keys make more possible."""
+
+_GOLD = object()
+"""The key that answers share which match the gold."""
 
 
 class Selector(ABC):
@@ -137,28 +143,72 @@ def clusters(
 ) -> list[int | None]:
     """Number each answer's cluster of equal answers, in order of first appearance; None stays None (no answer).
 
-    Different texts are looked at from the shortest on (then by their characters), each joining the first cluster whose
-    first member it equals: `equal` need not be transitive, and the clusters don't depend on the order of the answers.
-    An undecided comparison (None) merges nothing. With `keys` only answers that share a key, or of which one has none
-    (`keys` gives None), are compared. After `most` comparisons what is not the same text counts as different.
+    Equality is closed over chains: if a equals b and b equals c, all three vote together, even where `equal` tells a
+    from c. So the clusters don't depend on the order of the answers. An undecided comparison (None) merges nothing.
+    With `keys` only answers that share a key, or of which one has none (`keys` gives None), are compared. Different
+    texts are compared from the shortest on (then by their characters). After `most` comparisons what is not the same
+    text, or in one cluster by then, counts as different.
     """
-    known: dict[str, int] = {}
-    founders: list[str] = []
+    texts = sorted({answer for answer in answers if answer is not None}, key=lambda text: (len(text), text))
+    joined = list(range(len(texts)))
     by_key: dict[Hashable, list[int]] = defaultdict(list)
     keyless: list[int] = []
-    for answer in sorted({answer for answer in answers if answer is not None}, key=lambda text: (len(text), text)):
-        marks = keys(answer) if keys else None
-        alike = range(len(founders)) if marks is None else merge(keyless, *(by_key[mark] for mark in marks))
-        rivals = list(islice(alike, most))
-        number = next((i for i in rivals if equal(founders[i], answer)), len(founders))
-        most -= len(rivals) if number == len(founders) else rivals.index(number) + 1
-        known[answer] = number
-        if number == len(founders):
-            founders.append(answer)
-            for home in [keyless] if marks is None else [by_key[mark] for mark in marks]:
-                home.append(number)
+    for number, text in enumerate(texts):
+        marks = keys(text) if keys else None
+        others = range(number) if marks is None else merge(keyless, *(by_key[mark] for mark in marks))
+        for other in others:
+            first, second = _root(joined, other), _root(joined, number)
+            if first == second:
+                continue
+            if most <= 0:
+                break
+            most -= 1
+            if equal(texts[other], text):
+                joined[second] = first
+        for home in [keyless] if marks is None else [by_key[mark] for mark in marks]:
+            home.append(number)
+    known = {text: _root(joined, number) for number, text in enumerate(texts)}
     order: dict[int, int] = {}
     return [None if answer is None else order.setdefault(known[answer], len(order)) for answer in answers]
+
+
+def _root(joined: list[int], number: int) -> int:
+    """The text that stands for a cluster; the way to it is halved for the next time."""
+    while joined[number] != number:
+        joined[number] = joined[joined[number]]
+        number = joined[number]
+    return number
+
+
+def equality(verifier: Verifier, truth: Sequence[Score]) -> tuple[Equal, Keys]:
+    """How the answers of a group are compared: as the verifier does, and all that match the gold are the same.
+
+    Two answers can each be the gold's without being each other's: 18-13 and 14-9 are both 5, but no equal pairs.
+
+    Args:
+        verifier: Whose answers (`Score.answer`) are compared.
+        truth: Its scores of the group's candidates.
+    """
+    right = {score.answer for score in truth if score.answer is not None and verifier.matches(score)}
+    if len(right) < 2:
+        return verifier.equal, verifier.keys
+
+    def equal(a: str, b: str) -> bool | None:
+        return (a in right and b in right) or verifier.equal(a, b)
+
+    def keys(answer: str) -> tuple[Hashable, ...] | None:
+        found = verifier.keys(answer)
+        return found if found is None or answer not in right else (*found, _GOLD)
+
+    return equal, keys
+
+
+def comparing(selector: Selector, equal: Equal, keys: Keys) -> Selector:
+    """The selector with its answers compared like this; one that compares none stays as it is."""
+    if not is_dataclass(selector):
+        return selector
+    given = {"equal": equal, "keys": keys}
+    return replace(selector, **{field.name: given[field.name] for field in fields(selector) if field.name in given})
 
 
 def _by_votes(voted: Sequence[int | None], weights: Sequence[float], order: Sequence[int]) -> list[int]:

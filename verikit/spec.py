@@ -25,7 +25,6 @@ import threading
 import tomllib
 import warnings
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
@@ -304,14 +303,11 @@ def load_selector(spec: str | Selector, verifier: Verifier | None = None) -> Sel
     Raises:
         SpecError: the spec can't be read, or names something that is not there or no selector.
     """
-    from verikit.select import Selector
+    from verikit.select import Selector, comparing
 
     if not isinstance(spec, Selector):
         _check(spec)
     loaded = spec if isinstance(spec, Selector) else _read(spec, "selectors", {}, Path())
     if not isinstance(loaded, Selector):
         raise SpecError(f"{spec!r} is a {type(loaded).__name__}, not a selector", hint="`verikit list selectors`")
-    if verifier is not None and is_dataclass(loaded):
-        names = {field.name for field in fields(loaded)} & {"equal", "keys"}
-        return replace(loaded, **{name: getattr(verifier, name) for name in names})
-    return loaded
+    return loaded if verifier is None else comparing(loaded, verifier.equal, verifier.keys)

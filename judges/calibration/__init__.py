@@ -2,6 +2,8 @@
 
 labels.py      labels of some of a run's verdicts
 verdicts.py    a run's verdicts, of score or of judge
+rows.py        keys of the rows that a run was made from: categories, `--where`
+draws.py       sums over prompts under random weights, and rates made of them
 confusion.py   kappa, sensitivity and specificity, by class and by length
 corrected.py   rates corrected for the judge's error, with intervals
 measure.py     all of it for one run, and its drift from an earlier one

@@ -15,7 +15,8 @@ from verikit.errors import UsageError
 from verikit.judges.calibration.between import judge_agreement, own_preference
 from verikit.judges.calibration.labels import read_labels
 from verikit.judges.calibration.measure import WIDTH, Calibration, calibrate
-from verikit.judges.calibration.show import as_json, missing_line, show_between, show_calibration
+from verikit.judges.calibration.rows import categories, ids_where
+from verikit.judges.calibration.show import advice_line, as_json, show_between, show_calibration
 from verikit.judges.calibration.verdicts import JUDGE, read_verdicts
 
 _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
@@ -26,6 +27,14 @@ _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 @click.option("--labels", metavar="FILE", help="Rows of id, index and label; default: those of a judge run.")
 @click.option("--ranking", is_flag=True, help="Of a score run: what ranked the candidates (--by).")
 @click.option("--earlier", metavar="RUN", type=_RUN, help="A run of an earlier judge, to tell drift.")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=lambda context, parameter, value: [_condition(text) for text in value],
+    help="Only prompts whose row has this value; several must all hold.",
+)
+@click.option("--exchangeable", is_flag=True, help="The judge errs alike in all categories: labels of one correct all.")
 @click.option("--own", multiple=True, metavar="RUN=MODEL", help="Of several judges' runs: a model of the judge's own.")
 @click.option(
     "--fail-under",
@@ -34,7 +43,12 @@ _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
     help="Exit with 4 if the corrected rate may lie below this; needs an interval of --width.",
 )
 @click.option(
-    "--width", default=f"{WIDTH:.0%}", show_default=True, callback=parse_share, metavar="SHARE", help="Wanted."
+    "--width",
+    default=f"{WIDTH:.0%}",
+    show_default=True,
+    callback=parse_share,
+    metavar="SHARE",
+    help="The widest interval to decide by; advice on labels is for this one.",
 )
 @click.option("--json", "json_", is_flag=True, help="Print JSON.")
 def calibrate_(
@@ -42,6 +56,8 @@ def calibrate_(
     labels: str | None,
     ranking: bool,
     earlier: Path | None,
+    where: list[tuple[str, str]],
+    exchangeable: bool,
     own: tuple[str, ...],
     fail_under: float | None,
     width: float,
@@ -51,35 +67,55 @@ def calibrate_(
 
     RUN is a folder of score (its verifier is the judge) or of judge. Labels say of some candidates what is true: rows
     of id, index of the candidate (0 if left out), label (right or wrong; of a comparison 1, 2 or 0) and perhaps
-    category and completion, by which the error is told apart. Several RUNs of judge on the same comparisons: how far
-    the judges agree, and with --own whether one prefers a model of its own.
+    category and completion, by which the error is told apart. Labels of one category correct the rate of that category
+    only. The category of a prompt is that of its row in the run's input file. Several RUNs of judge on the same
+    comparisons: how far the judges agree, and with --own whether one prefers a model of its own.
 
     \b
     verikit calibrate runs/answers --labels labels.jsonl
     verikit calibrate runs/answers --labels labels.jsonl --fail-under 80% --width 10%
+    verikit calibrate runs/answers --labels labels.jsonl --where category=geometry
     verikit calibrate runs/judge-gpt runs/judge-claude --own judge-gpt=gpt-mini
     """  # noqa: D301 - click reads \b as "don't wrap"
-    if len(runs) > 1:
-        return _between(runs, own, json_)
-    run = read_verdicts(runs[0], ranking=ranking)
+    path, *others = runs
+    if others:
+        return _between(runs, where, own, json_)
+    run = read_verdicts(path, ranking=ranking)
     known = run.labels if labels is None else read_labels(labels, pairs=run.kind == JUDGE)
     if not known:
-        raise UsageError(f"{runs[0]} holds no labels", hint="--labels FILE, rows of id, index and label")
+        raise UsageError(f"{path} has no labels", hint="--labels FILE, rows of id, index and label")
     before = None if earlier is None else read_verdicts(earlier, ranking=ranking)
-    found = calibrate(run, known, earlier=before, width=width)
+    if where:
+        ids, every = ids_where(path, where), run.ids
+        run, known = run.of(ids), {key: label for key, label in known.items() if key[0] in ids or key[0] not in every}
+    found = calibrate(run, known, earlier=before, width=width, categories=categories(path), exchangeable=exchangeable)
     click.echo(json.dumps(as_json(found), indent=2) if json_ else "\n".join(show_calibration(found, width)))
     return 0 if fail_under is None else _gate(found, fail_under, width)
+
+
+def _condition(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise click.BadParameter(f"{text!r} is not KEY=VALUE, such as category=geometry")
+    return key, value
 
 
 def _gate(found: Calibration, least: float, width: float) -> int:
     """The exit code.
 
     Raises:
-        UsageError: the interval is wider than wanted, so that nothing can be decided by it.
+        UsageError: there is no corrected rate, it is of a part of the run, or its interval is wider than wanted.
     """
-    if not found.corrected or found.corrected[0].width > width:
+    if found.advice is None:
+        raise UsageError(f"no rate can be decided by: {found.notes[0]}")
+    if found.covered < found.verdicts:
         raise UsageError(
-            f"too few labels to decide by: {missing_line(found, width)}", hint="label more, or widen --width"
+            f"the labels correct {found.covered:,} of {found.verdicts:,} verdicts: {found.notes[0]}",
+            hint="--where KEY=VALUE decides by one category",
+        )
+    if found.corrected[0].width > width:
+        raise UsageError(
+            f"too few labels to decide by: {advice_line(found.advice, width)}", hint="label more, or widen --width"
         )
     rate = found.corrected[0]
     if rate.low >= least:
@@ -89,9 +125,11 @@ def _gate(found: Calibration, least: float, width: float) -> int:
     return GATE
 
 
-def _between(paths: Sequence[Path], own: Sequence[str], json_: bool) -> int:
+def _between(paths: Sequence[Path], where: Sequence[tuple[str, str]], own: Sequence[str], json_: bool) -> int:
     names = unique_names(path.resolve().name for path in paths)
     runs = {name: read_verdicts(path) for name, path in zip(names, paths, strict=True)}
+    if where:
+        runs = {name: run.of(ids_where(path, where)) for (name, run), path in zip(runs.items(), paths, strict=True)}
     if bad := [text for text in own if "=" not in text]:
         raise UsageError(f"{bad[0]!r} is not RUN=MODEL")
     agreements = judge_agreement(runs)

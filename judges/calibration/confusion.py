@@ -1,19 +1,25 @@
-"""Verdicts against labels: kappa, sensitivity, specificity, accuracy, each with its interval."""
+"""Verdicts against labels: kappa, sensitivity, specificity, accuracy, each with its interval over prompts."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
+from verikit.judges.calibration.draws import DRAWS, PromptSums, Sums, quantile
 from verikit.judges.rates.agreement import cohen_kappa
-from verikit.stats import Estimate, mean_interval
-from verikit.stats.intervals import RESAMPLES
+from verikit.stats import Estimate
+from verikit.stats.clustered import clustered_mean
 
 Pair = tuple[float, float]
 """Verdict and label."""
+_PRIOR = 2.0
+"""Prompts that the prior spreads evenly over the table: half a prompt in each of four cells."""
+_BETTER = 0.5
+"""What the upper end takes of it where verdict and label differ: the judge may err less than the prior has it."""
 
 
 @dataclass(frozen=True)
@@ -37,32 +43,72 @@ class Confusion:
         return sum(self.counts.values())
 
 
-def confusion(pairs: Sequence[Pair]) -> Confusion:
-    """Count verdicts against labels; kappa's interval is the percentile bootstrap's, seeded."""
-    of = {label: [float(verdict == label) for verdict, known in pairs if known == label] for label in (0.0, 1.0)}
-    shares = {label: mean_interval(values) if values else None for label, values in of.items()}
-    low, high = _kappa_interval(pairs)
+def confusion(prompts: Iterable[Sequence[Pair]]) -> Confusion:
+    """Count verdicts against labels.
+
+    Args:
+        prompts: The pairs of each prompt. They are correlated, so every interval is over prompts.
+    """
+    held = [list(pairs) for pairs in prompts]
+    every = [pair for pairs in held for pair in pairs]
+    value = cohen_kappa(*zip(*every, strict=True))
+    low, high = (None, None) if math.isnan(value) else kappa_interval(held)
     return Confusion(
-        dict(Counter(pairs)),
-        mean_interval([float(verdict == label) for verdict, label in pairs]),
-        shares[1.0],
-        shares[0.0],
-        _kappa(pairs),
+        dict(Counter(every)),
+        clustered_mean([[float(verdict == label) for verdict, label in pairs] for pairs in held]),
+        _found(held, 1.0),
+        _found(held, 0.0),
+        None if math.isnan(value) else value,
         low,
         high,
     )
 
 
-def _kappa(pairs: Sequence[Pair]) -> float | None:
-    value = cohen_kappa(*zip(*pairs, strict=True))
-    return None if math.isnan(value) else value
+def _found(prompts: Iterable[Sequence[Pair]], label: float) -> Estimate | None:
+    """How often the verdict is the label, over pairs of this label."""
+    values = [[float(verdict == label) for verdict, known in pairs if known == label] for pairs in prompts]
+    return clustered_mean(values) if any(values) else None
 
 
-def _kappa_interval(pairs: Sequence[Pair]) -> tuple[float | None, float | None]:
+def kappa_interval(
+    prompts: Iterable[Sequence[Pair]], level: float = 0.95, *, draws: int = DRAWS
+) -> tuple[float, float]:
+    """The interval of Cohen's kappa by draws of the table of verdicts and labels, seeded.
+
+    The bootstrap knows only pairs that were seen. A good judge's few labels often show no error, and then it has no
+    width. Here every cell of the table holds a part of a prompt beforehand, as under Jeffreys' prior.
+
+    Args:
+        prompts: The pairs of each prompt.
+        level: Confidence.
+        draws: How many.
+    """
+    held = [Counter(pairs) for pairs in prompts if pairs]
+    sums = PromptSums({pair: float(count) for pair, count in pairs.items()} for pairs in held)
+    classes = sorted({0.0, 1.0, *(value for pairs in held for pair in pairs for value in pair)})
+    cells = list(product(classes, repeat=2))
+    shape, unit = _PRIOR / len(cells), sums.unit(sums.cells())
     rng = random.Random(0)
-    drawn = [_kappa(rng.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES)]
-    known = sorted(value for value in drawn if value is not None)
-    if len(known) < RESAMPLES // 2:
-        return None, None
-    tail = round(0.025 * len(known))
-    return known[tail], known[len(known) - 1 - tail]
+    even = dict.fromkeys(cells, shape)
+    better = {(verdict, label): shape * (1.0 if verdict == label else _BETTER) for verdict, label in cells}
+    lows: list[float] = []
+    highs: list[float] = []
+    for _ in range(draws):
+        drawn = sums.draw(rng)
+        for ends, prior in ((lows, even), (highs, better)):
+            unseen = {cell: unit * rng.gammavariate(weight, 1.0) for cell, weight in prior.items()}
+            ends.append(_kappa({cell: drawn.get(cell, 0.0) + unseen[cell] for cell in cells}))
+    low, high, value = quantile(lows, (1 - level) / 2), quantile(highs, (1 + level) / 2), _kappa(sums.total)
+    return (low, high) if math.isnan(value) else (min(low, value), max(high, value))
+
+
+def _kappa(table: Sums) -> float:
+    """Cohen's kappa of a table of weights by verdict and label; NaN where both say one thing throughout."""
+    total = math.fsum(table.values())
+    verdicts, labels = defaultdict[float, float](float), defaultdict[float, float](float)
+    for (verdict, label), weight in table.items():
+        verdicts[verdict] += weight
+        labels[label] += weight
+    agreed = math.fsum(table.get((value, value), 0.0) for value in verdicts) / total
+    chance = math.fsum(verdicts[value] * labels[value] for value in verdicts) / total**2
+    return (agreed - chance) / (1 - chance) if chance < 1 else math.nan

@@ -1,28 +1,32 @@
 """A run's rate corrected for its judge's error, with intervals that count the labels' own sampling error.
 
-Three forms, from the same counts. *By verdict*: the rate among the labels of each verdict, weighted by how often the
+Three forms, from the same labels. *By verdict*: the rate among the labels of each verdict, weighted by how often the
 run gives that verdict; right where the labels are drawn from the run, at random or as many of each verdict as one
 likes. *Rogan-Gladen* (1978): (q - f) / (s - f) with q the run's rate, s the judge's sensitivity and f its
-false-positive rate; right where the labels are drawn by what is true, from this run or another. *Posterior*: the same
-relation with Jeffreys' priors on q, s and f, draws that leave [0, 1] rejected. Intervals of the first two draw each
-count's confidence distribution, with `UNSEEN` of an observation at the far bound, as `verikit.stats.beta` has it.
+false-positive rate; right where the labels are drawn by what is true. *Posterior*: the same relation with Jeffreys'
+priors on q, s and f. Its value is the mean of the draws within [0, 1]; for its interval the others lie at the bounds.
+
+Every prompt counts the same, and every candidate by its share of its prompt, as in the run's own mean. Intervals draw
+the weights of prompts (`draws.py`), with `UNSEEN` of a prompt at the far bound, as `verikit.stats.beta` has it.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import mul
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, pvariance
 
-from verikit.judges.calibration.confusion import Pair
+from verikit.judges.calibration.draws import DRAWS, Cell, PromptSums, Share, Sums, quantile
+from verikit.judges.calibration.labels import Key
 from verikit.stats.beta import UNSEEN
 
-DRAWS = 2000
-_JEFFREYS = 0.5
+BY_VERDICT, ROGAN_GLADEN, POSTERIOR = "by verdict", "Rogan-Gladen", "posterior"
+SAID, STANDS, SEEN = "said", "stands", "seen"
+"""Cells of a prompt: its verdicts, the verdicts that its labels stand for, and its labels as they are."""
 
 
 @dataclass(frozen=True)
@@ -40,131 +44,147 @@ class Corrected:
         return self.high - self.low
 
 
-def corrected_rates(
-    verdicts: Mapping[float, int], pairs: Sequence[Pair], level: float = 0.95, *, draws: int = DRAWS
-) -> list[Corrected]:
+@dataclass(frozen=True)
+class Labelled:
+    """Verdicts of a run, and labels of some of them."""
+
+    verdicts: Mapping[Key, float]
+    """1, 0, and .5 for ties, by prompt id and index of the candidate or comparison."""
+    labels: Mapping[Key, float]
+    """Of keys that have a verdict."""
+    categories: Mapping[Key, str] = field(default_factory=dict)
+    """A label stands for verdicts of its own category only; keys without one share the category ""."""
+
+    @property
+    def share(self) -> dict[Key, float]:
+        """What each verdict counts: all prompts count 1."""
+        sizes = Counter(id for id, _ in self.verdicts)
+        return {key: 1 / sizes[key[0]] for key in self.verdicts}
+
+    def cell(self, key: Key) -> tuple[str, float]:
+        """The category and the verdict of a key."""
+        return self.categories.get(key, ""), self.verdicts[key]
+
+    def unlabelled(self) -> set[tuple[str, float]]:
+        """Categories and verdicts that the run has and no label speaks for."""
+        return {self.cell(key) for key in self.verdicts} - {self.cell(key) for key in self.labels}
+
+    def without(self, categories: Collection[str]) -> Labelled:
+        """All but the verdicts of these categories."""
+        kept = {key for key in self.verdicts if self.cell(key)[0] not in categories}
+        values = {key: verdict for key, verdict in self.verdicts.items() if key in kept}
+        return Labelled(values, {key: label for key, label in self.labels.items() if key in kept}, self.categories)
+
+    def sums(self) -> PromptSums:
+        """What each prompt contributes to the verdicts and to the labels."""
+        share = self.share
+        run, known = defaultdict[tuple[str, float], float](float), defaultdict[tuple[str, float], float](float)
+        for key in self.verdicts:
+            run[self.cell(key)] += share[key]
+        for key in self.labels:
+            known[self.cell(key)] += share[key]
+        prompts: defaultdict[str, defaultdict[Cell, float]] = defaultdict(lambda: defaultdict(float))
+        for key, verdict in self.verdicts.items():
+            held = prompts[key[0]]
+            held[SAID, verdict] += share[key]
+            if (label := self.labels.get(key)) is not None:
+                cell = self.cell(key)
+                held[SEEN, verdict, label] += share[key]
+                held[STANDS, verdict, label] += share[key] * run[cell] / known[cell]
+        return PromptSums(prompts.values())
+
+
+def corrected_rates(known: Labelled, level: float = 0.95, *, draws: int = DRAWS) -> list[Corrected]:
     """Return a run's corrected rate in each form that its labels allow, the one by verdict first.
 
     Args:
-        verdicts: How often the run gives each verdict: 1, 0, and .5 for ties.
-        pairs: Verdict and label of what is labelled. The form by verdict needs a label of each verdict that the run
-            gives; the others need labels of both kinds, and no ties.
+        known: Verdicts and labels. The form by verdict needs a label of each verdict that the run gives in each
+            category. The others need labels of both kinds, and no ties.
         level: Confidence.
         draws: Of each end.
     """
-    rng = random.Random(0)
+    rng, sums = random.Random(0), known.sums()
     found = []
-    labels = {verdict: Counter(label for said, label in pairs if said == verdict) for verdict in verdicts}
-    if all(labels.values()):
-        found.append(_by_verdict(verdicts, labels, level, rng, draws))
-    of = {label: [verdict for verdict, known in pairs if known == label] for label in (0.0, 1.0)}
-    binary = set(verdicts) <= {0.0, 1.0} and {label for _, label in pairs} <= {0.0, 1.0}
-    if binary and of[0.0] and of[1.0]:
-        hits, false = int(sum(of[1.0])), int(sum(of[0.0]))
-        counts = _Counts(verdicts.get(1.0, 0), sum(verdicts.values()), hits, len(of[1.0]), false, len(of[0.0]))
-        found += [_rogan_gladen(counts, level, rng, draws), _posterior(counts, level, rng, draws)]
+    if known.verdicts and not known.unlabelled():
+        found.append(_by_verdict(known, sums, level, rng, draws))
+    labels = set(known.labels.values())
+    if set(known.verdicts.values()) <= {0.0, 1.0} and labels == {0.0, 1.0}:
+        rates = _Rates(
+            Share.of(sums, {(SAID, 1.0): 1.0, (SAID, 0.0): 0.0}),
+            Share.of(sums, {(SEEN, 1.0, 1.0): 1.0, (SEEN, 0.0, 1.0): 0.0}),
+            Share.of(sums, {(SEEN, 1.0, 0.0): 1.0, (SEEN, 0.0, 0.0): 0.0}),
+        )
+        found += [_rogan_gladen(rates, sums, level, rng, draws), _posterior(rates, sums, level, rng, draws)]
     return found
 
 
 @dataclass(frozen=True)
-class _Counts:
-    said: int
-    """Verdicts of 1 in the run, of n."""
-    n: int
-    hits: int
-    """Verdicts of 1 on labels of 1, of so many positives."""
-    positives: int
-    false: int
-    """Verdicts of 1 on labels of 0, of so many negatives."""
-    negatives: int
+class _Rates:
+    said: Share
+    """Of verdicts of 1 in the run."""
+    hits: Share
+    """Of verdicts of 1 on labels of 1."""
+    false: Share
+    """Of verdicts of 1 on labels of 0."""
 
 
-def _by_verdict(
-    verdicts: Mapping[float, int],
-    labels: Mapping[float, Counter[float]],
-    level: float,
-    rng: random.Random,
-    draws: int,
-) -> Corrected:
-    n = sum(verdicts.values())
-    means = {verdict: fmean(labels[verdict].elements()) for verdict in verdicts}
-    value = math.fsum(count / n * means[verdict] for verdict, count in verdicts.items())
-    order = sorted(verdicts, key=means.__getitem__)
-    ends = []
-    for worst in (True, False):
-        totals = []
-        for _ in range(draws):
-            drawn = [_mean_draw(labels[verdict], worst, rng) for verdict in order]
-            weights = [rng.gammavariate(verdicts[verdict] + extra, 1.0) for verdict, extra in _edges(order, worst)]
-            totals.append(math.fsum(map(mul, weights, drawn)) / math.fsum(weights))
-        ends.append(_quantile(totals, (1 - level) / 2 if worst else (1 + level) / 2))
-    return Corrected("by verdict", value, min(value, ends[0]), max(value, ends[1]))
+def _by_verdict(known: Labelled, sums: PromptSums, level: float, rng: random.Random, draws: int) -> Corrected:
+    means = _label_means(known, sums)
+    order = sorted(means, key=lambda verdict: means[verdict].at(sums.total))
+    value = _mixed(sums.total, order, [means[verdict].at(sums.total) for verdict in order])
+    lows, highs = [], []
+    for _ in range(draws):
+        drawn = sums.draw(rng)
+        # The prompt that was not seen may have the verdict with the worst labels alone, or the one with the best.
+        worst, best = {order[0]: rng.gammavariate(UNSEEN, 1.0)}, {order[-1]: rng.gammavariate(UNSEEN, 1.0)}
+        lows.append(_mixed(drawn, order, [means[verdict].low(drawn, rng) for verdict in order], worst))
+        highs.append(_mixed(drawn, order, [means[verdict].high(drawn, rng) for verdict in order], best))
+    ends = quantile(lows, (1 - level) / 2), quantile(highs, (1 + level) / 2)
+    return Corrected(BY_VERDICT, value, min(value, ends[0]), max(value, ends[1]))
 
 
-def _edges(order: Sequence[float], worst: bool) -> list[tuple[float, float]]:
-    """Each verdict with what is added to its count: the unseen observation is of the worst verdict, or of the best."""
-    far = order[0] if worst else order[-1]
-    return [(verdict, UNSEEN if verdict == far else 0.0) for verdict in order]
+def _label_means(known: Labelled, sums: PromptSums) -> dict[float, Share]:
+    """Of each verdict, the mean label of what has it."""
+    labels = set(known.labels.values())
+    verdicts = sorted(set(known.verdicts.values()))
+    return {verdict: Share.of(sums, {(STANDS, verdict, label): label for label in labels}) for verdict in verdicts}
 
 
-def _mean_draw(labels: Counter[float], worst: bool, rng: random.Random) -> float:
-    """A draw of the mean label: weights of a Dirichlet over what was seen, and one unseen label at the far bound."""
-    far = 0.0 if worst else 1.0
-    values = {*labels, far}
-    weights = {value: rng.gammavariate(labels[value] + UNSEEN * (value == far), 1.0) for value in values}
-    return math.fsum(value * weight for value, weight in weights.items()) / math.fsum(weights.values())
+def _mixed(sums: Sums, order: Sequence[float], means: Sequence[float], unseen: Mapping[float, float] = {}) -> float:
+    """The rate: each verdict's mean label, weighted by how often the run gives the verdict."""
+    weights = [sums[SAID, verdict] + unseen.get(verdict, 0.0) for verdict in order]
+    return math.fsum(map(mul, weights, means)) / math.fsum(weights)
 
 
-def _rogan_gladen(counts: _Counts, level: float, rng: random.Random, draws: int) -> Corrected:
-    c = counts
-    value = _solved(c.said / c.n, c.hits / c.positives, c.false / c.negatives)
+def _rogan_gladen(rates: _Rates, sums: PromptSums, level: float, rng: random.Random, draws: int) -> Corrected:
+    q, s, f = rates.said, rates.hits, rates.false
+    value = _solved(q.at(sums.total), s.at(sums.total), f.at(sums.total))
     low, high = [], []
     for _ in range(draws):
+        drawn = sums.draw(rng)
         # The true rate rises with q and falls with both of the judge's rates: each end takes the far side of all three.
-        worst = _low(c.said, c.n, rng), _high(c.hits, c.positives, rng), _high(c.false, c.negatives, rng)
-        best = _high(c.said, c.n, rng), _low(c.hits, c.positives, rng), _low(c.false, c.negatives, rng)
-        low.append(_solved(*worst, 0.0))
-        high.append(_solved(*best, 1.0))
-    ends = _quantile(low, (1 - level) / 2), _quantile(high, (1 + level) / 2)
-    return Corrected("Rogan-Gladen", value, min(value, ends[0]), max(value, ends[1]))
+        low.append(_solved(q.low(drawn, rng), s.high(drawn, rng), f.high(drawn, rng), 0.0))
+        high.append(_solved(q.high(drawn, rng), s.low(drawn, rng), f.low(drawn, rng), 1.0))
+    ends = quantile(low, (1 - level) / 2), quantile(high, (1 + level) / 2)
+    return Corrected(ROGAN_GLADEN, value, min(value, ends[0]), max(value, ends[1]))
 
 
-def _posterior(counts: _Counts, level: float, rng: random.Random, draws: int) -> Corrected:
-    c, kept = counts, []
-    for _ in range(20 * draws):
-        q = _jeffreys(c.said, c.n, rng)
-        s, f = _jeffreys(c.hits, c.positives, rng), _jeffreys(c.false, c.negatives, rng)
+def _posterior(rates: _Rates, sums: PromptSums, level: float, rng: random.Random, draws: int) -> Corrected:
+    kept: list[float] = []
+    lows: list[float] = []
+    highs: list[float] = []
+    for _ in range(draws):
+        drawn = sums.draw(rng)
+        q, s, f = (share.posterior(drawn, rng) for share in (rates.said, rates.hits, rates.false))
         if s > f and 0 <= (q - f) / (s - f) <= 1:
             kept.append((q - f) / (s - f))
-        if len(kept) == draws:
-            break
+        # Without the rejected draws a rate near 0 or 1 would lie outside of the interval too often.
+        lows.append(_solved(q, s, f, 0.0))
+        highs.append(_solved(q, s, f, 1.0))
     if len(kept) < draws // 10:
-        return Corrected("posterior", 0.5, 0.0, 1.0)
-    return Corrected("posterior", fmean(kept), _quantile(kept, (1 - level) / 2), _quantile(kept, (1 + level) / 2))
-
-
-def labels_missing(
-    verdicts: Mapping[float, int], pairs: Sequence[Pair], width: float, level: float = 0.95
-) -> int | None:
-    """How many more labels make the interval by verdict this narrow, drawn as these were; None where none do.
-
-    By the normal approximation: the labels' part of the variance falls with their number, the run's own part does not.
-    """
-    n = sum(verdicts.values())
-    of_labels, means = 0.0, {}
-    for verdict, count in verdicts.items():
-        labels = [label for said, label in pairs if said == verdict]
-        total = len(labels) + 2 * UNSEEN
-        mean = (math.fsum(labels) + UNSEEN) / total
-        spread = (math.fsum(label**2 for label in labels) + UNSEEN) / total - mean**2
-        means[verdict] = mean
-        of_labels += (count / n) ** 2 * spread / total
-    overall = math.fsum(count / n * means[verdict] for verdict, count in verdicts.items())
-    own = math.fsum(count / n * (means[verdict] - overall) ** 2 for verdict, count in verdicts.items()) / n
-    room = (width / 2 / NormalDist().inv_cdf((1 + level) / 2)) ** 2 - own
-    if room <= 0:
-        return None
-    return max(0, math.ceil(len(pairs) * (of_labels / room - 1)))
+        return Corrected(POSTERIOR, 0.5, 0.0, 1.0)
+    value, ends = fmean(kept), (quantile(lows, (1 - level) / 2), quantile(highs, (1 + level) / 2))
+    return Corrected(POSTERIOR, value, min(value, ends[0]), max(value, ends[1]))
 
 
 def _solved(q: float, s: float, f: float, otherwise: float = 0.5) -> float:
@@ -172,18 +192,47 @@ def _solved(q: float, s: float, f: float, otherwise: float = 0.5) -> float:
     return min(1.0, max(0.0, (q - f) / (s - f))) if s > f else otherwise
 
 
-def _low(count: int, n: int, rng: random.Random) -> float:
-    return rng.betavariate(count, n - count + UNSEEN) if count else 0.0
+@dataclass(frozen=True)
+class Advice:
+    """How to make the interval by verdict as narrow as wanted, by the normal approximation."""
+
+    more: int
+    """Labels still to give, drawn as those before; never more than the run has verdicts without one."""
+    width: float
+    """About how wide the interval is with them."""
+    prompts: int
+    """About how many prompts the run would need, all labelled; as many as it has where labels alone suffice."""
 
 
-def _high(count: int, n: int, rng: random.Random) -> float:
-    return rng.betavariate(count + UNSEEN, n - count) if count < n else 1.0
+def advise(known: Labelled, rate: Corrected, width: float, level: float = 0.95) -> Advice:
+    """How many labels, or prompts, make a run's interval this narrow.
+
+    The labels' part of the variance falls with their number. The part that the prompts themselves have stays.
+
+    Args:
+        known: Verdicts and labels.
+        rate: Their corrected rate by verdict.
+        width: Of the interval that is wanted.
+        level: Confidence of the interval.
+    """
+    labels, verdicts = len(known.labels), len(known.verdicts)
+    prompts = len({id for id, _ in known.verdicts})
+    if rate.width <= width:
+        return Advice(0, rate.width, prompts)
+    own = min(rate.width, 2 * NormalDist().inv_cdf((1 + level) / 2) * _spread(known) / math.sqrt(prompts))
+    falls = (rate.width**2 - own**2) * labels
+    needed = math.ceil(falls / (width**2 - own**2)) if width > own else verdicts + 1
+    if needed <= verdicts:
+        return Advice(max(1, needed - labels), width, prompts)
+    narrowest = math.sqrt(own**2 + falls / verdicts)
+    return Advice(verdicts - labels, narrowest, max(prompts + 1, math.ceil(prompts * (narrowest / width) ** 2)))
 
 
-def _jeffreys(count: int, n: int, rng: random.Random) -> float:
-    return rng.betavariate(count + _JEFFREYS, n - count + _JEFFREYS)
-
-
-def _quantile(values: list[float], share: float) -> float:
-    values.sort()
-    return values[min(len(values) - 1, max(0, math.floor(share * len(values))))]
+def _spread(known: Labelled) -> float:
+    """The standard deviation between prompts of what their verdicts come to, each at its mean label."""
+    sums, share = known.sums(), known.share
+    means = {verdict: mean.at(sums.total) for verdict, mean in _label_means(known, sums).items()}
+    prompts = defaultdict[str, float](float)
+    for key, verdict in known.verdicts.items():
+        prompts[key[0]] += share[key] * means[verdict]
+    return math.sqrt(pvariance(prompts.values()))

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from types import MappingProxyType
 
 from verikit.errors import UsageError
 from verikit.judges.calibration.confusion import Confusion, Pair, confusion
-from verikit.judges.calibration.corrected import Corrected, corrected_rates, labels_missing
+from verikit.judges.calibration.corrected import (
+    BY_VERDICT,
+    ROGAN_GLADEN,
+    Advice,
+    Corrected,
+    Labelled,
+    advise,
+    corrected_rates,
+)
 from verikit.judges.calibration.labels import Key, Label
 from verikit.judges.calibration.verdicts import JUDGE, RunVerdicts, common
 from verikit.stats import Estimate, mean_interval
 from verikit.stats.paired import Difference, Outcomes, paired_difference
+from verikit.types import PASS_MARK
 
 WIDTH = 0.1
 """The widest interval of a corrected rate that a gate is decided by."""
 CLASSES = 20
 """Categories that are told one by one."""
+TOLD = 10
+"""Categories without labels that are named."""
+NO_CATEGORIES: Mapping[str, str] = MappingProxyType({})
+_WORDS: Mapping[float, str] = {1.0: "right", 0.0: "wrong", 0.5: "a tie"}
+_REMEDY = "Label some of each, or use --exchangeable if the judge errs alike in all categories"
+_ONLY = (
+    "all labels are of category {category}, and the category of the other verdicts is not known. No rate is corrected. "
+    "Label candidates of all kinds, or use --exchangeable if the judge errs alike in all categories"
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +45,8 @@ class Calibration:
     """What labels say of a run's judge."""
 
     rate: Estimate
-    """As the judge has it, ties half."""
+    """As the judge has it, ties half: the mean over prompts."""
+    verdicts: int
     unscored: int
     labelled: int
     without_verdict: int
@@ -34,86 +55,158 @@ class Calibration:
     """Labels of what is not in the run."""
     confusion: Confusion
     classes: dict[str, Confusion]
-    """By the labels' category, and by length."""
+    """By category, and by length."""
     corrected: list[Corrected]
     """The first is the one to use where the labels were drawn from this run."""
-    missing: int | None
-    """How many more labels make the first interval as narrow as wanted; None if no number does."""
+    covered: int
+    """Verdicts that the corrected rates are of: those in categories that the labels speak for."""
+    by_category: dict[str, Corrected]
+    """The rate by verdict of each category that the labels speak for, by its own labels; none of a single category."""
+    advice: Advice | None
+    """How to make the first interval as narrow as wanted; None if there is no rate by verdict."""
     drift: Difference | None = None
     notes: list[str] = field(default_factory=list)
 
 
 def calibrate(
-    run: RunVerdicts, labels: Mapping[Key, Label], *, earlier: RunVerdicts | None = None, width: float = WIDTH
+    run: RunVerdicts,
+    labels: Mapping[Key, Label],
+    *,
+    earlier: RunVerdicts | None = None,
+    width: float = WIDTH,
+    categories: Mapping[str, str] = NO_CATEGORIES,
+    exchangeable: bool = False,
 ) -> Calibration:
-    """Measure a run's judge by labels.
+    """Measure a run's judge by labels; all intervals are over prompts.
 
     Args:
         run: Its verdicts.
         labels: By id and index of the candidate or comparison.
         earlier: A run of an earlier judge on the same candidates, to tell what changed.
         width: Of the interval that is wanted.
+        categories: Of the run's prompts, by id, where they have any. Labels of one category correct its rate only.
+        exchangeable: The judge errs alike in all categories, so labels of one correct the others too.
 
     Raises:
         UsageError: no label is of a verdict of the run.
     """
     if not (shared := common(labels, run.values)):
         raise UsageError("no label is of a candidate with a verdict", hint="rows are joined by id and index")
-    pairs = [(run.values[key], labels[key].value) for key in shared]
-    verdicts = Counter(run.values.values())
-    of_both = run.models if run.kind == JUDGE else run.values
+    of_both = run.models if run.kind == JUDGE else {*run.values, *run.without}
     unknown = sum(key not in of_both for key in labels)
-    rates = corrected_rates(verdicts, pairs)
+    by_row = {key: categories[key[0]] for key in run.values if key[0] in categories}
+    known = Labelled(run.values, {key: labels[key].value for key in shared}, {} if exchangeable else by_row)
+    if only := "" if exchangeable or by_row else _only_category(known, labels):
+        spoken, notes = None, [_ONLY.format(category=only)]
+    else:
+        spoken, notes = _spoken_for(known)
+    rates = [] if spoken is None else corrected_rates(spoken)
+    by_verdict = rates[0] if rates and rates[0].method == BY_VERDICT else None
     return Calibration(
-        rate=mean_interval(run.values.values()),
+        rate=mean_interval(_by_prompt(run.values).values()),
+        verdicts=len(run.values),
         unscored=run.unscored,
         labelled=len(shared),
         without_verdict=len(labels) - len(shared) - unknown,
         unknown=unknown,
-        confusion=confusion(pairs),
-        classes=_classes(run, labels, shared),
+        confusion=confusion(_pairs(known, shared)),
+        classes=_classes(run, labels, known, by_row),
         corrected=rates,
-        missing=labels_missing(verdicts, pairs, width),
+        covered=0 if spoken is None else len(spoken.verdicts),
+        by_category={} if spoken is None else _each(spoken),
+        advice=None if spoken is None or by_verdict is None else advise(spoken, by_verdict, width),
         drift=None if earlier is None else _drift(earlier, run),
-        notes=list(_notes(verdicts, pairs, rates)),
+        notes=[*notes, *_disagreement(rates)],
     )
 
 
-def _classes(run: RunVerdicts, labels: Mapping[Key, Label], shared: Sequence[Key]) -> dict[str, Confusion]:
+def _only_category(known: Labelled, labels: Mapping[Key, Label]) -> str:
+    """The one category that all labels have, if some verdicts have no label; their category is not known."""
+    named = {labels[key].category for key in known.labels}
+    return named.pop() if len(named) == 1 and len(known.labels) < len(known.verdicts) else ""
+
+
+def _spoken_for(known: Labelled) -> tuple[Labelled | None, list[str]]:
+    """The part of a run in categories whose every verdict has a label, and a note on the rest."""
+    missing = known.unlabelled()
+    if not missing:
+        return known, []
+    if len({known.cell(key)[0] for key in known.verdicts}) == 1:
+        told = " or ".join(_WORDS[verdict] for _, verdict in sorted(missing))
+        return known, [f"nothing that the judge calls {told} is labelled: no rate can be corrected by verdict"]
+    part = known.without({category for category, _ in missing})
+    shown = [f"{category or 'none'} ({_WORDS[verdict]})" for category, verdict in sorted(missing)]
+    told = ", ".join(shown[:TOLD]) + (f", … ({len(shown)} in all)" if len(shown) > TOLD else "")
+    told = f"no label is of these categories and verdicts: {told}"
+    if not part.verdicts:
+        return None, [f"{told}. No rate is corrected. {_REMEDY}"]
+    some = f"{len(part.verdicts):,} of {len(known.verdicts):,} verdicts"
+    return part, [f"{told}. The corrected rates are of the other categories, {some}. {_REMEDY}"]
+
+
+def _each(spoken: Labelled) -> dict[str, Corrected]:
+    """The corrected rate of each category, the largest first, where there are several."""
+    sizes = Counter(spoken.categories.get(key, "") for key in spoken.verdicts)
+    if len(sizes) < 2:
+        return {}
+    parts = {name: spoken.without(sizes.keys() - {name}) for name, _ in sizes.most_common(CLASSES)}
+    return {name: corrected_rates(part)[0] for name, part in parts.items()}
+
+
+def _by_prompt(values: Mapping[Key, float]) -> dict[str, float]:
+    """The mean of each prompt's verdicts."""
+    held: defaultdict[str, list[float]] = defaultdict(list)
+    for (id, _), value in values.items():
+        held[id].append(value)
+    return {id: fmean(some) for id, some in held.items()}
+
+
+def _pairs(known: Labelled, keys: Iterable[Key]) -> list[list[Pair]]:
+    """Verdict and label of some labelled keys, by prompt."""
+    held: defaultdict[str, list[Pair]] = defaultdict(list)
+    for key in keys:
+        held[key[0]].append((known.verdicts[key], known.labels[key]))
+    return list(held.values())
+
+
+def _classes(
+    run: RunVerdicts, labels: Mapping[Key, Label], known: Labelled, by_row: Mapping[Key, str]
+) -> dict[str, Confusion]:
     """The confusion by category, and by thirds of length or by which answer is the longer."""
-    groups: dict[str, list[Pair]] = {}
-    lengths = sorted(label.length for key in shared if (label := labels[key]).length is not None)
+    groups: defaultdict[str, list[Key]] = defaultdict(list)
+    lengths = sorted(label.length for key in known.labels if (label := labels[key]).length is not None)
     thirds = [lengths[len(lengths) * i // 3] for i in (1, 2)] if len(lengths) >= 3 else []
-    for key in shared:
-        label, pair = labels[key], (run.values[key], labels[key].value)
-        if label.category:
-            groups.setdefault(f"category {label.category}", []).append(pair)
+    for key in known.labels:
+        label = labels[key]
+        if category := label.category or by_row.get(key):
+            groups[f"category {category}"].append(key)
         if key in run.longer:
-            groups.setdefault(f"the {'first' if run.longer[key] else 'second'} answer is longer", []).append(pair)
+            groups[f"the {'first' if run.longer[key] else 'second'} answer is longer"].append(key)
         elif label.length is not None and thirds:
             place = sum(label.length >= limit for limit in thirds)
-            groups.setdefault(("shortest third", "middle third", "longest third")[place], []).append(pair)
+            groups[("shortest third", "middle third", "longest third")[place]].append(key)
     largest = sorted(groups, key=lambda name: -len(groups[name]))[:CLASSES]
-    return {name: confusion(groups[name]) for name in groups if name in largest} if len(groups) > 1 else {}
+    told = {name: confusion(_pairs(known, groups[name])) for name in groups if name in largest}
+    return told if len(groups) > 1 else {}
 
 
 def _drift(earlier: RunVerdicts, run: RunVerdicts) -> Difference | None:
+    """The paired difference over prompts; what was gained and lost are verdicts."""
+    shared = common(earlier.values, run.values)
+    pairs = [(earlier.values[key], run.values[key]) for key in shared]
     first, second = (
-        Outcomes("verdicts", "rate", {f"{id}#{index}": value for (id, index), value in each.values.items()}, {})
+        Outcomes("verdicts", "rate", _by_prompt({key: each.values[key] for key in shared}), {})
         for each in (earlier, run)
     )
-    return paired_difference(first, second)
+    found = paired_difference(first, second)
+    gained = sum(before < PASS_MARK <= after for before, after in pairs)
+    lost = sum(after < PASS_MARK <= before for before, after in pairs)
+    return None if found is None else replace(found, gained=gained, lost=lost)
 
 
-def _notes(verdicts: Mapping[float, int], pairs: Sequence[Pair], rates: Sequence[Corrected]) -> list[str]:
-    found = []
-    unlabelled = [verdict for verdict in verdicts if all(said != verdict for said, _ in pairs)]
-    if unlabelled:
-        words = {1.0: "right", 0.0: "wrong", 0.5: "a tie"}
-        told = " or ".join(words[verdict] for verdict in unlabelled)
-        found.append(f"nothing that the judge calls {told} is labelled: no rate can be corrected by verdict")
+def _disagreement(rates: Sequence[Corrected]) -> list[str]:
     by_name = {rate.method: rate for rate in rates}
-    first, second = by_name.get("by verdict"), by_name.get("Rogan-Gladen")
+    first, second = by_name.get(BY_VERDICT), by_name.get(ROGAN_GLADEN)
     if first and second and (first.low > second.high or second.low > first.high):
-        found.append("the corrected rates disagree: the labels are no random sample of the run's candidates")
-    return found
+        return ["the corrected rates disagree: the labels are no random sample of the run's candidates"]
+    return []

@@ -11,6 +11,7 @@ import click
 
 from verikit.judges.calibration.between import JudgeAgreement, OwnPreference
 from verikit.judges.calibration.confusion import Confusion
+from verikit.judges.calibration.corrected import Advice
 from verikit.judges.calibration.measure import Calibration
 from verikit.stats import Estimate
 from verikit.terminal import printable, table
@@ -20,16 +21,25 @@ _CLASSES = ("", "n", "accuracy", "sensitivity", "specificity", "kappa")
 
 def show_calibration(found: Calibration, width: float) -> Iterator[str]:
     """Lines that tell a judge's error, and the rates corrected for it."""
-    yield f"{found.rate.n:,} verdicts ({found.unscored:,} without one), {found.labelled:,} of them labelled"
+    run = f"{found.verdicts:,} verdicts on {found.rate.n:,} prompts ({found.unscored:,} without one)"
+    yield f"{run}, {found.labelled:,} of them labelled"
     for count, what in ((found.without_verdict, "without a verdict"), (found.unknown, "of nothing in the run")):
         if count:
             yield click.style(f"  {count:,} labels are {what}", fg="yellow")
     rows = [_class("all labels", found.confusion), *(_class(name, part) for name, part in found.classes.items())]
     yield from ("  " + line for line in table(_CLASSES, rows))
     rates = [("as the judge has it", _percent(found.rate.value, found.rate.low, found.rate.high))]
-    rates += [(f"corrected, {rate.method}", _percent(rate.value, rate.low, rate.high)) for rate in found.corrected]
+    part = f" (of {found.covered:,} verdicts)" if found.covered < found.verdicts else ""
+    rates += [
+        (f"corrected, {rate.method}{part}", _percent(rate.value, rate.low, rate.high)) for rate in found.corrected
+    ]
+    rates += [
+        (printable(f"corrected, category {name or 'none'}"), _percent(rate.value, rate.low, rate.high))
+        for name, rate in found.by_category.items()
+    ]
     yield from ("  " + line for line in table(("rate", "% and 95 % interval"), rates))
-    yield "  " + missing_line(found, width)
+    if found.advice is not None:
+        yield "  " + advice_line(found.advice, width)
     if found.drift is not None:
         moved = found.drift
         told = f"{100 * moved.value:+.1f} points [{100 * moved.low:+.1f}, {100 * moved.high:+.1f}], p {moved.p:.4f}"
@@ -38,12 +48,16 @@ def show_calibration(found: Calibration, width: float) -> Iterator[str]:
         yield "  " + click.style(printable(note), fg="yellow")
 
 
-def missing_line(found: Calibration, width: float) -> str:
-    """How many more labels the wanted interval needs."""
+def advice_line(advice: Advice, width: float) -> str:
+    """What the wanted interval needs: more labels, or more prompts where the run has too few verdicts."""
     wanted = f"an interval of {100 * width:g} points"
-    if found.missing is None:
-        return f"no number of labels gives {wanted}: the run has too few verdicts"
-    return f"{wanted} needs about {found.missing:,} more labels" if found.missing else f"the labels give {wanted}"
+    if not advice.more and advice.width <= width:
+        return f"the labels give {wanted}"
+    if advice.width <= width:
+        return f"{wanted} needs about {advice.more:,} more labels"
+    about = f"about {100 * advice.width:.0f} points"
+    done = f"all {advice.more:,} verdicts without a label would give {about}" if advice.more else "all are labelled"
+    return f"{wanted} needs more prompts, about {advice.prompts:,} with every verdict labelled; {done}"
 
 
 def show_between(agreements: Sequence[JudgeAgreement], own: Sequence[OwnPreference]) -> Iterator[str]:

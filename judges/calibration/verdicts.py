@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,39 @@ class RunVerdicts:
     kind: str
     values: dict[Key, float] = field(default_factory=dict)
     """1 right or the first answer, 0 wrong or the second, .5 a tie; what has no verdict is missing."""
-    unscored: int = 0
+    without: set[Key] = field(default_factory=set)
+    """What has no verdict."""
     labels: dict[Key, Label] = field(default_factory=dict)
     """Those that the run's own rows hold."""
     longer: dict[Key, bool] = field(default_factory=dict)
     """Of a comparison: the first answer is the longer one."""
     models: dict[Key, tuple[str, str]] = field(default_factory=dict)
     """Of a comparison: whose answers they are."""
+
+    @property
+    def unscored(self) -> int:
+        """How many have no verdict."""
+        return len(self.without)
+
+    @property
+    def ids(self) -> set[str]:
+        """Of all prompts, also those without a verdict."""
+        return {id for id, _ in (*self.values, *self.without)}
+
+    def of(self, ids: Collection[str]) -> RunVerdicts:
+        """The verdicts on these prompts."""
+        return RunVerdicts(
+            self.kind,
+            _only(self.values, ids),
+            {key for key in self.without if key[0] in ids},
+            _only(self.labels, ids),
+            _only(self.longer, ids),
+            _only(self.models, ids),
+        )
+
+
+def _only(held: Mapping[Key, Any], ids: Collection[str]) -> dict[Key, Any]:
+    return {key: value for key, value in held.items() if key[0] in ids}
 
 
 def read_verdicts(run: Path, *, ranking: bool = False) -> RunVerdicts:
@@ -62,7 +88,7 @@ def _scores(run: Path, ranking: bool) -> RunVerdicts:
     for row in read_rows(run / SCORES):
         value = (row["by"] if ranking else row)["value"]
         if value is None:
-            found.unscored += 1
+            found.without.add((row["id"], row["index"]))
         else:
             found.values[row["id"], row["index"]] = float(value >= PASS_MARK)
     return found
@@ -79,7 +105,7 @@ def _comparisons(run: Path) -> RunVerdicts:
         if "label" in row:
             found.labels[key] = Label(row["label"])
         if row["preference"] is None:
-            found.unscored += 1
+            found.without.add(key)
         else:
             found.values[key] = _side(row["preference"])
     return found

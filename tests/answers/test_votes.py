@@ -80,15 +80,15 @@ def test_clusters_do_not_depend_on_the_order_of_the_answers():
     def near(a, b):
         return abs(int(a) - int(b)) <= 1
 
-    numbers = [str(i) for i in range(10)]
-    expected = {frozenset(pair) for pair in zip(numbers[::2], numbers[1::2], strict=True)}
+    numbers = [str(i) for i in range(10) if i not in (3, 7)]
+    expected = {frozenset("012"), frozenset("456"), frozenset("89")}
     for seed in range(5):
-        shuffled = random.Random(seed).sample(numbers, 10)
+        shuffled = random.Random(seed).sample(numbers, len(numbers))
         found = clusters(shuffled, near)
         together = {frozenset(n for n, c in zip(shuffled, found, strict=True) if c == cluster) for cluster in found}
         assert together == expected
-        assert [min(i for i, c in enumerate(found) if c == cluster) for cluster in range(5)] == sorted(
-            found.index(cluster) for cluster in range(5)
+        assert [min(i for i, c in enumerate(found) if c == cluster) for cluster in range(3)] == sorted(
+            found.index(cluster) for cluster in range(3)
         )
 
 

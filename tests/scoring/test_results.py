@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
+from verikit.scoring.plan import ScoringPlan
+from verikit.scoring.run import score_file
 from verikit.scoring.size import InputSize
 from verikit.scoring.watch import describe
 
@@ -240,3 +242,17 @@ def test_rates_say_what_share_of_all_counted_things_came_out(score, tmp_path):
     plain = write(tmp_path / "plain.jsonl", [{"prompt": "?", "completions": ["4"], "answer": "4"}])
     score(plain, "-v", "exact", "-o", tmp_path / "plain")
     assert "rates" not in json.loads((tmp_path / "plain/summary.json").read_text())
+
+
+@pytest.mark.parametrize("verifier", ["answer", "0.9*answer + 0.1*boxed"])
+def test_right_answers_that_differ_vote_together_now_and_when_read_back(tmp_path, verifier):
+    said = ["\\boxed{" + text + "}" for text in ("7", "18-13", "14-9", "7", "5")]
+    file = write(tmp_path / "in.jsonl", [{"id": "a", "prompt": "How many?", "answer": "5", "completions": said}])
+    plan, out = ScoringPlan(verifier=verifier, by="length(max=20)", select="majority", ks=(5,)), tmp_path / "out"
+    score_file(str(file), plan, out)
+    summary = json.loads((out / "summary.json").read_bytes())
+    assert summary["metrics"]["maj@5"]["value"] == 1.0
+    assert lines(out / "selected.jsonl")[0]["selected"] == 1
+    (out / "summary.json").unlink()
+    score_file(str(file), plan, out)
+    assert json.loads((out / "summary.json").read_bytes()) == summary

@@ -10,7 +10,7 @@ from verikit.audit.findings import Finding, LabelCount, NoiseCount
 from verikit.audit.reward import SHOWN
 from verikit.audit.rows import AuditRow
 from verikit.base import Verifier, score_all
-from verikit.select import clusters
+from verikit.select import clusters, equality
 from verikit.types import Sample, Score
 from verikit.verifiers.answer import Answer
 
@@ -39,12 +39,11 @@ def check_suspects(verifier: Verifier, candidates: Candidates, mark: float) -> t
     looked, found = 0, []
     reader = Answer(tail_seconds=0)
     for row, scores in candidates:
-        answers = [score.answer for score in scores]
-        equal, keys = verifier.equal, verifier.keys
-        if not any(answers):
-            answers = [score.answer for score in score_all(reader, [row.sample(text) for text in row.completions])]
-            equal, keys = reader.equal, reader.keys
-        voted = clusters(answers, equal, keys)
+        read, by = scores, verifier
+        if not any(score.answer for score in scores):
+            read, by = score_all(reader, [row.sample(text) for text in row.completions]), reader
+        answers = [score.answer for score in read]
+        voted = clusters(answers, *equality(by, read))
         votes = Counter(number for number in voted if number is not None)
         if votes.total() < LEAST:
             continue

@@ -11,7 +11,7 @@ from verikit.readers import Places, RawRow, RowParser
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import to_line, to_row
 from verikit.scoring.tally import LOST, Tally
-from verikit.select import Selector
+from verikit.select import Selector, comparing, equality
 from verikit.stats.intervals import LARGEST
 from verikit.types import Group, Sample, Score
 
@@ -135,7 +135,7 @@ class Scorer:
         if all(score.status in LOST for score in by):
             return None, to_line(failure | {"reason": "no candidate could be scored"})
         try:
-            ranking = self.selector.select(group, by)
+            ranking = comparing(self.selector, *equality(self.verifier, truth)).select(group, by)
         except VerikitError as error:
             return None, to_line(failure | {"reason": describe(error)})
         best = ranking[0]

@@ -48,7 +48,7 @@ def to_row(score: Score) -> dict[str, Any]:
 
 
 def from_row(row: Mapping[str, Any]) -> Score:
-    """What counts of the score that `to_row` wrote: value, status, answer, reason and usage.
+    """What counts of the score that `to_row` wrote: value, status, answer, reason, parts and usage.
 
     Raises:
         KeyError, TypeError, ValueError: it is no such row.
@@ -58,6 +58,7 @@ def from_row(row: Mapping[str, Any]) -> Score:
         row["status"],
         answer=row.get("answer"),
         reason=row.get("reason", ""),
+        parts={name: from_row(part) for name, part in (row.get("parts") or {}).items()},
         usage=row.get("usage") or {},
     )
 

@@ -12,7 +12,7 @@ from verikit.base import Verifier, walk
 from verikit.errors import UsageError
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import from_row
-from verikit.select import clusters
+from verikit.select import clusters, equality
 from verikit.stats import Mean, Summary
 from verikit.terminal import SPENT
 from verikit.types import STATUSES, JsonObject, Score
@@ -61,7 +61,7 @@ class Tally:
                 self.counts.update({f"spent {k}": round(v * PARTS) for k, v in amounts.items() if math.isfinite(v)})
         answers = [score.answer for score in truth]
         voted = (
-            clusters(answers, self._verifier.equal, self._verifier.keys)
+            clusters(answers, *equality(self._verifier, truth))
             if any(answer is not None for answer in answers)
             else None
         )

@@ -130,6 +130,10 @@ class Answer(Equality, TextVerifier):
         found = fingerprint(answer)
         return None if found is None else (found,)
 
+    def matches(self, score: Score) -> bool:
+        """Right answers are the gold's."""
+        return score.value == 1.0
+
     def doubts(self, score: Score) -> bool:
         """Whether texts were compared by their words, or nothing was decided: numbers, formulas, letters are proof."""
         return score.reason.startswith("undecided") or score.reason.rpartition("(")[2].startswith("text")

@@ -60,6 +60,10 @@ class GoldVerifier(TextVerifier):
         normalize = NORMALIZERS[self.normalizer]
         return a == b or normalize(a) == normalize(b)
 
+    def matches(self, score: Score) -> bool:
+        """Right answers are the gold's."""
+        return score.value == 1.0
+
 
 def taken(reply: str, how: AnswerIn) -> tuple[str | None, str]:
     """What of a reply is its answer, None where there is none, and the form it was found in."""
