@@ -19,6 +19,7 @@ import click
 
 from verikit.cli.gates import Floor, Gate, floor_gate, gate_code, gate_options
 from verikit.cli.options import (
+    by_key_option,
     data_options,
     gold_option,
     prices_option,
@@ -79,6 +80,7 @@ def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int
 @click.option("--limit", type=click.IntRange(1), help="Only the rows up to this one.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
 @click.option("--retry-errors", is_flag=True, help="Score again what could not be scored.")
+@by_key_option
 @prices_option
 @track_option
 @gate_options
@@ -99,6 +101,7 @@ def score(
     fail_over: float,
     resume: bool,
     retry_errors: bool,
+    by_key: tuple[str, ...],
     prices: str | None,
     track: list[TrackerSpec],
     floors: list[Floor],
@@ -119,6 +122,7 @@ def score(
     verikit score samples.jsonl --by "column('rm')" --select best --map prompt=problem --map completions=candidates
     verikit score batch_output.jsonl --gold problems.jsonl
     verikit score 'shards/*.parquet' --map text=out -o runs/all
+    verikit score candidates.jsonl --by-key category --by-key extra_info.level
     """  # noqa: D301 - click reads \b as "don't wrap"
     plan = ScoringPlan(
         verifier=verifier, by=by, select=select, ks=ks, seed=seed, format=format_, mapping=mapping, gold=gold
@@ -133,6 +137,7 @@ def score(
                     folder,
                     jobs=jobs,
                     limit=limit,
+                    by_key=by_key,
                     restart=not resume,
                     retry_errors=retry_errors,
                     watch=lambda progress: watch.start(partial(describe, progress)),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
-from verikit.readers import Reader
 from verikit.report.criteria import CriteriaSeen
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
@@ -18,12 +17,11 @@ from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Metric, O
 from verikit.report.seen import Seen
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
-from verikit.scoring.input import Input
 from verikit.scoring.plan import ScoringPlan
+from verikit.scoring.rereading import find_input, plan_of, read_groups
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
 from verikit.scoring.show import tallied_alone
-from verikit.scoring.sums import PROGRESS, read_commits
 from verikit.stats import at_k
 from verikit.terminal import spending
 from verikit.text import accepted
@@ -40,13 +38,13 @@ def collect(run: Path, options: Options) -> Run:
         UsageError: it is not finished or damaged, or a file of `options.data` is not the one that was scored.
     """
     summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
-    plan = ScoringPlan(**{name: config[name] for name in ScoringPlan.model_fields if name in config})
+    plan = plan_of(config)
     page = Run(run.name, "score", plan.verifier, settings=_settings(run, config))
     page.facts = list(_facts(summary, plan))
     page.notices = [f"{count:,} unscored: {reason}" for reason, count in summary["unscored_reasons"].items()]
     if summary["bad_rows"]:
         page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no metric")
-    source = _source(run, plan, config, options, page.notices)
+    source = _source(run, config, options, page.notices)
     seen, judged = Seen(), CriteriaSeen()
     every = spread(summary["candidates"], options.samples)
     selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
@@ -160,38 +158,17 @@ def _items(rows: Sequence[JsonObject], group: Group | None, selected: int | None
 
 
 def _source(
-    run: Path, plan: ScoringPlan, config: JsonObject, options: Options, notices: list[str]
+    run: Path, config: JsonObject, options: Options, notices: list[str]
 ) -> str | list[str] | None:
     """The file with the texts: where it was, else one of the caller's; None if there is none, which is said.
 
     Raises:
         UsageError: none of the files that the caller named is the one that was scored.
     """
-    problem = "the run read its input from stdin, or does not say where it lay"
-    paths = list(filter(None, (config.get("input"), *options.data)))
-    if (run / PROGRESS).exists():
-        commit = read_commits(run)[0][-1]
-        for path in paths:
-            try:
-                Input(path, plan).skip(commit)
-            except UsageError as error:
-                problem = str(error)
-            else:
-                found: str | list[str] = path if isinstance(path, list) else str(path)
-                return found
-    else:
-        problem = f"the folder was copied without {PROGRESS}, by which they are told"
+    path, problem = find_input(run, config, options.data)
     hint = "give the file that was scored with --data"
-    if options.data:
+    if path is None and options.data:
         raise UsageError(f"{run}: {problem}", hint=hint)
-    notices.append(f"the candidates' texts are not here: {problem}; {hint}")
-    return None
-
-
-def read_groups(path: str | list[str] | None, plan: ScoringPlan) -> Iterator[tuple[int, Group]]:
-    """The groups of the file with the number of their last row, as the run numbered them."""
-    if path is not None:
-        reader = Reader(path, plan.format, plan.mapping, plan.gold)
-        for line, item in reader.items(reader.rows()):
-            if isinstance(item, Group):
-                yield line, item
+    if path is None:
+        notices.append(f"the candidates' texts are not here: {problem}; {hint}")
+    return path

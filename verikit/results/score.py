@@ -12,13 +12,13 @@ from verikit.errors import UsageError
 from verikit.report.curves import OVER_K, estimate
 from verikit.report.items import conversation, leaves
 from verikit.report.model import Cell, Run, Table
-from verikit.report.score import read_groups
 from verikit.results.columns import to_dataset, to_pandas, to_polars
 from verikit.results.data import Data, are_paths, as_path
 from verikit.results.folders import run_folder
 from verikit.results.run import FinishedRun, estimate_of
 from verikit.scoring.chunk import ERRORS, SCORES, SELECTED
 from verikit.scoring.plan import DEFAULT_KS, ScoringPlan
+from verikit.scoring.rereading import plan_of, read_groups
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import SUMMARY, score_file
 from verikit.scoring.show import show
@@ -122,7 +122,7 @@ class ScoreRun(FinishedRun):
         path = self.config.get("input")
         if path is None:
             raise UsageError("the run does not say where its texts lie", hint="records without texts")
-        return read_groups(path, ScoringPlan(**{k: v for k, v in self.config.items() if k in ScoringPlan.model_fields}))
+        return read_groups(path, plan_of(self.config))
 
     def _tables(self, page: Run) -> list[Table]:
         return [_over_k(self.summary["metrics"]), *super()._tables(page)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from heapq import merge
@@ -24,6 +24,7 @@ from verikit.scoring.pool import InFlight, score_chunks
 from verikit.scoring.repeats import without_repeats
 from verikit.scoring.rows import read_rows, to_line
 from verikit.scoring.size import InputSize
+from verikit.scoring.slices import check_keys, slices
 from verikit.scoring.sums import Commit, changed, read_commits
 from verikit.scoring.tally import LOST, Tally
 from verikit.types import JsonObject
@@ -56,6 +57,7 @@ def score_file(
     *,
     jobs: int | str = 1,
     limit: int | None = None,
+    by_key: Sequence[str] = (),
     restart: bool = False,
     retry_errors: bool = False,
     watch: Callable[[Progress], None] = lambda progress: None,
@@ -71,6 +73,7 @@ def score_file(
         jobs: Worker processes; 1 scores in this one, text names a Ray cluster (see on_ray.py). The result does not
             depend on it.
         limit: Only the rows up to this one; a prompt that begins there is finished.
+        by_key: Keys of the rows; the summary then has the estimates of each of their values.
         restart: Forget what the folder holds.
         retry_errors: First score the rows again whose candidates could not be scored.
         watch: Called once, with what is then updated in place.
@@ -79,12 +82,15 @@ def score_file(
 
     Raises:
         EngineError: the engine behind a verifier is gone; what was committed stays, and the same call goes on from it.
-        UsageError: the file can't be read, or the folder is in use, was made under another plan, or from other rows.
+        UsageError: the file can't be read, no row has a key of `by_key`, or the folder is in use, was made under
+            another plan, or from other rows.
         VerikitError: a file of the folder can't be written; what was committed stays.
     """
     told = told_source(source)
-    if retry_errors and told is None and not isinstance(source, HeldRows):
-        raise UsageError("--retry-errors reads the input twice, which stdin can't be", hint="give a file")
+    for option in ["--retry-errors"] * retry_errors + ["--by-key"] * bool(by_key):
+        if told is None and not isinstance(source, HeldRows):
+            raise UsageError(f"{option} reads the input twice, which stdin can't be", hint="give a file")
+    check_keys(source, plan, by_key)
     scorer = Scorer(plan)
     batch = max(part.batch for part in scorer.parts())
     if scorer.selector is not None and scorer.selector.by_score and scorer.by is None:
@@ -108,6 +114,8 @@ def score_file(
         _score_rest(rows, scorer, jobs, folder, progress, ids, _Notes(rows, note))
         folder.finish()
         summary = progress.tally.summary()
+        if by_key:
+            summary["slices"] = slices(out, by_key, plan, source, scorer.verifier)
         folder.write_json(SUMMARY, summary)
         folder.seal(CONFIG, ENVIRONMENT, SUMMARY)
     return summary
