@@ -66,7 +66,7 @@ def unknown_key(key: str, known: Collection[str]) -> UsageError:
     """The error of a key that no row has; `known` are those that rows have."""
     near = get_close_matches(key, known, n=1)
     told = f"did you mean {near[0]!r}?" if near else f"the rows' keys are {', '.join(map(repr, list(known)[:20]))}"
-    return UsageError(f"no row has the key {key!r}", hint=told if known else "the rows have no keys to go by")
+    return UsageError(f"no row has the key {key!r}", hint=told if known else "give a key of the rows that were scored")
 
 
 def slices(
@@ -87,15 +87,15 @@ def slices(
     found: dict[str, dict[str, Tally]] = {key: {} for key in keys}
     chosen = {row["line"]: row["selected"] for row in read_rows(run / SELECTED)}
     known: dict[str, None] = {}
-    for line, group, rows in _scored(run, plan, source):
+    for line, group, scores in _scored(run, plan, source):
         known |= dict.fromkeys((*group.meta, *(name for own in group.candidate_meta for name in own)))
         for key in keys:
             for value, held in _parts(group, key, plan).items():
                 tally = found[key].setdefault(value, Tally(plan, verifier))
                 _check_count(key, found[key])
-                by = [from_row(rows[i]["by"]) for i in held] if plan.by is not None else None
+                by = [from_row(scores[i]["by"]) for i in held] if plan.by is not None else None
                 selected = held.index(chosen[line]) if chosen.get(line) in held else None
-                tally.add([from_row(rows[i]) for i in held], by, selected)
+                tally.add([from_row(scores[i]) for i in held], by, selected)
     for key, tallies in found.items():
         if not tallies.keys() - {NONE}:
             raise unknown_key(key, known)
@@ -121,8 +121,10 @@ def _told(tally: Tally) -> dict[str, Any]:
     return {name: summary[name] for name in _COUNTS}
 
 
-def prompt_rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dict[str, PromptRow]:
-    """What the rows of a run say, by the prompt's id; nothing where the input is gone and no keys are asked for.
+def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dict[str, dict[str, PromptRow]]:
+    """What the rows of a run say by the prompt's id, under "" since that holds for every metric.
+
+    Nothing where the input is gone and no keys are asked for.
 
     Args:
         run: The folder of a score run.
@@ -142,7 +144,7 @@ def prompt_rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ())
     for _, group in read_groups(source, plan):
         values = {key: _of_prompt(group, key, plan) for key in keys}
         found.setdefault(group.id, PromptRow(question_of(group.prompt), values))
-    return found
+    return {"": found}
 
 
 def question_of(prompt: Prompt) -> str:
