@@ -9,12 +9,14 @@ from verikit.report.differences import RunDifference
 from verikit.report.leaderboard import Standing
 from verikit.report.slices import Slice
 from verikit.stats.paired import LEVEL, Change, Difference, holm
-from verikit.terminal import markdown_table, printable, table
+from verikit.terminal import in_percent, markdown_table, printable, table
 
 HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p", "gained", "lost", "n")
 STANDINGS = ("rank", "run", "task", "metric", "value", "95% interval", "n")
 QUESTION = 90
 """Characters of a question that a line has room for."""
+MOST_PLACES = 6
+"""Decimal places of two values that would look alike with fewer."""
 TOLD = 0.01
 """A difference of one point: what it would take to see one is told."""
 
@@ -38,7 +40,10 @@ def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[s
 def change_line(change: Change) -> str:
     """A question whose value changed: both values, its id, and what it asks if that is known."""
     asked = f": {change.question[:QUESTION]}" if change.question not in ("", change.id) else ""
-    return printable(f"{change.before:.2f} -> {change.after:.2f}  {change.id}{asked}")
+    places = 2
+    while f"{change.before:.{places}f}" == f"{change.after:.{places}f}" and places < MOST_PLACES:
+        places += 1
+    return printable(f"{change.before:.{places}f} -> {change.after:.{places}f}  {change.id}{asked}")
 
 
 def slice_tables(slices: Sequence[Slice]) -> Iterator[tuple[str, Sequence[str], list[tuple[str, ...]]]]:
@@ -98,8 +103,8 @@ def difference_cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]
             difference.metric,
             f"{100 * difference.before:.2f}",
             f"{100 * difference.after:.2f}",
-            f"{100 * difference.value:+.2f}",
-            f"{100 * difference.low:+.2f} to {100 * difference.high:+.2f}",
+            in_percent(difference.value, 2, "+"),
+            f"{in_percent(difference.low, 2, '+')} to {in_percent(difference.high, 2, '+')}",
             f"{p:.4f}{' *' if p < LEVEL else ''}",
             str(difference.gained),
             str(difference.lost),
@@ -155,7 +160,7 @@ def power_line(difference: Difference) -> str:
 def _beats(pair: RunDifference) -> str:
     difference = pair.difference
     winner, loser = (pair.second, pair.first) if difference.value > 0 else (pair.first, pair.second)
-    return f"{winner} beats {loser} by {100 * abs(difference.value):.2f} on {difference.task}"
+    return f"{winner} beats {loser} by {in_percent(abs(difference.value), 2)} on {difference.task}"
 
 
 def _ends(changes: Sequence[Change], most: int) -> list[Change]:

@@ -35,9 +35,21 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("score", "scores.jsonl", "verikit.report.score:collect", "verikit.scoring.outcomes:outcomes", "verikit.scoring.slices:rows"),
+    Kind(
+        "score",
+        "scores.jsonl",
+        "verikit.report.score:collect",
+        "verikit.scoring.outcomes:outcomes",
+        "verikit.scoring.slices:rows",
+    ),
     Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
-    Kind("eval", "results.json", "verikit.evals.page:collect", "verikit.evals.outcomes:outcomes", "verikit.evals.outcomes:rows"),
+    Kind(
+        "eval",
+        "results.json",
+        "verikit.evals.page:collect",
+        "verikit.evals.outcomes:outcomes",
+        "verikit.evals.outcomes:rows",
+    ),
     Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
     Kind("audit", "findings.jsonl", "verikit.audit.page:collect"),
 )

@@ -15,6 +15,7 @@ from verikit.report.items import conversation, disagree, lengths, shortened, sho
 from verikit.report.kinds import read_json
 from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Metric, Options, Run, SampleItem, Table
 from verikit.report.seen import Seen
+from verikit.report.slice_tables import of_one_run
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
 from verikit.scoring.plan import ScoringPlan
@@ -22,6 +23,7 @@ from verikit.scoring.rereading import find_input, plan_of, read_groups
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
 from verikit.scoring.show import tallied_alone
+from verikit.scoring.slices import Slices, slices
 from verikit.stats import at_k
 from verikit.terminal import spending
 from verikit.text import accepted
@@ -64,7 +66,8 @@ def collect(run: Path, options: Options) -> Run:
         )
     page.metrics = [*_headline(summary, plan), *judged.metrics()]
     page.charts = list(_charts(summary, plan, seen, page.items))
-    page.tables = [*_metrics(summary["metrics"]), *judged.tables(), *seen.tables(), *_bad_rows(run)]
+    tables = [*_metrics(summary["metrics"]), *judged.tables(), *seen.tables(), *_bad_rows(run)]
+    page.tables = [*of_one_run(_slices(run, summary, options.keys, plan, source)), *tables]
     return page
 
 
@@ -157,9 +160,33 @@ def _items(rows: Sequence[JsonObject], group: Group | None, selected: int | None
         yield item
 
 
-def _source(
-    run: Path, config: JsonObject, options: Options, notices: list[str]
-) -> str | list[str] | None:
+def slices_of(run: Path, summary: JsonObject, config: JsonObject, options: Options) -> Slices:
+    """A run's slices by the keys that it was scored with and by those of the options.
+
+    Raises:
+        UsageError: it is no score run, or see `collect`.
+    """
+    if "verifier" not in config:
+        raise UsageError(f"{run} has no rows to slice by a key", hint="give runs of `verikit score`")
+    return _slices(run, summary, options.keys, plan_of(config), _source(run, config, options, []))
+
+
+def _slices(
+    run: Path, summary: JsonObject, keys: Sequence[str], plan: ScoringPlan, source: str | list[str] | None
+) -> Slices:
+    """The slices that the run was scored with, and those of further keys.
+
+    Raises:
+        UsageError: there are further keys, and the input is gone, or has none of them.
+    """
+    found: Slices = summary.get("slices", {})
+    more = [key for key in keys if key not in found]
+    if more and source is None:
+        raise UsageError(f"{run}: the rows' keys can't be read", hint="give the file that was scored with --data")
+    return found if source is None else {**found, **slices(run, more, plan, source)}
+
+
+def _source(run: Path, config: JsonObject, options: Options, notices: list[str]) -> str | list[str] | None:
     """The file with the texts: where it was, else one of the caller's; None if there is none, which is said.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Runs by the keys of their rows: what each run comes to on the rows of a category, and row by row beside the others."""
+"""Runs by the keys of their rows: each run on the rows of a category, and row by row beside the other runs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,11 @@ def sliced(outcomes: RunOutcomes, rows: Rows, keys: Sequence[str]) -> list[Slice
 def _tasks(outcomes: RunOutcomes) -> list[str]:
     """The tasks that all runs have."""
     tasks = [[found.task for found in several] for several in outcomes.values()]
-    return [task for task in dict.fromkeys(task for several in tasks for task in several) if all(task in several for several in tasks)]
+    return [
+        task
+        for task in dict.fromkeys(task for several in tasks for task in several)
+        if all(task in several for several in tasks)
+    ]
 
 
 def _by_value(outcomes: RunOutcomes, rows: Rows, key: str, task: str) -> Iterator[Slice]:

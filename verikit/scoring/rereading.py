@@ -1,4 +1,4 @@
-"""The rows that a finished run was scored from, read again: its folder holds scores, the input holds everything else."""
+"""The input of a finished run, read again: the run's folder holds scores, the input holds everything else."""
 
 from __future__ import annotations
 

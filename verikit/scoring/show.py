@@ -95,7 +95,9 @@ def _sliced(key: str, values: Mapping[str, Mapping[str, Any]]) -> list[str]:
         ]
         for value, row in islice(values.items(), SLICES)
     ]
-    left = [click.style(f"and {len(values) - SLICES:,} more, in summary.json", dim=True)] if len(values) > SLICES else []
+    left = (
+        [click.style(f"and {len(values) - SLICES:,} more, in summary.json", dim=True)] if len(values) > SLICES else []
+    )
     return [*table([printable(key), "prompts", "candidates", *unscored, *metrics], rows), *left]
 
 

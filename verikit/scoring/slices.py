@@ -8,7 +8,7 @@ A list puts a row into the slice of each of its items.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
@@ -53,7 +53,7 @@ def check_keys(source: Paths | RowSource, plan: ScoringPlan, keys: Sequence[str]
     """
     missing, known = dict.fromkeys(keys), dict.fromkeys(())
     for _, group in read_groups(source, plan) if keys else ():
-        for key in [key for key in missing if any(_values(group, key, i, plan) for i in _candidates(group))]:
+        for key in [key for key in missing if any(values_of(group, key, i, plan) for i in _candidates(group))]:
             del missing[key]
         if not missing:
             return
@@ -177,7 +177,7 @@ def _parts(group: Group, key: str, plan: ScoringPlan) -> dict[str, list[int]]:
     """The candidates of a group by their value of a key."""
     found: dict[str, list[int]] = {}
     for i in _candidates(group):
-        for value in _values(group, key, i, plan) or (NONE,):
+        for value in values_of(group, key, i, plan) or (NONE,):
             found.setdefault(value, []).append(i)
     return found
 
@@ -186,7 +186,7 @@ def _candidates(group: Group) -> range:
     return range(len(group.completions))
 
 
-def _values(group: Group, key: str, index: int, plan: ScoringPlan) -> list[str]:
+def values_of(group: Group, key: str, index: int, plan: ScoringPlan) -> list[str]:
     """A candidate's values of a key; none where neither it nor its row has it."""
     for keys in (group.candidate_meta[index] if group.candidate_meta else {}, group.meta):
         found = locate(dict(keys), either(key))
