@@ -49,8 +49,8 @@ def collect(run: Path, options: Options) -> Run:
     page.charts = list(_charts(all_units, results["groups"], tasks, page.items))
     page.tables = list(_tables({**tasks, **results["groups"]}))
     if options.keys:
-        rows = read_rows_of({run.name: run}, options.keys)
-        page.tables += of_runs(sliced({run.name: outcomes(run)}, rows, options.keys))
+        asked = read_rows_of({run.name: run}, options.keys)
+        page.tables += of_runs(sliced({run.name: outcomes(run)}, asked, options.keys))
     return page
 
 

@@ -78,8 +78,8 @@ def _joined(id: str, run: str, before: PromptRow, row: PromptRow) -> PromptRow:
         if values and before.values[key] and values != before.values[key]:
             told = f"{key!r} is {', '.join(values)} in {run}, {', '.join(before.values[key])} in a run before it"
             raise UsageError(f"the rows of {id!r} differ: {told}", hint="compare runs of the same questions")
-    values = {key: row.values[key] or before.values[key] for key in row.values}
-    return PromptRow(before.question or row.question, values)
+    known = {key: row.values[key] or before.values[key] for key in row.values}
+    return PromptRow(before.question or row.question, known)
 
 
 def sliced(outcomes: RunOutcomes, rows: Rows, keys: Sequence[str]) -> list[Slice]:

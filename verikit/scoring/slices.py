@@ -24,7 +24,7 @@ from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rereading import find_input, plan_of, read_groups
 from verikit.scoring.rows import from_row, read_rows
 from verikit.scoring.tally import Tally
-from verikit.types import Group, JsonObject, Prompt
+from verikit.types import Group, Prompt
 
 NONE = "(none)"
 """The slice of rows without the key."""
@@ -51,7 +51,8 @@ def check_keys(source: Paths | RowSource, plan: ScoringPlan, keys: Sequence[str]
     Raises:
         UsageError: no row has it.
     """
-    missing, known = dict.fromkeys(keys), dict.fromkeys(())
+    missing = dict.fromkeys(keys)
+    known: dict[str, None] = {}
     for _, group in read_groups(source, plan) if keys else ():
         for key in [key for key in missing if any(values_of(group, key, i, plan) for i in _candidates(group))]:
             del missing[key]
@@ -102,8 +103,10 @@ def slices(
     return {key: {value: _told(tally) for value, tally in _by_size(tallies)} for key, tallies in found.items()}
 
 
-def _scored(run: Path, plan: ScoringPlan, source: Paths | RowSource) -> Iterator[tuple[int, Group, list[JsonObject]]]:
-    """Each group of the input that has scores, with them."""
+def _scored(
+    run: Path, plan: ScoringPlan, source: Paths | RowSource
+) -> Iterator[tuple[int, Group, list[dict[str, Any]]]]:
+    """Each group of the input that has scores, with its line and its scores."""
     groups = read_groups(source, plan)
     for line, scores in groupby(read_rows(run / SCORES), key=itemgetter("line")):
         rows = list(scores)
