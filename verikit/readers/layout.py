@@ -75,9 +75,7 @@ def check_mapping(mapping: Mapping[str, str]) -> dict[str, str]:
 class Layout:
     """Reads the rows of one file as a format, with `mapping` from our fields to the row's keys."""
 
-    def __init__(
-        self, form: Format, mapping: Mapping[str, str], notes: list[str], *, several: bool = False
-    ) -> None:
+    def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str], *, several: bool = False) -> None:
         """Set up for one file, of `several` that are read together."""
         self._several = several
         self.name: str = form.name

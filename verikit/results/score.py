@@ -178,10 +178,11 @@ def score(
         k: One k or several, of pass@k, maj@k, bon@k.
         out: The run's folder. A run that was interrupted goes on by the same call. None: nothing is kept.
         gold: Golds that lie elsewhere, joined by id: a path or rows.
-        mapping: From our fields (prompt, completions, completion, answer, id) to the rows' keys.
+        mapping: From our fields (prompt, completions, completion, answer, id) to the rows' keys; `FILE:prompt` for one
+            of several files.
         format: The rows' format, where their keys don't tell.
         jobs: Worker processes, or "ray"; specs only, since a process can't see verifiers of a notebook.
-        limit: Only the rows up to this one.
+        limit: At most so many rows; a prompt that begins there is finished.
         seed: Of what is drawn at random.
         resume: Go on with what `out` holds; False begins anew.
         retry_errors: Score again what could not be scored.
