@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from verikit.cli import cli
 from verikit.errors import UsageError
+from verikit.report.comparison import compare_folders
 from verikit.report.differences import compare_runs
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
@@ -109,6 +110,7 @@ def test_the_gate_fails_on_a_real_loss_and_not_on_one_that_may_be_chance(tmp_pat
     assert "may be chance (p 0.250)" in told.output
 
 
+RATES = (("base", 0.3), ("better", 0.6))
 CATEGORIES = ("math", "json", "free text")
 
 
@@ -221,3 +223,15 @@ def test_a_key_in_which_candidates_differ_is_refused(tmp_path):
     runs = [keyed(tmp_path, name, 1, prompts=2, completions=lambda i: texts) for name in ("one", "other")]
     with pytest.raises(UsageError, match="candidates of 'p0' differ in 'model'"):
         raise invoke("compare", *runs, "--by-key", "model").exception
+
+
+def test_a_key_that_is_called_like_a_column_of_rows_does_not_replace_it(tmp_path):
+    runs = [keyed(tmp_path, name, rate, prompts=3, metric=lambda i: "x", values=lambda i: "y") for name, rate in RATES]
+    records = list(compare_folders({run.name: run for run in runs}, keys=["metric", "values"]).row_records())
+    assert {(row["metric"], *row["values"]) for row in records} == {("mean", "base", "better")}
+
+
+def test_many_values_of_a_key_are_cut_in_the_terminal_and_whole_in_json(tmp_path):
+    runs = [keyed(tmp_path, name, rate, category=lambda i: f"c{i % 40}") for name, rate in RATES]
+    assert "and 10 more, with --json" in invoke("compare", *runs, "--by-key", "category").output
+    assert len(json.loads(invoke("compare", *runs, "--by-key", "category", "--json").output)["slices"]) == 40

@@ -336,3 +336,10 @@ def test_slices_are_estimates_and_keys_are_columns():
         str(i): str(i % 2) for i in range(6)
     }
     assert verikit.score(rows, "exact").slices == {}
+
+
+def test_a_key_that_is_called_like_a_column_does_not_replace_it():
+    rows = [{"id": "a", "prompt": "1?", "completions": ["2"], "answer": "1", "value": 7}]
+    (record,) = verikit.score(rows, "exact").records(keys=["answer", "value"])
+    assert (record["answer"], record["row.answer"]) == ("2", "1")
+    assert (record["value"], record["row.value"]) == (0.0, "7")

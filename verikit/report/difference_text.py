@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from verikit.report.differences import RunDifference
 from verikit.report.leaderboard import Standing
 from verikit.report.slices import Slice
+from verikit.scoring.show import SLICES
 from verikit.stats.paired import LEVEL, Change, Difference, holm
 from verikit.terminal import in_percent, markdown_table, printable, table
 
@@ -72,7 +73,10 @@ def show_slices(slices: Sequence[Slice]) -> Iterator[str]:
     """Lines that tell how the runs compare on each value of each key."""
     for title, header, rows in slice_tables(slices):
         yield from ("", printable(f"{title}:"))
-        yield from table([printable(name) for name in header], [[printable(cell) for cell in row] for row in rows])
+        kept = [[printable(cell) for cell in row] for row in rows[:SLICES]]
+        yield from table([printable(name) for name in header], kept)
+        if len(rows) > SLICES:
+            yield f"and {len(rows) - SLICES:,} more, with --json"
 
 
 def show_leaderboard(standings: Sequence[Standing], pairs: Sequence[RunDifference]) -> Iterator[str]:

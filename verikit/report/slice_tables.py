@@ -36,7 +36,7 @@ def of_one_run(slices: Slices) -> Iterator[Table]:
             for value, row in values.items()
         ]
         columns = (key, "prompts", "candidates", "unscored", *metrics)
-        yield Table(f"By {key}", columns, rows, "95 % intervals over the prompts of a row")
+        yield Table(f"By {key}", columns, rows, "95 % intervals over the prompts of a row", more=len(rows) > ROWS)
 
 
 def of_runs(slices: Sequence[Slice]) -> Iterator[Table]:
@@ -56,7 +56,7 @@ def of_runs(slices: Sequence[Slice]) -> Iterator[Table]:
             ps = holm([pair.difference.p for pair in pairs])
             rows = [[*row, difference(pair), f"{p:.4f}"] for row, pair, p in zip(rows, pairs, ps, strict=True)]
             note += "; sign-flip test, Holm's correction over the values"
-        yield Table(f"{task} by {key}", columns, rows, note)
+        yield Table(f"{task} by {key}", columns, rows, note, more=len(rows) > ROWS)
 
 
 def difference(pair: RunDifference) -> Metric:

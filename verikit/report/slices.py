@@ -103,9 +103,9 @@ def _by_value(outcomes: RunOutcomes, rows: Rows, key: str, task: str) -> Iterato
     kept = {id: row for id, row in rows_of(rows, task).items() if id in asked}
     for value, ids in ids_by_value(kept, key).items():
         shared = [id for id in ids if all(id in found.values for found in held.values())]
-        if shared:
+        differences = compare_all({run: [_only(found, ids)] for run, found in held.items()})
+        if shared and (differences or len(held) == 1):
             estimates = {run: mean_interval(found.values[id] for id in shared) for run, found in held.items()}
-            differences = compare_all({run: [_only(found, ids)] for run, found in held.items()})
             yield Slice(key, value, task, len(shared), estimates, differences)
 
 
@@ -138,9 +138,9 @@ def row_records(outcomes: RunOutcomes, rows: Rows, keys: Sequence[str] = ()) -> 
         ids = dict.fromkeys(id for values in held.values() for id in values)
         for id in sorted(ids, key=lambda id: -_spread([values.get(id) for values in held.values()])):
             row = rows_of(rows, task).get(id, PromptRow("", {}))
-            told = {key: ", ".join(row.values.get(key, ())) or None for key in keys}
-            found = {run: values.get(id) for run, values in held.items()}
-            yield {"id": id, "question": row.question, "metric": task, **told, "values": found}
+            own = {"id": id, "question": row.question, "metric": task}
+            own |= {key: ", ".join(row.values.get(key, ())) or None for key in keys if key not in own}
+            yield own | {"values": {run: values.get(id) for run, values in held.items()}}
 
 
 def _values(several: Sequence[Outcomes], task: str) -> Mapping[str, float | None]:

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 INPUT, GOLD = "input.jsonl", "gold.jsonl"
 """Where rows of the caller's lie."""
+COLUMNS = (
+    *("id", "index", "part", "value", "right", "status", "answer", "reason", "by"),
+    *("prompt", "completion", "gold"),
+)
+"""What a record holds beside keys of the rows."""
 WHOLE = ""
 """Name of a candidate's whole score among its parts."""
 
@@ -87,7 +92,8 @@ class ScoreRun(FinishedRun):
 
         Args:
             texts: Also `prompt`, `completion` and `gold`, read again from where they came from.
-            keys: Also these keys of the rows, read again like texts.
+            keys: Also these keys of the rows, read again like texts; one that is called like a column gets `row.`
+                before its name.
 
         Raises:
             UsageError: the texts or keys are wanted, and the file is not there or holds other rows now.
@@ -103,7 +109,8 @@ class ScoreRun(FinishedRun):
             own = {"id": row["id"], "index": row["index"]}
             more = {} if group is None or not texts else _texts(group, row["index"])
             if group is not None:
-                more |= {key: ", ".join(values_of(group, key, row["index"], plan)) or None for key in keys}
+                told = {key: ", ".join(values_of(group, key, row["index"], plan)) or None for key in keys}
+                more |= {f"row.{key}" if key in COLUMNS else key: value for key, value in told.items()}
             if "by" in row:
                 more = {"by": row["by"]["value"], **more}
             yield _record(own, WHOLE, row, more)

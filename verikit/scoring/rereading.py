@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from verikit.errors import UsageError
+from verikit.errors import VerikitError
 from verikit.readers import Paths, Reader, RowSource
 from verikit.scoring.input import Input
 from verikit.scoring.plan import ScoringPlan
@@ -35,7 +35,7 @@ def find_input(run: Path, config: Mapping[str, Any], others: Sequence[str] = ())
     for path in paths:
         try:
             Input(path, plan).skip(read_commits(run)[0][-1])
-        except UsageError as error:
+        except VerikitError as error:
             problem = str(error)
         else:
             return (path if isinstance(path, list) else str(path)), ""
