@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
 from verikit.evals.run_folder import read_results, samples_name, units
 from verikit.evals.samples import read_samples, row_metric, value_of
+from verikit.readers.layout import either, locate
+from verikit.scoring.slices import PromptRow, question_of, texts_of
 from verikit.stats.paired import Outcomes
 
 Row = Mapping[str, Any]
@@ -32,6 +34,24 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
     if not found:
         raise UsageError(f"{run} has no metric {metric!r} of single questions", hint="report.md names those there are")
     return found
+
+
+def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dict[str, dict[str, PromptRow]]:
+    """What the documents of each task say, by their ids: the questions, and the values of keys."""
+    return {
+        name: {
+            id: PromptRow(question_of(question), {key: _values(row["doc"], key) for key in keys})
+            for task in tasks
+            for row in read_samples(run / samples_name(task))
+            for id, question in (_key(row),)
+        }
+        for name, tasks in units(read_results(run)).items()
+    }
+
+
+def _values(doc: Row, key: str) -> tuple[str, ...]:
+    found = locate(dict(doc), either(key))
+    return () if found is None else tuple(texts_of(found[1], key))
 
 
 def _value(row: Row, metric: str) -> float | None:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from verikit.evals.outcomes import outcomes
 from verikit.evals.report import remarks
 from verikit.evals.run_folder import CONFIG, read_results, samples_name, units
 from verikit.evals.samples import grades_of, is_graded, read_samples, row_metric
@@ -15,6 +16,8 @@ from verikit.report.curves import estimate, forest, histogram, over_k
 from verikit.report.items import lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
 from verikit.report.model import DISAGREE, RANKED_BY, RIGHT, WRONG, Chart, Metric, Options, Run, SampleItem, Table
+from verikit.report.slice_tables import of_runs
+from verikit.report.slices import read_rows_of, sliced
 from verikit.stats import at_k
 
 Row = Mapping[str, Any]
@@ -45,6 +48,9 @@ def collect(run: Path, options: Options) -> Run:
         page.notices.append(f"the samples below are those of every {every}th question; all metrics are of all of them")
     page.charts = list(_charts(all_units, results["groups"], tasks, page.items))
     page.tables = list(_tables({**tasks, **results["groups"]}))
+    if options.keys:
+        asked = read_rows_of({run.name: run}, options.keys)
+        page.tables += of_runs(sliced({run.name: outcomes(run)}, asked, options.keys))
     return page
 
 

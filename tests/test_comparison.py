@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from verikit.cli import cli
 from verikit.errors import UsageError
+from verikit.report.comparison import compare_folders
 from verikit.report.differences import compare_runs
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
@@ -107,3 +108,130 @@ def test_the_gate_fails_on_a_real_loss_and_not_on_one_that_may_be_chance(tmp_pat
     told = invoke("compare", *few, "--fail-if-worse", "0pt")
     assert told.return_value == 0
     assert "may be chance (p 0.250)" in told.output
+
+
+RATES = (("base", 0.3), ("better", 0.6))
+CATEGORIES = ("math", "json", "free text")
+
+
+def keyed(folder, name, rate, seed=0, prompts=60, **changes):
+    """A score run whose rows have a category; `changes` replace keys of the row, by its number."""
+    rng = random.Random(f"{name}{seed}")
+    rows = [
+        {
+            "id": f"p{i}",
+            "prompt": f"What is {i} + 1?",
+            "answer": str(i + 1),
+            "category": CATEGORIES[i % 3],
+            "completions": [str(i + 1) if rng.random() < rate else "-1" for _ in range(2)],
+        }
+        | {key: make(i) for key, make in changes.items()}
+        for i in range(prompts)
+    ]
+    file = folder / f"{name}.jsonl"
+    file.write_text("".join(json.dumps({k: v for k, v in row.items() if v is not None}) + "\n" for row in rows))
+    score_file(str(file), ScoringPlan(verifier="exact"), folder / name)
+    return folder / name
+
+
+def test_a_value_of_a_key_has_the_difference_of_its_questions_alone(tmp_path):
+    runs = keyed(tmp_path, "base", 0.3), keyed(tmp_path, "better", 0.6)
+    told = invoke("compare", *runs, "--by-key", "category", "--json")
+    slices = {row["value"]: row for row in json.loads(told.output)["slices"]}
+    assert sorted(slices) == sorted(CATEGORIES)
+    for category, found in slices.items():
+        alone = []
+        for run in runs:
+            rows = [json.loads(line) for line in (tmp_path / f"{run.name}.jsonl").read_text().splitlines()]
+            file = tmp_path / f"{run.name} {category}.jsonl"
+            file.write_text("".join(json.dumps(row) + "\n" for row in rows if row["category"] == category))
+            score_file(str(file), ScoringPlan(verifier="exact"), tmp_path / file.stem)
+            alone.append(tmp_path / file.stem)
+        (expected,) = compare_runs(*alone)
+        assert found["difference"] == pytest.approx(expected.value)
+        names = ("before", "after", "low", "high", "p", "docs", "gained", "lost")
+        assert {name: found[name] for name in names} == {name: pytest.approx(getattr(expected, name)) for name in names}
+        assert found["p_holm"] >= found["p"]
+
+
+def test_slices_are_printed_under_the_differences_and_in_markdown(tmp_path):
+    runs = [keyed(tmp_path, name, rate) for name, rate in (("base", 0.3), ("better", 0.6), ("best", 0.9))]
+    two = invoke("compare", *runs[:2], "--by-key", "category", "--examples", 0).output
+    assert [line.split()[0] for line in two.partition("mean by category:")[2].splitlines()[2:]] == [
+        "free",
+        "json",
+        "math",
+    ]
+    three = invoke("compare", *runs, "--by-key", "category").output.partition("mean by category:")[2].splitlines()
+    assert three[1].split() == ["category", "base", "better", "best", "n"]
+    assert three[2].endswith("  20")
+    assert "| free text |" in invoke("compare", *runs[:2], "--by-key", "category", "--markdown").output
+
+
+def test_a_changed_row_shows_its_question_and_where_the_rows_are_gone_its_id_once(tmp_path):
+    runs = keyed(tmp_path, "base", 0.3, prompts=4), keyed(tmp_path, "better", 0.9, prompts=4)
+    (pair,) = compare_runs(*runs)
+    shown = invoke("compare", *runs).output
+    assert all(f"  {change.id}: What is {change.id[1:]} + 1?" in shown for change in pair.changed)
+    for name in ("base", "better"):
+        (tmp_path / f"{name}.jsonl").rename(tmp_path / f"moved-{name}.jsonl")
+    gone = invoke("compare", *runs).output
+    assert all(gone.count(change.id) == 1 for change in pair.changed)
+    moved = invoke("compare", *runs, "--data", tmp_path / "moved-base.jsonl", "--by-key", "category")
+    assert isinstance(moved.exception, UsageError), "the rows of the other run have no keys that can be read"
+    both = [word for name in ("base", "better") for word in ("--data", tmp_path / f"moved-{name}.jsonl")]
+    assert invoke("compare", *runs, *both, "--by-key", "category").output.startswith(shown)
+
+
+def test_a_conversation_shows_what_was_asked_last(tmp_path):
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How\nmany?"}]
+    runs = [keyed(tmp_path, name, rate, prompts=3, prompt=lambda i: chat) for name, rate in (("no", 0), ("yes", 1))]
+    assert "p0: How many?" in invoke("compare", *runs).output
+
+
+def test_a_change_too_small_for_two_places_is_still_one(tmp_path):
+    runs = [
+        keyed(tmp_path, name, 1, prompts=2, rm=lambda i, rm=rm: rm) for name, rm in (("low", 0.501), ("high", 0.502))
+    ]
+    for run in runs:
+        score_file(str(tmp_path / f"{run.name}.jsonl"), ScoringPlan(verifier="column('rm')"), run, restart=True)
+    told = invoke("compare", *runs).output
+    assert "0.501 -> 0.502  p0" in told
+
+
+def test_a_run_whose_rows_have_no_key_takes_it_from_the_other_run(tmp_path):
+    runs = keyed(tmp_path, "base", 0.3), keyed(tmp_path, "better", 0.6, category=lambda i: None)
+    told = json.loads(invoke("compare", *runs, "--by-key", "category", "--json").output)
+    assert sorted(row["value"] for row in told["slices"]) == sorted(CATEGORIES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "problem"),
+    [
+        ({}, "kategory", "no row has the key 'kategory'"),
+        ({"category": lambda i: "other"}, "category", "the rows of 'p0' differ: 'category' is other in better"),
+    ],
+)
+def test_keys_that_cant_pair_runs_are_refused(tmp_path, changes, key, problem):
+    runs = keyed(tmp_path, "base", 0.3, prompts=3), keyed(tmp_path, "better", 0.6, prompts=3, **changes)
+    with pytest.raises(UsageError, match=problem):
+        raise invoke("compare", *runs, "--by-key", key).exception
+
+
+def test_a_key_in_which_candidates_differ_is_refused(tmp_path):
+    texts = [{"text": "1", "model": "a"}, {"text": "2", "model": "b"}]
+    runs = [keyed(tmp_path, name, 1, prompts=2, completions=lambda i: texts) for name in ("one", "other")]
+    with pytest.raises(UsageError, match="candidates of 'p0' differ in 'model'"):
+        raise invoke("compare", *runs, "--by-key", "model").exception
+
+
+def test_a_key_that_is_called_like_a_column_of_rows_does_not_replace_it(tmp_path):
+    runs = [keyed(tmp_path, name, rate, prompts=3, metric=lambda i: "x", values=lambda i: "y") for name, rate in RATES]
+    records = list(compare_folders({run.name: run for run in runs}, keys=["metric", "values"]).row_records())
+    assert {(row["metric"], *row["values"]) for row in records} == {("mean", "base", "better")}
+
+
+def test_many_values_of_a_key_are_cut_in_the_terminal_and_whole_in_json(tmp_path):
+    runs = [keyed(tmp_path, name, rate, category=lambda i: f"c{i % 40}") for name, rate in RATES]
+    assert "and 10 more, with --json" in invoke("compare", *runs, "--by-key", "category").output
+    assert len(json.loads(invoke("compare", *runs, "--by-key", "category", "--json").output)["slices"]) == 40

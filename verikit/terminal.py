@@ -15,6 +15,8 @@ from verikit.secrets import strike
 
 REFRESH_S = 0.2
 """How often the line changes in a terminal."""
+SMALLEST = 1e-6
+"""Percent below which a number is the rounding of a computer."""
 EVERY_S = 30.0
 """How often a line is written where stderr is no terminal."""
 SPENT = {
@@ -44,6 +46,18 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 def printable(text: str) -> str:
     """Text for a terminal: what a model wrote must not move the cursor."""
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def in_percent(share: float, places: int = 1, sign: str = "") -> str:
+    """A share in percent, with so many decimal places; with more where it would read as 0 and is not.
+
+    >>> in_percent(0.0032), in_percent(0.0004), in_percent(-0.00004), in_percent(0.0)
+    ('0.3', '0.04', '-0.004', '0.0')
+    """
+    value = 100 * share
+    while round(value, places) == 0 and abs(value) >= SMALLEST:
+        places += 1
+    return f"{value if abs(value) >= SMALLEST else 0.0:{sign}.{places}f}"
 
 
 def pace(done: int, of: int | None, what: str, seconds: float, *, new: int | None = None, rate: bool = True) -> str:

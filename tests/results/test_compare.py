@@ -75,3 +75,35 @@ def test_what_can_not_be_compared_is_refused(runs, tmp_path):
         verikit.compare(*runs, metric="nonsense")
     with pytest.raises(UsageError, match="no run"):
         verikit.compare(runs[0], tmp_path)
+
+
+KEYED = [row | {"category": ("math", "json")[i % 2]} for i, row in enumerate(ROWS)]
+
+
+def test_runs_are_compared_by_a_key_and_row_by_row(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    worse = [row | {"completions": WORSE[i]["completions"]} for i, row in enumerate(KEYED)]
+    found = verikit.compare({"good": verikit.score(KEYED), "value": verikit.score(worse)}, by_key="category")
+    frame = found.to_pandas("slices").set_index("value")
+    for category in ("math", "json"):
+        wrong = [
+            one["completions"] != KEYED[i]["completions"] for i, one in enumerate(worse) if one["category"] == category
+        ]
+        assert frame.loc[category, "difference"] == pytest.approx(-sum(wrong) / len(wrong))
+        assert frame.loc[category, "low"] < frame.loc[category, "difference"] < frame.loc[category, "high"]
+    rows = found.to_pandas("rows")
+    assert list(rows.columns) == ["id", "question", "metric", "category", "good", "value"]
+    assert len(rows) == len(ROWS)
+    assert rows["value"].mean() == pytest.approx(found.differences[0].difference.after)
+    assert isinstance(rows, pandas.DataFrame)
+    assert "mean by category:" in repr(found)
+    assert "Row by row" in found._repr_html_()
+    with pytest.raises(UsageError, match="no 'cells' of a comparison"):
+        found.to_pandas("cells")
+
+
+def test_a_run_called_like_a_column_keeps_its_own(runs):
+    found = verikit.compare({"id": runs[0], "question": runs[1]})
+    first = next(found.rows())
+    assert list(first) == ["id", "question", "metric", "id_2", "question_2"]
+    assert (first["id"], first["id_2"], first["question_2"]) == ("q1", 1.0, 0.0)

@@ -320,3 +320,26 @@ def test_a_bare_function_is_refused_with_the_decorator_that_it_lacks(name):
     with pytest.raises(UsageError, match=f"{name} is a function, not a verifier") as caught:
         verikit.score(ROWS, **{name: lambda sample: 1.0})
     assert "@verikit.verifier" in caught.value.hint
+
+
+def test_slices_are_estimates_and_keys_are_columns():
+    rows = [
+        {"id": str(i), "prompt": f"{i}?", "completions": [str(i), "no"], "answer": str(i), "level": i % 2}
+        for i in range(6)
+    ]
+    run = verikit.score(rows, "exact", by_key="level")
+    assert list(run.slices["level"]) == ["0", "1"]
+    estimate = run.slices["level"]["1"]["mean"]
+    assert (estimate.value, estimate.n) == (0.5, 3)
+    assert estimate.low < 0.5 < estimate.high
+    assert {record["id"]: record["level"] for record in run.records(keys=["level"])} == {
+        str(i): str(i % 2) for i in range(6)
+    }
+    assert verikit.score(rows, "exact").slices == {}
+
+
+def test_a_key_that_is_called_like_a_column_does_not_replace_it():
+    rows = [{"id": "a", "prompt": "1?", "completions": ["2"], "answer": "1", "value": 7}]
+    (record,) = verikit.score(rows, "exact").records(keys=["answer", "value"])
+    assert (record["answer"], record["row.answer"]) == ("2", "1")
+    assert (record["value"], record["row.value"]) == (0.0, "7")

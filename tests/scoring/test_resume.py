@@ -360,3 +360,69 @@ def test_a_verifier_that_wants_many_samples_at_once_gets_them(tmp_path):
         patch.setattr(running, "CHUNK_SECONDS", 0.0)
         score_file(str(file), ScoringPlan(), tmp_path / "out")
     assert sizes == [10, 10, 10, 10]
+
+
+def test_a_limit_counts_rows_whatever_lines_they_are_on(score, tmp_path):
+    table = 'id,prompt,completion,answer\na,"first\nline",1,1\nb,2?,2,2\nc,3?,3,3\nd,4?,4,4\n'
+    (tmp_path / "in.csv").write_text(table)
+    score("in.csv", "-o", "table", "--limit", 3)
+    assert [r["id"] for r in lines(tmp_path / "table/scores.jsonl")] == ["a", "b", "c"]
+    write(tmp_path / "in.jsonl", [b"", row(0), b"", b"", row(1), row(2), row(3)])
+    score("in.jsonl", "-o", "spaced", "--limit", 3)
+    assert [r["id"] for r in lines(tmp_path / "spaced/scores.jsonl") if not r["index"]] == ["r0", "r1", "r2"]
+
+
+def test_a_limit_goes_on_from_what_is_done_and_counts_it(score, tmp_path):
+    (tmp_path / "in.csv").write_text("id,prompt,completion,answer\n" + "".join(f"{i},{i}?,{i},{i}\n" for i in range(6)))
+    for limit in (2, 4, 3):
+        outcome = score("in.csv", "-o", "out", "--limit", limit)
+    assert [r["id"] for r in lines(tmp_path / "out/scores.jsonl")] == ["0", "1", "2", "3"]
+    assert "kept beyond --limit 3" in outcome.err
+    score("in.csv", "-o", "out")
+    score("in.csv", "-o", "whole")
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_first_try_in_which_nothing_was_scored_gives_way_to_the_corrected_command(score, tmp_path):
+    file = write(
+        tmp_path / "in.jsonl", [{"id": str(i), "prompt": "?", "completion": "1", "label": "1"} for i in range(4)]
+    )
+    assert score(file, "-o", "out").code == 3
+    outcome = score(file, "-o", "out", "--map", "gold=label")
+    assert (outcome.code, "4 scored" in outcome.out) == (0, True)
+    assert "had other settings and scored no candidate: it is replaced" in outcome.err
+    score(file, "-o", "whole", "--map", "gold=label")
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_rows_that_are_corrected_take_the_place_of_rows_of_which_none_was_scored(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(i, answer=None) for i in range(4)])
+    assert score(file, "-o", "out").code == 3
+    write(file, [row(i) for i in range(4)])
+    outcome = score(file, "-o", "out")
+    assert (outcome.code, "8 scored" in outcome.out) == (0, True)
+    assert "had other rows and scored no candidate: it is replaced" in outcome.err
+
+
+def test_a_first_try_through_a_pipe_gives_way_as_well(score, tmp_path):
+    data = json.dumps({"id": "1", "prompt": "?", "completion": "1", "label": "1"}).encode()
+    assert score("-", "-o", "out", stdin=data).code == 3
+    assert score("-", "-o", "out", "--map", "gold=label", stdin=data).code == 0
+
+
+def test_a_part_that_has_a_score_is_not_replaced(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(0, answer=None)])
+    assert score(file, "-o", "out", "-v", "0.5*exact + 0.5*length(max=9)").code == 3
+    before = content(tmp_path / "out")
+    outcome = score(file, "-o", "out", "-v", "length(max=9)")
+    assert (outcome.code, "--restart" in outcome.err) == (2, True)
+    assert content(tmp_path / "out") == before
+
+
+def test_the_same_command_does_not_score_again_what_could_not_be_scored(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(0, answer=None)])
+    score(file, "-o", "out")
+    before = content(tmp_path / "out")
+    outcome = score(file, "-o", "out")
+    assert "it is replaced" not in outcome.err
+    assert content(tmp_path / "out") == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,20 @@ import click
 
 from verikit.base import unique_names
 from verikit.cli.gates import Floor, Gate, floor_gate, gate_code, gate_options
-from verikit.cli.options import parse_share
+from verikit.cli.options import by_key_option, parse_share
 from verikit.errors import UsageError
-from verikit.report.comparison import compare_folders
-from verikit.report.difference_text import markdown_comparison, show_comparison, show_leaderboard
+from verikit.report.comparison import Comparison, compare_folders
+from verikit.report.difference_text import (
+    change_line,
+    markdown_comparison,
+    show_comparison,
+    show_leaderboard,
+    show_slices,
+)
 from verikit.report.differences import RunDifference, as_json
 from verikit.report.floors import SHOWN, check_floors
 from verikit.report.kinds import runs_in
-from verikit.report.leaderboard import Standing
+from verikit.report.slices import slice_records
 from verikit.stats.paired import LEVEL
 
 
@@ -27,6 +32,8 @@ from verikit.stats.paired import LEVEL
 @click.option(
     "--metric", default="", metavar="NAME", help="Another metric of single questions: selected, pass@4, pass^4."
 )
+@by_key_option
+@click.option("--data", multiple=True, metavar="FILE", help="The files that were scored, if they were moved.")
 @click.option(
     "--examples", type=click.IntRange(0), default=6, show_default=True, help="Changed rows to show of two runs."
 )
@@ -42,6 +49,8 @@ from verikit.stats.paired import LEVEL
 def compare(
     runs: tuple[Path, ...],
     metric: str,
+    by_key: tuple[str, ...],
+    data: tuple[str, ...],
     examples: int,
     fail_if_worse: float | None,
     floors: list[Floor],
@@ -59,19 +68,21 @@ def compare(
     verikit compare runs/eval-base runs/eval-trained
     verikit compare runs/main runs/mine --fail-if-worse 1pt --fail-under 80% --junit compare.xml
     verikit compare runs/small runs/middle runs/large --metric pass@4
+    verikit compare runs/main runs/mine --by-key category
     """  # noqa: D301 - click reads \b as "don't wrap"
     folders = [folder for run in runs for folder in runs_in(run)]
     if len(folders) < 2:
         raise UsageError(f"{runs[0]} is one run", hint="give two or more, or a folder of runs")
     names = unique_names(folder.resolve().name for folder in folders)
-    pairs, standings = compare_folders(dict(zip(names, folders, strict=True)), metric)
+    found = compare_folders(dict(zip(names, folders, strict=True)), metric, by_key, data)
+    pairs, standings = found.differences, found.standings
     if json_:
-        click.echo(json.dumps(_plain(standings, pairs), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_plain(found), indent=2, ensure_ascii=False))
     elif markdown:
-        click.echo("\n".join(markdown_comparison(standings, pairs)))
+        click.echo("\n".join(markdown_comparison(standings, pairs, found.slices)))
     else:
         lines = show_leaderboard(standings, pairs) if standings else show_comparison(pairs, examples)
-        click.echo("\n".join(lines))
+        click.echo("\n".join([*lines, *show_slices(found.slices)]))
     ends = [pair for pair in pairs if (pair.first, pair.second) == (names[0], names[-1])]
     gates = [_gate(pair, fail_if_worse) for pair in ends]
     for name, least in floors:
@@ -79,10 +90,11 @@ def compare(
     return gate_code(gates, junit, "compare")
 
 
-def _plain(standings: Sequence[Standing], pairs: Sequence[RunDifference]) -> dict[str, Any]:
-    board = [row._asdict() | {"estimate": row.estimate.as_row()} for row in standings]
-    told = [{"first": pair.first, "second": pair.second, **as_json(pair.difference)} for pair in pairs]
-    return {"leaderboard": board, "differences": told}
+def _plain(found: Comparison) -> dict[str, Any]:
+    board = [row._asdict() | {"estimate": row.estimate.as_row()} for row in found.standings]
+    told = [{"first": pair.first, "second": pair.second, **as_json(pair.difference)} for pair in found.differences]
+    by_key = {"slices": list(slice_records(found.slices))} if found.slices else {}
+    return {"leaderboard": board, "differences": told, **by_key}
 
 
 def _gate(pair: RunDifference, margin: float | None) -> Gate:
@@ -99,5 +111,5 @@ def _gate(pair: RunDifference, margin: float | None) -> Gate:
     if not real:
         click.echo(loss, err=True)
     losses = [change for change in difference.changed if change.after < change.before][:SHOWN]
-    rows = [f"{change.before:.2f} -> {change.after:.2f}  {change.id}: {change.question[:90]}" for change in losses]
+    rows = [change_line(change) for change in losses]
     return gate._replace(told=loss, passed=not real, rows=rows if real else ())

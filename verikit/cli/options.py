@@ -70,6 +70,12 @@ def fail_over_option(command: Command) -> Command:
     )(command)
 
 
+def by_key_option(command: Command) -> Command:
+    """Add `--by-key KEY`, as `by_key`: keys of the rows to slice a run by."""
+    text = "Also show each value of this key of the rows: category, extra_info.level. Repeat it."
+    return click.option("--by-key", multiple=True, metavar="KEY", help=text)(command)
+
+
 def resume_option(command: Command) -> Command:
     """Add `--resume/--restart`, as `resume`."""
     text = "Go on where an earlier run stopped (default), or start anew."

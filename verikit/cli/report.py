@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.options import by_key_option
 from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.folders import refuse_links
 from verikit.report import SAMPLES, Options
@@ -17,6 +18,7 @@ from verikit.report.compare import SideBySide, collect_all
 from verikit.report.export import TABLES, files, text
 from verikit.report.kinds import kind_of, read_json, runs_in
 from verikit.report.model import Run
+from verikit.report.score import slices_of
 from verikit.scoring.show import show
 from verikit.scoring.sums import verify
 
@@ -32,6 +34,7 @@ from verikit.scoring.sums import verify
     show_default=True,
     help="Samples of a run in the page.",
 )
+@by_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a summary by folder.")
 @click.option("--csv", is_flag=True, help="Tables and the numbers behind charts, as CSV.")
 @click.option("--latex", is_flag=True, help="Tables in LaTeX, by booktabs.")
@@ -46,6 +49,7 @@ def report(
     html: Path | None,
     data: tuple[str, ...],
     samples: int,
+    by_key: tuple[str, ...],
     as_json: bool,
     out: Path | None,
     **wanted: bool,
@@ -57,19 +61,22 @@ def report(
 
     \b
     verikit report runs/candidates
-    verikit report runs/before runs/after --html compare.html
+    verikit report runs/before runs/after --html compare.html --by-key category
     verikit report runs/before runs/after --latex --pdf -o paper/
     """  # noqa: D301 - click reads \b as "don't wrap"
     formats = [name for name, chosen in wanted.items() if chosen]
     if out is not None and not formats:
         raise click.UsageError("-o wants a format of files: --csv, --latex, --markdown, --svg or --pdf")
+    options = Options(data, samples, by_key)
     if html is not None:
-        _write(html, page(runs, Options(data, samples)))
+        _write(html, page(runs, options))
     if formats:
-        _export(*collect_all(runs, Options(data, samples)), formats, out)
+        _export(*collect_all(runs, options), formats, out)
     if formats or html is not None:
         return
     found = dict(_summaries(runs, ("score", "judge") if as_json else ("score",)))
+    for name, (summary, config) in found.items() if by_key else ():
+        summary["slices"] = slices_of(Path(name), summary, config, options)
     if as_json:
         click.echo(json.dumps({name: summary for name, (summary, _) in found.items()}, indent=2, ensure_ascii=False))
         return

@@ -19,8 +19,10 @@ import click
 
 from verikit.cli.gates import Floor, Gate, floor_gate, gate_code, gate_options
 from verikit.cli.options import (
-    data_options,
+    by_key_option,
+    format_option,
     gold_option,
+    map_option,
     prices_option,
     run_options,
     spent,
@@ -72,13 +74,15 @@ def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int
 @click.option("--k", "ks", default="1,2,4,8", show_default=True, callback=_ks, help="k of pass@k, maj@k, bon@k.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/FILE's name. - prints scores to stdout.")
 @gold_option
-@data_options
+@partial(map_option, told="Key of a field: prompt=problem; in one of several files: FILE:prompt=problem.")
+@format_option
 @click.option(
     "--jobs", default="1", show_default=True, callback=_jobs, help="Worker processes; or ray, ray:N, a Ray address."
 )
-@click.option("--limit", type=click.IntRange(1), help="Only the rows up to this one.")
+@click.option("--limit", type=click.IntRange(1), help="Score at most this many rows.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
 @click.option("--retry-errors", is_flag=True, help="Score again what could not be scored.")
+@by_key_option
 @prices_option
 @track_option
 @gate_options
@@ -99,6 +103,7 @@ def score(
     fail_over: float,
     resume: bool,
     retry_errors: bool,
+    by_key: tuple[str, ...],
     prices: str | None,
     track: list[TrackerSpec],
     floors: list[Floor],
@@ -119,6 +124,8 @@ def score(
     verikit score samples.jsonl --by "column('rm')" --select best --map prompt=problem --map completions=candidates
     verikit score batch_output.jsonl --gold problems.jsonl
     verikit score 'shards/*.parquet' --map text=out -o runs/all
+    verikit score candidates.jsonl --by-key category --by-key extra_info.level
+    verikit score answers.csv chats.jsonl --map answers.csv:prompt=question --map answers.csv:text=reply
     """  # noqa: D301 - click reads \b as "don't wrap"
     plan = ScoringPlan(
         verifier=verifier, by=by, select=select, ks=ks, seed=seed, format=format_, mapping=mapping, gold=gold
@@ -133,6 +140,7 @@ def score(
                     folder,
                     jobs=jobs,
                     limit=limit,
+                    by_key=by_key,
                     restart=not resume,
                     retry_errors=retry_errors,
                     watch=lambda progress: watch.start(partial(describe, progress)),

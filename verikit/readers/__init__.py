@@ -11,6 +11,7 @@
     formats.py     which keys a format keeps prompt, completions, answer and id under, and how it is recognised
     fields.py      values to text: prompts, candidates, answers
     layout.py      one row to a `Group`, by a format and the caller's `mapping`
+    mappings.py    the caller's `mapping`: what of it is for which file
     golds.py       golds of other files, joined by id
     ids.py         which ids were seen, on which line
     texts.py       corpora: files of rows, and files that are one text
@@ -23,11 +24,12 @@ from verikit.readers.files import Files, HeldRows, Places, RowSource, placed, ro
 from verikit.readers.formats import FORMATS
 from verikit.readers.ids import IdIndex
 from verikit.readers.paths import Paths, expand
-from verikit.readers.reader import Reader, RowParser, read, repeated
+from verikit.readers.reader import FileParsers, Reader, RowParser, read, repeated
 from verikit.readers.source import RawRow
 
 __all__ = [
     "FORMATS",
+    "FileParsers",
     "Files",
     "HeldRows",
     "IdIndex",

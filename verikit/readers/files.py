@@ -78,6 +78,14 @@ class Files:
         """For messages about all of them."""
         self.places = Places()
 
+    def files(self) -> list[str]:
+        """The files that the paths stand for, in order.
+
+        Raises:
+            UsageError: a pattern matches nothing, or a folder is no data set.
+        """
+        return expand(self._paths)
+
     def rows(self) -> Iterator[tuple[int, RawRow | SchemaError]]:
         """The rows as they lie in the files; what can't be read comes as its error, which names file and line.
 
@@ -87,7 +95,7 @@ class Files:
             UsageError: a file is absent, the only one can't be read, or there are no rows at all.
             MissingExtra: what reads such a file is not installed.
         """
-        files = expand(self._paths)
+        files = self.files()
         several = len(files) > 1
         for path in files if several else ():
             with source.opened(path):  # what is not there is told before anything is done

@@ -75,7 +75,9 @@ def check_mapping(mapping: Mapping[str, str]) -> dict[str, str]:
 class Layout:
     """Reads the rows of one file as a format, with `mapping` from our fields to the row's keys."""
 
-    def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str]) -> None:
+    def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str], *, several: bool = False) -> None:
+        """Set up for one file, of `several` that are read together."""
+        self._several = several
         self.name: str = form.name
         self._prepare = form.prepare(notes) if form.prepare else None
         self._needs_prompt = form.needs_prompt and "prompt" not in mapping
@@ -150,7 +152,8 @@ class Layout:
         """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
         for field, path in self._mapping.items():
             if locate(row, self._paths[FIELDS.index(field)]) is None:
-                raise SchemaError(f"no {path!r}, which {field} is mapped to; {_keys(row)}", field=field)
+                hint = f"--map FILE:{field}=KEY maps it in one of several files" if self._several else ""
+                raise SchemaError(f"no {path!r}, which {field} is mapped to; {_keys(row)}", field=field, hint=hint)
         prompt, several, lone, answer, id = (value is None for value in values)
         missing = {"prompt": prompt and self._needs_prompt, "completions": several and lone, "answer": answer, "id": id}
         for field in ("completions", "prompt"):

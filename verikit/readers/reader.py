@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import replace
+from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,7 @@ from verikit.readers.formats import FORMATS, Format, detect
 from verikit.readers.golds import Golds, split_mapping
 from verikit.readers.ids import IdIndex
 from verikit.readers.layout import OWN, BuiltGroup, Layout, check_mapping
+from verikit.readers.mappings import check_files, mapping_of, split_files
 from verikit.readers.parse import parse
 from verikit.readers.paths import Paths
 from verikit.readers.source import RawRow
@@ -47,9 +49,10 @@ def read(
         format: A name of `FORMATS`; None tells it by the keys of the first row that is recognised. `csv` or `tsv` says
             that the file is such a table, where its name doesn't.
         mapping: From our fields (prompt, completions, completion, answer, id) to the row's keys, where they differ
-            from the format's; dotted paths reach into objects. `prompt` may be mapped to "": there is none. `text` is
-            another name of completion. `completions.NAME` is mapped to a list beside the completions, whose items are
-            theirs under NAME. `gold.id`, `gold.answer`, `gold.prompt` are keys of the rows of `gold`.
+            from the format's; of one of several files as `FILE:prompt`, by its name or a pattern. Dotted paths reach
+            into objects. `prompt` may be mapped to "": there is none. `text` is another name of completion.
+            `completions.NAME` is mapped to a list beside the completions, whose items are theirs under NAME. `gold.id`,
+            `gold.answer`, `gold.prompt` are keys of the rows of `gold`.
         gold: Where the golds lie, if not in the rows: rows with the same ids.
 
     Returns:
@@ -75,7 +78,7 @@ class RowParser:
         golds: Golds | None = None,
     ) -> None:
         self._arguments = (form.name, dict(mapping))
-        self.places, self._layout, self._golds = places, Layout(form, mapping, notes), golds
+        self.places, self._layout, self._golds = places, Layout(form, mapping, notes, several=places.several), golds
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_parser, (self.places, *self._arguments))
@@ -101,6 +104,29 @@ class RowParser:
             raise self.places.placed(error, line) from None
 
 
+class FileParsers:
+    """Reads the rows of several files, each by its own parser; picklable like those."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.by_file: dict[str, RowParser] = {}
+
+    def parse(self, line: int, row: RawRow) -> Group | SchemaError | None:
+        """Read one row; None if the format leaves it out."""
+        return self._of(line).parse(line, row)
+
+    def build(self, line: int, row: RawRow) -> BuiltGroup | None:
+        """Read one row; None if the format leaves it out.
+
+        Raises:
+            SchemaError: the row can't be used; names file and line.
+        """
+        return self._of(line).build(line, row)
+
+    def _of(self, line: int) -> RowParser:
+        return self.by_file[self.places.at(line)[0]]
+
+
 def _parser(places: Places, form: str, mapping: Mapping[str, str]) -> RowParser:
     return RowParser(places, FORMATS[form], mapping, [])
 
@@ -117,20 +143,28 @@ class Reader(Iterator[Group | SchemaError]):
     ) -> None:
         if format is not None and format not in FORMATS and format not in TABLES:
             raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join((*FORMATS, *TABLES))}")
+        mapping, self._by_file = split_files(mapping)
         mapping, gold_mapping = split_mapping(mapping)
         if gold_mapping and gold is None:
             raise UsageError(f"gold.{min(gold_mapping)} is mapped, and there is no file of golds", hint="--gold FILE")
         self._mapping = check_mapping(mapping)
+        if self._by_file and not isinstance(source, str | PathLike | Sequence):
+            raise UsageError(f"--map {min(self._by_file)}:…: rows in memory lie in no file", hint="leave the file out")
         delimiter = TABLES.get(format or "", "")
         self._source = source if isinstance(source, RowSource) else Files(source, self._lists(), delimiter)
         self.name: str = self._source.name
-        self.format = None if delimiter else format
-        """The format's name; None until a row has told it."""
+        self._given = self.format = None if delimiter else format
+        """The format's name, of several files the first one's; None until a row has told it."""
         self.notes: list[str] = []
         """What a person should know about how the file was read; each said once."""
-        self.parser: RowParser | None = None
-        """Reads this file's rows; None until a row has told the format."""
-        self._gathers = self._stateless = False
+        self.parser: RowParser | FileParsers | None = None
+        """Reads the rows; None until a row has told the format."""
+        self._parsers: dict[tuple[str, tuple[tuple[str, str], ...]], RowParser] = {}
+        """By format and mapping: files that are alike share one."""
+        self._begun = 0
+        """Files whose rows have begun."""
+        self._learnt = self._gathers = self._stateless = False
+        """Of the present file: whether a row has told its format, whether rows are gathered, and can be read alone."""
         self._golds = None if gold is None else Golds(gold, gold_mapping)
         self._groups = self._read()
 
@@ -146,7 +180,8 @@ class Reader(Iterator[Group | SchemaError]):
 
     def _lists(self) -> list[str]:
         """Columns that the mapping says hold lists."""
-        return [path for field, path in self._mapping.items() if field == "completions" or field.startswith(OWN)]
+        pairs = [pair for part in (self._mapping, *self._by_file.values()) for pair in part.items()]
+        return [path for field, path in pairs if field == "completions" or field.startswith(OWN)]
 
     def __iter__(self) -> Iterator[Group | SchemaError]:
         return self._groups
@@ -169,24 +204,40 @@ class Reader(Iterator[Group | SchemaError]):
     def rows(self) -> Iterator[tuple[int, RawRow | SchemaError]]:
         """The rows as they lie in the file, numbered from 1; `parser` is set once one of them has told the format.
 
+        Each of several files tells its own.
+
         Raises:
             UsageError: the file can't be read, or has no rows.
         """
         if self._golds is not None:
             self._golds.load(self.notes)
+        if isinstance(self._source, Files) and self._by_file:
+            check_files(self._by_file, self._source.files())
         for line, row in self._source.rows():
-            yield line, row if self.parser or isinstance(row, SchemaError) else self._learn(line, row)
+            if len(self.places.names) != self._begun:
+                self._begun = len(self.places.names)
+                self._learnt = self._gathers = self._stateless = False
+            yield line, row if self._learnt or isinstance(row, SchemaError) else self._learn(line, row)
 
     def _learn(self, line: int, row: RawRow) -> RawRow | SchemaError:
-        """Tell the format by a row; one that can't be read becomes its error and tells nothing."""
+        """Tell a file's format by a row; one that can't be read becomes its error and tells nothing."""
+        file = self.places.at(line)[0]
         try:
             data = parse(row) if isinstance(row, bytes) else deepcopy(row)
-            form = FORMATS[self.format] if self.format else detect(data) or FORMATS["verikit"]
-            parser = RowParser(self.places, form, self._mapping, self.notes, self._golds)
+            form = FORMATS[self._given] if self._given else detect(data) or FORMATS[self.format or "verikit"]
+            mapping = mapping_of(file, self._mapping, self._by_file)
+            alike = form.name, tuple(sorted(mapping.items()))
+            parser = self._parsers.get(alike) or RowParser(self.places, form, mapping, self.notes, self._golds)
             built = parser.build(line, data)
         except SchemaError as error:
             return self.places.placed(error, line)
-        self.format, self.parser = form.name, parser
+        self._parsers[alike] = parser
+        self.format, self._learnt = self.format or form.name, True
+        if self.places.several:
+            self.parser = self.parser if isinstance(self.parser, FileParsers) else FileParsers(self.places)
+            self.parser.by_file[file] = parser
+        else:
+            self.parser = parser
         self._gathers = built is not None and built.single
         self._stateless = form.prepare is None and self._golds is None
         return row
@@ -205,7 +256,10 @@ class Reader(Iterator[Group | SchemaError]):
         last = 0
         for line, row in rows:
             if raw and self._stateless and not self._gathers and not isinstance(row, SchemaError):
+                yield from _flushed(last, held, bad) if held else ()
+                held, bad = [], []
                 yield line, row
+                last = line
                 continue
             built = self._build(line, row)
             if isinstance(built, SchemaError) and held and len(bad) < MAX_HELD_ERRORS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +14,14 @@ from verikit.report.differences import RunDifference, compare_all, read_outcomes
 from verikit.report.items import fit, mark_differences
 from verikit.report.kinds import KINDS, Unfinished, collect, runs_in
 from verikit.report.leaderboard import leaderboard
-from verikit.report.model import Cell, Chart, Metric, Options, Run, Series, Table
+from verikit.report.model import Cell, Chart, Options, Run, Series, Table
 from verikit.report.page import render
+from verikit.report.slice_tables import difference, of_rows, of_runs
+from verikit.report.slices import read_rows_of, row_records, sliced
 from verikit.stats.paired import Outcomes, holm
+
+COMPARABLE = {kind.name for kind in KINDS if kind.outcomes}
+"""Kinds whose runs have a value for each question."""
 
 
 class SideBySide(NamedTuple):
@@ -59,25 +63,41 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
                 left_out.append(folder.name)
     if not collected:
         raise UsageError(f"no run in {', '.join(map(str, paths))} is finished", hint="run their commands again")
+    if options.keys and not any(run.kind in COMPARABLE for _, run in collected):
+        raise UsageError(
+            "no run here has rows to slice by a key", hint=f"those of {' and '.join(sorted(COMPARABLE))} do"
+        )
     runs = [run for _, run in collected]
     for run, name in zip(runs, unique_names(folder.resolve().name for folder, _ in collected), strict=True):
         run.name = name
     if left_out:
         runs[0].notices.append(f"not finished, and so not in this page: {', '.join(left_out)}")
     folders = {run.name: folder for run, (folder, _) in zip(runs, collected, strict=True)}
-    return runs, side_by_side(runs, folders)
+    return runs, side_by_side(runs, folders, options)
 
 
-def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path]) -> list[SideBySide]:
-    """For each kind with several runs: shared metrics, paired differences, curves laid over each other, settings."""
-    comparable = {kind.name for kind in KINDS if kind.outcomes}
+def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path], options: Options) -> list[SideBySide]:
+    """For each kind with several runs: shared metrics, paired differences, rows, curves laid over each other, settings.
+
+    Raises:
+        UsageError: a key is asked for that no row has.
+    """
     found = []
     for kind in dict.fromkeys(run.kind for run in runs):
         same = [run for run in runs if run.kind == kind]
         if len(same) > 1:
-            outcomes = {run.name: read_outcomes(folders[run.name]) for run in same} if kind in comparable else {}
+            held = {run.name: folders[run.name] for run in same}
+            outcomes = {name: read_outcomes(folder) for name, folder in held.items()} if kind in COMPARABLE else {}
+            rows = read_rows_of(held, options.keys, options.data) if outcomes else {}
             pairs = compare_all(outcomes)
-            tables = (_standings(pairs, outcomes), _metrics(same), _differences(pairs), _settings(same))
+            tables = (
+                _standings(pairs, outcomes),
+                _metrics(same),
+                *of_runs(sliced(outcomes, rows, options.keys)),
+                _differences(pairs),
+                *of_rows(row_records(outcomes, rows, options.keys), options.samples),
+                _settings(same),
+            )
             kept = [table for table in tables if table.rows]
             found.append(SideBySide(kind, kept, _charts(same)))
     return found
@@ -105,12 +125,8 @@ def _differences(pairs: Sequence[RunDifference]) -> Table:
     """Each pair of runs, question by question: what they share falls out of the difference."""
     rows: list[Sequence[Cell]] = []
     for pair, p in zip(pairs, holm([pair.difference.p for pair in pairs]), strict=True):
-        found = pair.difference
-        bounded = found.low >= -1 and found.high <= 1
-        low, high = (None, None) if math.isinf(found.low) else (found.low, found.high)
-        metric = Metric("", found.value, low, high, bounded)
-        label = f"{pair.second} less {pair.first}"
-        rows.append((label, found.task, metric, f"{p:.4f}", found.gained, found.lost, found.docs))
+        found, label = pair.difference, f"{pair.second} less {pair.first}"
+        rows.append((label, found.task, difference(pair), f"{p:.4f}", found.gained, found.lost, found.docs))
     columns = ("", "metric", "mean difference", "p", "gained", "lost", "questions")
     note = f"intervals over questions; sign-flip test, Holm's correction. {verdict(pairs)}" if pairs else ""
     return Table("Differences, paired by question", columns, rows, note)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from verikit.errors import UsageError
 from verikit.report.differences import RunDifference, compare_all, read_outcomes
 from verikit.report.leaderboard import Standing, leaderboard
+from verikit.report.slices import Rows, RunOutcomes, Slice, read_rows_of, row_records, sliced, with_questions
 
 
 class Comparison(NamedTuple):
@@ -17,13 +19,31 @@ class Comparison(NamedTuple):
     differences: list[RunDifference]
     standings: list[Standing]
     """From the best down; none of two runs."""
+    slices: Sequence[Slice] = ()
+    """By key and value, where keys are given."""
+    outcomes: RunOutcomes = MappingProxyType({})
+    rows: Rows = MappingProxyType({})
+    keys: Sequence[str] = ()
+
+    def row_records(self) -> Iterator[dict[str, Any]]:
+        """One record for each question and metric, with each run's value; see `slices.row_records`."""
+        return row_records(self.outcomes, self.rows, self.keys)
 
 
-def compare_folders(folders: Mapping[str, Path], metric: str = "") -> Comparison:
+def compare_folders(
+    folders: Mapping[str, Path], metric: str = "", keys: Sequence[str] = (), others: Sequence[str] = ()
+) -> Comparison:
     """Compare the runs of folders by name, on the metrics they are told by or on the one named.
 
+    Args:
+        folders: The runs' folders by name.
+        metric: Another metric than those they are told by.
+        keys: Keys of the rows to compare by as well, value by value.
+        others: Files with the rows, where they were moved.
+
     Raises:
-        UsageError: a folder is no finished run of a kind that has questions, or the runs share no question.
+        UsageError: a folder is no finished run of a kind that has questions, the runs share no question, or a key is
+            in no row.
     """
     outcomes = {name: read_outcomes(folder, metric) for name, folder in folders.items()}
     pairs = compare_all(outcomes)
@@ -33,4 +53,12 @@ def compare_folders(folders: Mapping[str, Path], metric: str = "") -> Comparison
         named = ", ".join(repr(id) for id in ids if id is not None) or "none"
         hint = f"run all on the same questions; they are joined by id, the first of each: {named}"
         raise UsageError(f"{told} share no question with results", hint=hint)
-    return Comparison(pairs, leaderboard(outcomes, pairs) if len(folders) > 2 else [])
+    rows = read_rows_of(folders, keys, others)
+    return Comparison(
+        [with_questions(pair, rows) for pair in pairs],
+        leaderboard(outcomes, pairs) if len(folders) > 2 else [],
+        sliced(outcomes, rows, keys),
+        outcomes,
+        rows,
+        keys,
+    )

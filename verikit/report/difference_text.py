@@ -7,11 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from verikit.report.differences import RunDifference
 from verikit.report.leaderboard import Standing
+from verikit.report.slices import Slice
+from verikit.scoring.show import SLICES
 from verikit.stats.paired import LEVEL, Change, Difference, holm
-from verikit.terminal import markdown_table, printable, table
+from verikit.terminal import in_percent, markdown_table, printable, table
 
 HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p", "gained", "lost", "n")
 STANDINGS = ("rank", "run", "task", "metric", "value", "95% interval", "n")
+QUESTION = 90
+"""Characters of a question that a line has room for."""
+MOST_PLACES = 6
+"""Decimal places of two values that would look alike with fewer."""
 TOLD = 0.01
 """A difference of one point: what it would take to see one is told."""
 
@@ -29,7 +35,48 @@ def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[s
         if examples and difference.changed:
             yield f"{difference.task}: {len(difference.changed):,} questions changed"
             for change in _ends(difference.changed, examples):
-                yield printable(f"  {change.before:.2f} -> {change.after:.2f}  {change.id}: {change.question[:90]}")
+                yield f"  {change_line(change)}"
+
+
+def change_line(change: Change) -> str:
+    """A question whose value changed: both values, its id, and what it asks if that is known."""
+    asked = f": {change.question[:QUESTION]}" if change.question not in ("", change.id) else ""
+    places = 2
+    while f"{change.before:.{places}f}" == f"{change.after:.{places}f}" and places < MOST_PLACES:
+        places += 1
+    return printable(f"{change.before:.{places}f} -> {change.after:.{places}f}  {change.id}{asked}")
+
+
+def slice_tables(slices: Sequence[Slice]) -> Iterator[tuple[str, Sequence[str], list[tuple[str, ...]]]]:
+    """For each key and task a title, a header and rows: of two runs their difference, of more each run's value.
+
+    p-values are corrected for the values of the key.
+    """
+    for key, task in dict.fromkeys((found.key, found.task) for found in slices):
+        several = [found for found in slices if (found.key, found.task) == (key, task)]
+        runs = list(several[0].estimates)
+        title = f"{task} by {key}"
+        if len(runs) == 2:
+            cells = difference_cells([found.differences[0].difference for found in several])
+            rows = [(found.value, *cell[2:]) for found, cell in zip(several, cells, strict=True)]
+            yield title, (key, *runs, *HEADER[4:]), rows
+        else:
+            yield title, (key, *runs, "n"), [(found.value, *_values(found), str(found.n)) for found in several]
+
+
+def _values(found: Slice) -> Iterator[str]:
+    for row in found.estimates.values():
+        yield f"{100 * row.value:.2f} [{100 * row.low:.2f}, {100 * row.high:.2f}]"
+
+
+def show_slices(slices: Sequence[Slice]) -> Iterator[str]:
+    """Lines that tell how the runs compare on each value of each key."""
+    for title, header, rows in slice_tables(slices):
+        yield from ("", printable(f"{title}:"))
+        kept = [[printable(cell) for cell in row] for row in rows[:SLICES]]
+        yield from table([printable(name) for name in header], kept)
+        if len(rows) > SLICES:
+            yield f"and {len(rows) - SLICES:,} more, with --json"
 
 
 def show_leaderboard(standings: Sequence[Standing], pairs: Sequence[RunDifference]) -> Iterator[str]:
@@ -39,13 +86,17 @@ def show_leaderboard(standings: Sequence[Standing], pairs: Sequence[RunDifferenc
     yield verdict(pairs)
 
 
-def markdown_comparison(standings: Sequence[Standing], pairs: Sequence[RunDifference]) -> Iterator[str]:
+def markdown_comparison(
+    standings: Sequence[Standing], pairs: Sequence[RunDifference], slices: Sequence[Slice] = ()
+) -> Iterator[str]:
     """The same as Markdown, for a pull request."""
     if standings:
         yield from markdown_table(STANDINGS, standing_cells(standings))
         yield ""
     yield from markdown_differences(pairs)
     yield from ("", verdict(pairs))
+    for title, header, rows in slice_tables(slices):
+        yield from ("", printable(title), "", *markdown_table(header, rows))
 
 
 def difference_cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]:
@@ -56,8 +107,8 @@ def difference_cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]
             difference.metric,
             f"{100 * difference.before:.2f}",
             f"{100 * difference.after:.2f}",
-            f"{100 * difference.value:+.2f}",
-            f"{100 * difference.low:+.2f} to {100 * difference.high:+.2f}",
+            in_percent(difference.value, 2, "+"),
+            f"{in_percent(difference.low, 2, '+')} to {in_percent(difference.high, 2, '+')}",
             f"{p:.4f}{' *' if p < LEVEL else ''}",
             str(difference.gained),
             str(difference.lost),
@@ -113,7 +164,7 @@ def power_line(difference: Difference) -> str:
 def _beats(pair: RunDifference) -> str:
     difference = pair.difference
     winner, loser = (pair.second, pair.first) if difference.value > 0 else (pair.first, pair.second)
-    return f"{winner} beats {loser} by {100 * abs(difference.value):.2f} on {difference.task}"
+    return f"{winner} beats {loser} by {in_percent(abs(difference.value), 2)} on {difference.task}"
 
 
 def _ends(changes: Sequence[Change], most: int) -> list[Change]:

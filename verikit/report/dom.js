@@ -53,16 +53,23 @@ function digits(value) {
   return size === 0 ? "0" : value.toExponential(1);
 }
 
+// With more places where it would read as 0 and is not.
+function inPercent(share, places) {
+  const value = Math.abs(100 * share) < 1e-6 ? 0 : 100 * share;
+  while (value !== 0 && Number(value.toFixed(places)) === 0) places += 1;
+  return value.toFixed(places);
+}
+
 function number(value, percent) {
   if (value === null || value === undefined) return "\u2013";
-  return percent ? `${(100 * value).toFixed(1)} %` : digits(value);
+  return percent ? `${inPercent(value, 1)} %` : digits(value);
 }
 
 function interval(low, high, percent) {
   if (low === null || low === undefined) return "";
   if (!percent) return `${digits(low)} to ${digits(high)}`;
   const places = 100 * (high - low) >= 5 ? 0 : 1;
-  return `${(100 * low).toFixed(places)} to ${(100 * high).toFixed(places)}`;
+  return `${inPercent(low, places)} to ${inPercent(high, places)}`;
 }
 
 function many(count, what) {

@@ -17,9 +17,11 @@ from verikit.report.drawing import draw
 from verikit.report.latex import latex_table
 from verikit.report.model import Cell, Chart, Metric, Run, Table
 from verikit.report.pictures import pdf, svg
-from verikit.terminal import markdown_table
+from verikit.terminal import in_percent, markdown_table
 
 METRICS = "metrics"
+PRINTED = 200
+"""Rows of a folded table up to which it is printed."""
 STEM = 60
 """Letters of a file's name that tell what it holds, at most."""
 FORMULA = ("=", "+", "-", "@", "\t")
@@ -163,12 +165,12 @@ def shown(value: Cell) -> str:
     if isinstance(value, Metric):
         if value.value is None:
             return "\u2013"
-        number = f"{100 * value.value:.1f} %" if value.percent else f"{value.value:.4g}"
+        number = f"{in_percent(value.value)} %" if value.percent else f"{value.value:.4g}"
         if value.low is None or value.high is None:
             return number
         if not value.percent:
             return f"{number} [{value.low:.4g}, {value.high:.4g}]"
-        return f"{number} [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+        return f"{number} [{in_percent(value.low)}, {in_percent(value.high)}]"
     return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else _line(value)
 
 
@@ -211,9 +213,13 @@ def files(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequence
 
 
 def text(runs: Sequence[Run], together: Sequence[SideBySide], format: str) -> str:
-    """Return all tables in one text format: `latex` or `markdown`; of `csv`, the headline metrics alone."""
+    """Return the tables in one text format: `latex` or `markdown`; of `csv`, the headline metrics alone.
+
+    A folded table of over `PRINTED` rows is left to files: a job's summary has no room for it.
+    """
     if format == "csv":
         return csv_metrics(runs)
     write = TABLES[format][1]
     found = exports(runs, together)
-    return "\n".join(write(held, f"tab:{name}") for name, held in found if isinstance(held, Table))
+    tables = [(name, held) for name, held in found if isinstance(held, Table)]
+    return "\n".join(write(held, f"tab:{name}") for name, held in tables if not held.more or len(held.rows) <= PRINTED)

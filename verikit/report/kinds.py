@@ -30,12 +30,26 @@ class Kind(NamedTuple):
     """`module:attribute` of a `Collector`."""
     outcomes: str = ""
     """The same of (run, metric) -> list[Outcomes], its values by question; a kind without can't be compared."""
+    rows: str = ""
+    """The same of (run, keys, files) -> rows by task and id: questions, and the rows' values of keys."""
 
 
 KINDS = (
-    Kind("score", "scores.jsonl", "verikit.report.score:collect", "verikit.scoring.outcomes:outcomes"),
+    Kind(
+        "score",
+        "scores.jsonl",
+        "verikit.report.score:collect",
+        "verikit.scoring.outcomes:outcomes",
+        "verikit.scoring.slices:rows",
+    ),
     Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
-    Kind("eval", "results.json", "verikit.evals.page:collect", "verikit.evals.outcomes:outcomes"),
+    Kind(
+        "eval",
+        "results.json",
+        "verikit.evals.page:collect",
+        "verikit.evals.outcomes:outcomes",
+        "verikit.evals.outcomes:rows",
+    ),
     Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
     Kind("audit", "findings.jsonl", "verikit.audit.page:collect"),
 )

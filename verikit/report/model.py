@@ -131,6 +131,8 @@ class Options:
     """Files that hold the texts, in place of those that a run's configuration names."""
     samples: int = SAMPLES
     """Samples of one run that are in the page, at most."""
+    keys: Sequence[str] = ()
+    """Keys of the rows to slice runs by."""
 
 
 FILTERS: Mapping[str, tuple[str, str]] = {

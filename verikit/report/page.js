@@ -57,6 +57,11 @@ function folded(title, fill) {
   return details;
 }
 
+function foldedTables(tables) {
+  return tables.filter((table) => table.more).map((table) =>
+    folded(table.title, () => [grid(table), table.note ? el("p", { class: "note" }, table.note) : ""]));
+}
+
 function charts(some) {
   return el("div", { class: "charts" }, ...some.map(chartFigure));
 }
@@ -80,8 +85,7 @@ function runSection(run, place) {
   section.append(...run.tables.filter((table) => !table.more).map(tableSection));
   const rest = run.charts.filter((chart) => chart.more);
   if (rest.length) section.append(folded(`${many(rest.length, "more chart")}`, () => [charts(rest)]));
-  for (const table of run.tables.filter((one) => one.more))
-    section.append(folded(table.title, () => [grid(table), table.note ? el("p", { class: "note" }, table.note) : ""]));
+  section.append(...foldedTables(run.tables));
   const settings = flat(run.settings);
   if (settings.length)
     section.append(folded("Settings", () => [grid({ title: "Settings", columns: ["setting", "value"], rows: settings })]));
@@ -92,9 +96,10 @@ function together(same, place) {
   const section = el("section", { class: "run", id: `together-${place}` },
     el("header", {}, el("h2", {}, "Side by side"), el("span", { class: "kind" }, same.kind)));
   if (!same.tables.length && !same.charts.length) section.append(el("p", { class: "empty" }, "These runs have no metric in common."));
-  section.append(...same.tables.slice(0, -1).map(tableSection));
+  const main = same.tables.filter((table) => !table.more);
+  section.append(...main.slice(0, -1).map(tableSection));
   if (same.charts.length) section.append(charts(same.charts));
-  section.append(...same.tables.slice(-1).map(tableSection));
+  section.append(...main.slice(-1).map(tableSection), ...foldedTables(same.tables));
   return section;
 }
 

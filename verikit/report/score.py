@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
-from verikit.readers import Reader
 from verikit.report.criteria import CriteriaSeen
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
 from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Metric, Options, Run, SampleItem, Table
 from verikit.report.seen import Seen
+from verikit.report.slice_tables import of_one_run
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
-from verikit.scoring.input import Input
 from verikit.scoring.plan import ScoringPlan
+from verikit.scoring.rereading import find_input, plan_of, read_groups
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
 from verikit.scoring.show import tallied_alone
-from verikit.scoring.sums import PROGRESS, read_commits
+from verikit.scoring.slices import Slices, slices
 from verikit.stats import at_k
 from verikit.terminal import spending
 from verikit.text import accepted
@@ -40,13 +40,13 @@ def collect(run: Path, options: Options) -> Run:
         UsageError: it is not finished or damaged, or a file of `options.data` is not the one that was scored.
     """
     summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
-    plan = ScoringPlan(**{name: config[name] for name in ScoringPlan.model_fields if name in config})
+    plan = plan_of(config)
     page = Run(run.name, "score", plan.verifier, settings=_settings(run, config))
     page.facts = list(_facts(summary, plan))
     page.notices = [f"{count:,} unscored: {reason}" for reason, count in summary["unscored_reasons"].items()]
     if summary["bad_rows"]:
         page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no metric")
-    source = _source(run, plan, config, options, page.notices)
+    source = _source(run, config, options, page.notices)
     seen, judged = Seen(), CriteriaSeen()
     every = spread(summary["candidates"], options.samples)
     selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
@@ -66,7 +66,8 @@ def collect(run: Path, options: Options) -> Run:
         )
     page.metrics = [*_headline(summary, plan), *judged.metrics()]
     page.charts = list(_charts(summary, plan, seen, page.items))
-    page.tables = [*_metrics(summary["metrics"]), *judged.tables(), *seen.tables(), *_bad_rows(run)]
+    tables = [*_metrics(summary["metrics"]), *judged.tables(), *seen.tables(), *_bad_rows(run)]
+    page.tables = [*of_one_run(_slices(run, summary, options.keys, plan, source)), *tables]
     return page
 
 
@@ -159,39 +160,42 @@ def _items(rows: Sequence[JsonObject], group: Group | None, selected: int | None
         yield item
 
 
-def _source(
-    run: Path, plan: ScoringPlan, config: JsonObject, options: Options, notices: list[str]
-) -> str | list[str] | None:
+def slices_of(run: Path, summary: JsonObject, config: JsonObject, options: Options) -> Slices:
+    """A run's slices by the keys that it was scored with and by those of the options.
+
+    Raises:
+        UsageError: it is no score run, or see `collect`.
+    """
+    if "verifier" not in config:
+        raise UsageError(f"{run} has no rows to slice by a key", hint="give runs of `verikit score`")
+    return _slices(run, summary, options.keys, plan_of(config), _source(run, config, options, []))
+
+
+def _slices(
+    run: Path, summary: JsonObject, keys: Sequence[str], plan: ScoringPlan, source: str | list[str] | None
+) -> Slices:
+    """The slices that the run was scored with, and those of further keys.
+
+    Raises:
+        UsageError: there are further keys, and the input is gone, or has none of them.
+    """
+    found: Slices = summary.get("slices", {})
+    more = [key for key in keys if key not in found]
+    if more and source is None:
+        raise UsageError(f"{run}: the rows' keys can't be read", hint="give the file that was scored with --data")
+    return found if source is None else {**found, **slices(run, more, plan, source)}
+
+
+def _source(run: Path, config: JsonObject, options: Options, notices: list[str]) -> str | list[str] | None:
     """The file with the texts: where it was, else one of the caller's; None if there is none, which is said.
 
     Raises:
         UsageError: none of the files that the caller named is the one that was scored.
     """
-    problem = "the run read its input from stdin, or does not say where it lay"
-    paths = list(filter(None, (config.get("input"), *options.data)))
-    if (run / PROGRESS).exists():
-        commit = read_commits(run)[0][-1]
-        for path in paths:
-            try:
-                Input(path, plan).skip(commit)
-            except UsageError as error:
-                problem = str(error)
-            else:
-                found: str | list[str] = path if isinstance(path, list) else str(path)
-                return found
-    else:
-        problem = f"the folder was copied without {PROGRESS}, by which they are told"
+    path, problem = find_input(run, config, options.data)
     hint = "give the file that was scored with --data"
-    if options.data:
+    if path is None and options.data:
         raise UsageError(f"{run}: {problem}", hint=hint)
-    notices.append(f"the candidates' texts are not here: {problem}; {hint}")
-    return None
-
-
-def read_groups(path: str | list[str] | None, plan: ScoringPlan) -> Iterator[tuple[int, Group]]:
-    """The groups of the file with the number of their last row, as the run numbered them."""
-    if path is not None:
-        reader = Reader(path, plan.format, plan.mapping, plan.gold)
-        for line, item in reader.items(reader.rows()):
-            if isinstance(item, Group):
-                yield line, item
+    if path is None:
+        notices.append(f"the candidates' texts are not here: {problem}; {hint}")
+    return path

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
@@ -13,10 +13,12 @@ from verikit.base import unique_names
 from verikit.errors import UsageError
 from verikit.report.comparison import Comparison, compare_folders
 from verikit.report.curves import forest
-from verikit.report.difference_text import show_comparison, show_leaderboard, verdict
+from verikit.report.difference_text import show_comparison, show_leaderboard, show_slices, verdict
 from verikit.report.differences import RunDifference, as_json
 from verikit.report.leaderboard import Standing
 from verikit.report.model import Cell, Metric, Run, Table
+from verikit.report.slice_tables import ROWS, of_rows, of_runs
+from verikit.report.slices import Slice, slice_records
 from verikit.results.columns import to_dataset, to_pandas, to_polars
 from verikit.results.html import render
 from verikit.results.run import FinishedRun
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 AnyRun: TypeAlias = FinishedRun | str | PathLike[str]
 """A run that a call returned, or the folder of one."""
+Of: TypeAlias = Literal["differences", "slices", "rows"]
+"""What of a comparison a data frame holds."""
 EXAMPLES = 6
 
 
@@ -40,6 +44,9 @@ class RunComparison:
         """Each pair of runs on each metric: `first`, `second`, and the `difference` of the second from the first."""
         self.standings: list[Standing] = comparison.standings
         """The runs from the best down, with the ranks that chance leaves open; none of two runs."""
+        self.slices: list[Slice] = list(comparison.slices)
+        """Each value of the keys of `by_key`: every run's estimate on its questions, and each pair's difference."""
+        self._comparison = comparison
 
     @property
     def verdict(self) -> str:
@@ -54,41 +61,63 @@ class RunComparison:
             del row["changed"]
             yield {"first": pair.first, "second": pair.second, **row, "p_holm": p}
 
+    def slice_records(self) -> Iterator[dict[str, Any]]:
+        """One record for each value of a key and pair of runs; `p_holm` is corrected for all of a key's."""
+        yield from slice_records(self.slices)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One record for each question and metric, a column for each run; those that differ most come first.
+
+        A column is None where the run has no value. A run that is called like another column gets a number.
+        """
+        for record in self._comparison.row_records():
+            values = record.pop("values")
+            names = unique_names([*record, *values])[len(record) :]
+            yield record | dict(zip(names, values.values(), strict=True))
+
     def changes(self) -> Iterator[dict[str, Any]]:
         """One record for each question whose value differs between two runs, with both values."""
         for pair in self.differences:
             for row in as_json(pair.difference)["changed"]:
                 yield {"first": pair.first, "second": pair.second, "task": pair.difference.task, **row}
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The differences as a data frame of pandas.
+    def to_pandas(self, of: Of = "differences") -> pandas.DataFrame:
+        """The differences as a data frame of pandas; or `slices`, or `rows`, each question under each run.
 
         Raises:
             MissingExtra: pandas is not installed.
         """
-        return to_pandas(self.records())
+        return to_pandas(self._records(of))
 
-    def to_polars(self) -> polars.DataFrame:
-        """The differences as a data frame of polars.
+    def to_polars(self, of: Of = "differences") -> polars.DataFrame:
+        """The differences as a data frame of polars; or `slices`, or `rows`, each question under each run.
 
         Raises:
             MissingExtra: polars is not installed.
         """
-        return to_polars(self.records())
+        return to_polars(self._records(of))
 
-    def to_dataset(self) -> datasets.Dataset:
-        """The differences as a data set of the package datasets.
+    def to_dataset(self, of: Of = "differences") -> datasets.Dataset:
+        """The differences as a data set of the package datasets; or `slices`, or `rows`, each question under each run.
 
         Raises:
             MissingExtra: it is not installed.
         """
-        return to_dataset(self.records())
+        return to_dataset(self._records(of))
+
+    def _records(self, of: Of) -> Iterator[dict[str, Any]]:
+        records = {"differences": self.records, "slices": self.slice_records, "rows": self.rows}
+        if of not in records:
+            raise UsageError(f"there are no {of!r} of a comparison", hint=f"one of {', '.join(records)}")
+        return records[of]()
 
     def __repr__(self) -> str:
         """What the command prints, without colours."""
         if self.standings:
-            return click.unstyle("\n".join(show_leaderboard(self.standings, self.differences)))
-        return click.unstyle("\n".join(show_comparison(self.differences, EXAMPLES)))
+            lines = show_leaderboard(self.standings, self.differences)
+        else:
+            lines = show_comparison(self.differences, EXAMPLES)
+        return click.unstyle("\n".join([*lines, *show_slices(self.slices)]))
 
     def _repr_html_(self) -> str:
         """Tables and a picture for a notebook."""
@@ -96,7 +125,8 @@ class RunComparison:
         page = Run("comparison", "comparison", "Differences, paired by question", notices=[self.verdict])
         title = "Differences, paired by question"
         charts = list(forest("differences", title, "difference in points", metrics, 0.0))
-        return render(page, [*self._leaderboard(), self._table()], charts)
+        rows = of_rows(self._comparison.row_records(), ROWS)
+        return render(page, [*self._leaderboard(), self._table(), *of_runs(self.slices), *rows], charts)
 
     def _told(self) -> Iterator[tuple[str, tuple[float, float | None, float | None, bool]]]:
         for pair, row in zip(self.differences, self.records(), strict=True):
@@ -122,7 +152,7 @@ class RunComparison:
             yield Table("Leaderboard", ("rank", "run", "metric", "value", "questions"), rows)
 
 
-def compare(*runs: AnyRun | Mapping[str, AnyRun], metric: str = "") -> RunComparison:
+def compare(*runs: AnyRun | Mapping[str, AnyRun], metric: str = "", by_key: str | Sequence[str] = ()) -> RunComparison:
     """Compare runs of `score` or of `evaluate` on the same questions: which differences are real, and what changed.
 
     What `verikit compare` does, as a call: paired differences with intervals over questions, p-values of a sign-flip
@@ -131,19 +161,22 @@ def compare(*runs: AnyRun | Mapping[str, AnyRun], metric: str = "") -> RunCompar
     Args:
         runs: Two or more runs or folders of runs; or one mapping from names to them.
         metric: Another metric of single questions than the runs are told by: `selected`, `pass@4`, `pass^4`.
+        by_key: One key of the rows or several, to compare by value by value as well.
 
     Returns:
         The comparison: each pair's differences, which are real, and of three or more runs a leaderboard.
 
     Raises:
-        UsageError: fewer than two runs, a folder is none, a run has no such metric, or they share no question.
+        UsageError: fewer than two runs, a folder is none, a run has no such metric, they share no question, or no row
+            has a key.
     """
     named: dict[str, AnyRun] = {}
     for run in runs:
         named |= run if isinstance(run, Mapping) else {_free(_name(run, len(named) + 1), named): run}
     if len(named) < 2:
         raise UsageError("compare takes two runs or more", hint="compare(before, after)")
-    return RunComparison(compare_folders({name: _folder(run) for name, run in named.items()}, metric))
+    keys = [by_key] if isinstance(by_key, str) else by_key
+    return RunComparison(compare_folders({name: _folder(run) for name, run in named.items()}, metric, keys))
 
 
 def _name(run: AnyRun, number: int) -> str:

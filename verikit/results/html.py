@@ -12,7 +12,7 @@ from pathlib import Path
 from verikit.report.drawing import draw
 from verikit.report.model import Cell, Chart, Metric, Run, Table
 from verikit.report.pictures import svg
-from verikit.terminal import printable
+from verikit.terminal import in_percent, printable
 
 ROWS = 12
 """Rows of a table that are shown; the report has all."""
@@ -103,11 +103,12 @@ def interval(metric: Metric) -> str:
     """A number with its 95 % interval as text."""
     if metric.value is None:
         return "-"
-    times, digits, unit = (100, ".1f", " %") if metric.percent else (1, ".4g", "")
-    told = f"{times * metric.value:{digits}}{unit}"
-    if metric.low is None or metric.high is None:
-        return told
-    return f"{told} [{times * metric.low:{digits}}, {times * metric.high:{digits}}]"
+    if metric.percent:
+        value, low, high = (None if x is None else in_percent(x) for x in (metric.value, metric.low, metric.high))
+    else:
+        value, low, high = (None if x is None else f"{x:.4g}" for x in (metric.value, metric.low, metric.high))
+    told = f"{value} %" if metric.percent else f"{value}"
+    return told if low is None or high is None else f"{told} [{low}, {high}]"
 
 
 def _text(text: str, most: int = LONGEST) -> str:

@@ -12,16 +12,17 @@ from verikit.errors import UsageError
 from verikit.report.curves import OVER_K, estimate
 from verikit.report.items import conversation, leaves
 from verikit.report.model import Cell, Run, Table
-from verikit.report.score import read_groups
 from verikit.results.columns import to_dataset, to_pandas, to_polars
 from verikit.results.data import Data, are_paths, as_path
 from verikit.results.folders import run_folder
 from verikit.results.run import FinishedRun, estimate_of
 from verikit.scoring.chunk import ERRORS, SCORES, SELECTED
 from verikit.scoring.plan import DEFAULT_KS, ScoringPlan
+from verikit.scoring.rereading import plan_of, read_groups
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import SUMMARY, score_file
 from verikit.scoring.show import show
+from verikit.scoring.slices import values_of
 from verikit.scoring.watch import describe
 from verikit.stats import Estimate, at_k
 from verikit.terminal import Watch
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 
 INPUT, GOLD = "input.jsonl", "gold.jsonl"
 """Where rows of the caller's lie."""
+COLUMNS = (
+    *("id", "index", "part", "value", "right", "status", "answer", "reason", "by"),
+    *("prompt", "completion", "gold"),
+)
+"""What a record holds beside keys of the rows."""
 WHOLE = ""
 """Name of a candidate's whole score among its parts."""
 
@@ -58,6 +64,17 @@ class ScoreRun(FinishedRun):
         """What `verikit score` prints."""
         return show(self.summary, self.config)
 
+    @property
+    def slices(self) -> dict[str, dict[str, dict[str, Estimate]]]:
+        """Estimates by key and by its value, of the keys that the run was scored `by_key`; the largest slice first."""
+        return {
+            key: {
+                value: {name: estimate_of(row) for name, row in held["metrics"].items()}
+                for value, held in values.items()
+            }
+            for key, values in self.summary.get("slices", {}).items()
+        }
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows of scores.jsonl: one a candidate, its parts and steps nested."""
         return read_rows(self._path / SCORES)
@@ -70,59 +87,65 @@ class ScoreRun(FinishedRun):
         """The rows of errors.jsonl: rows that could not be read, with their line and what is wrong."""
         return read_rows(self._path / ERRORS)
 
-    def records(self, *, texts: bool = False) -> Iterator[dict[str, Any]]:
+    def records(self, *, texts: bool = False, keys: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
         """One record for each candidate (`part` is "") and one for each part of its score, by the part's path.
 
         Args:
             texts: Also `prompt`, `completion` and `gold`, read again from where they came from.
+            keys: Also these keys of the rows, read again like texts; one that is called like a column gets `row.`
+                before its name.
 
         Raises:
-            UsageError: the texts are wanted, and the file is not there or holds other rows now.
+            UsageError: the texts or keys are wanted, and the file is not there or holds other rows now.
         """
-        groups: Iterator[tuple[int, Group]] = self._groups() if texts else iter(())
+        groups: Iterator[tuple[int, Group]] = self._groups() if texts or keys else iter(())
+        plan = plan_of(self.config)
         line = 0
         group: Group | None = None
         for row in self.rows():
-            if texts and row["line"] != line:
+            if (texts or keys) and row["line"] != line:
                 line = row["line"]
                 group = next((found for number, found in groups if number == line), None)
             own = {"id": row["id"], "index": row["index"]}
-            more = {} if group is None else _texts(group, row["index"])
+            more = {} if group is None or not texts else _texts(group, row["index"])
+            if group is not None:
+                told = {key: ", ".join(values_of(group, key, row["index"], plan)) or None for key in keys}
+                more |= {f"row.{key}" if key in COLUMNS else key: value for key, value in told.items()}
             if "by" in row:
                 more = {"by": row["by"]["value"], **more}
             yield _record(own, WHOLE, row, more)
             for path, part in leaves(row):
                 yield _record(own, path, part, more)
 
-    def to_pandas(self, *, texts: bool = False) -> pandas.DataFrame:
+    def to_pandas(self, *, texts: bool = False, keys: Sequence[str] = ()) -> pandas.DataFrame:
         """The records as a data frame of pandas, see `records`.
 
         Raises:
             MissingExtra: pandas is not installed.
         """
-        return to_pandas(self.records(texts=texts))
+        return to_pandas(self.records(texts=texts, keys=keys))
 
-    def to_polars(self, *, texts: bool = False) -> polars.DataFrame:
+    def to_polars(self, *, texts: bool = False, keys: Sequence[str] = ()) -> polars.DataFrame:
         """The records as a data frame of polars, see `records`.
 
         Raises:
             MissingExtra: polars is not installed.
         """
-        return to_polars(self.records(texts=texts))
+        return to_polars(self.records(texts=texts, keys=keys))
 
-    def to_dataset(self, *, texts: bool = False) -> datasets.Dataset:
+    def to_dataset(self, *, texts: bool = False, keys: Sequence[str] = ()) -> datasets.Dataset:
         """The records as a data set of the package datasets, see `records`.
 
         Raises:
             MissingExtra: it is not installed.
         """
-        return to_dataset(self.records(texts=texts))
+        return to_dataset(self.records(texts=texts, keys=keys))
 
     def _groups(self) -> Iterator[tuple[int, Group]]:
         path = self.config.get("input")
         if path is None:
             raise UsageError("the run does not say where its texts lie", hint="records without texts")
-        return read_groups(path, ScoringPlan(**{k: v for k, v in self.config.items() if k in ScoringPlan.model_fields}))
+        return read_groups(path, plan_of(self.config))
 
     def _tables(self, page: Run) -> list[Table]:
         return [_over_k(self.summary["metrics"]), *super()._tables(page)]
@@ -144,6 +167,7 @@ def score(
     seed: int = 0,
     resume: bool = True,
     retry_errors: bool = False,
+    by_key: str | Sequence[str] = (),
     track: str | Sequence[str] = (),
     quiet: bool = False,
 ) -> ScoreRun:
@@ -161,13 +185,15 @@ def score(
         k: One k or several, of pass@k, maj@k, bon@k.
         out: The run's folder. A run that was interrupted goes on by the same call. None: nothing is kept.
         gold: Golds that lie elsewhere, joined by id: a path or rows.
-        mapping: From our fields (prompt, completions, completion, answer, id) to the rows' keys.
+        mapping: From our fields (prompt, completions, completion, answer, id) to the rows' keys; `FILE:prompt` for one
+            of several files.
         format: The rows' format, where their keys don't tell.
         jobs: Worker processes, or "ray"; specs only, since a process can't see verifiers of a notebook.
-        limit: Only the rows up to this one.
+        limit: At most so many rows; a prompt that begins there is finished.
         seed: Of what is drawn at random.
         resume: Go on with what `out` holds; False begins anew.
         retry_errors: Score again what could not be scored.
+        by_key: One key of the rows or several; the run has estimates for each of their values, see `ScoreRun.slices`.
         track: Trackers that get the result too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
         quiet: Show no progress on stderr.
 
@@ -175,7 +201,8 @@ def score(
         The finished run. What could not be scored has no value there and is told with its reason; it is never a zero.
 
     Raises:
-        UsageError: rows that are none, a spec that can't be read, a folder that holds another run.
+        UsageError: rows that are none, a spec that can't be read, a key that no row has, a folder that holds another
+            run.
         MissingExtra: a package that the verifier needs is not installed.
     """
     settings: dict[str, Any] = {
@@ -200,6 +227,7 @@ def score(
             limit=limit,
             restart=not resume,
             retry_errors=retry_errors,
+            by_key=[by_key] if isinstance(by_key, str) else by_key,
             watch=lambda progress: watch.start(partial(describe, progress)),
             note=notes.append,
             warn=notes.append,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import EngineError, SchemaError, VerikitError, raise_if_gone
-from verikit.readers import Places, RawRow, RowParser
+from verikit.readers import FileParsers, Places, RawRow, RowParser
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import to_line, to_row
 from verikit.scoring.tally import LOST, Tally
@@ -24,7 +24,7 @@ class Chunk:
 
     rows: Sequence[tuple[int, RawRow | Group | SchemaError]]
     """Line number and row."""
-    parser: RowParser | None = None
+    parser: RowParser | FileParsers | None = None
     """Reads the raw ones."""
     places: Places = field(default_factory=Places)
     """Which file and line a row lies in."""

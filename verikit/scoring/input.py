@@ -24,6 +24,10 @@ GIVE_UP = 1000
 Numbered = tuple[int, RawRow | Group | SchemaError]
 
 
+class OtherRowsError(UsageError):
+    """The rows are not those that were scored before."""
+
+
 class Input:
     """Cuts files, read as one, into chunks of about equal work, each of at least `batch` rows.
 
@@ -36,6 +40,9 @@ class Input:
     def __init__(self, source: Paths | RowSource, plan: ScoringPlan, limit: int | None = None, batch: int = 1) -> None:
         self._reader = Reader(source, plan.format, plan.mapping, plan.gold)
         self._limit = limit
+        self._read = self._last_read = 0
+        """Rows read so far, and the line of the last within the limit: a table's first row is on line 2."""
+        self._skipped = 0
         self._size = self._batch = min(batch, MAX_ROWS)
         rows = self._reader.rows()
         self._rows = chain([next(rows)], rows)
@@ -61,14 +68,16 @@ class Input:
         """Pass over the rows that were done.
 
         Raises:
-            UsageError: they are not the rows of this file.
+            OtherRowsError: they are not the rows of this file.
         """
         last = 0
         while last < commit.line:
             last, row = next(self._rows, (commit.line + 1, b""))
+            self._count(last)
             self._checksum = _add(row, self._checksum)
+        self._skipped = commit.line
         if last != commit.line or self._checksum != commit.checksum:
-            raise UsageError(
+            raise OtherRowsError(
                 f"{self._reader.name} is not what was scored before: the first {commit.line} rows differ",
                 hint="--restart scores everything anew; -o chooses another folder",
             )
@@ -86,7 +95,7 @@ class Input:
             UsageError: none of the first rows can be read.
         """
         items = self._reader.items(self._summed(), raw=True)
-        return self._chunks(items if self._limit is None else _until(items, self._limit))
+        return self._chunks(items if self._limit is None else self._until(items))
 
     def chosen(self, lines: Iterable[int]) -> Iterator[Chunk]:
         """Chunks of the rows of these lines only, which ascend."""
@@ -100,6 +109,7 @@ class Input:
         """The rows; keeps the checksum after each, and gives up where none can be read."""
         unread: list[SchemaError] = []
         for line, row in self._rows:
+            self._count(line)
             self._checksum = _add(row, self._checksum)
             self._checksums.append((line, self._checksum))
             if isinstance(row, SchemaError) and self._reader.parser is None:
@@ -108,6 +118,26 @@ class Input:
                     first = unread[0]
                     raise UsageError(f"none of the first {GIVE_UP} rows can be read; {first}", hint=first.hint)
             yield line, row
+
+    @property
+    def beyond_limit(self) -> bool:
+        """Whether more rows were skipped than the limit allows."""
+        return self._limit is not None and self._skipped > self._last_read
+
+    def _count(self, line: int) -> None:
+        """Count a row."""
+        self._read += 1
+        if self._limit is None or self._read <= self._limit:
+            self._last_read = line
+
+    def _until(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
+        """Items up to the one that takes the last row within the limit, and all of the same number."""
+        last = self._skipped
+        for line, item in items:
+            if last >= self._last_read and line != last:
+                return
+            yield line, item
+            last = line
 
     def _cut(self, items: Iterable[Numbered]) -> Iterator[list[Numbered]]:
         """Cut by rows and by bytes; items of one number stay together, so that every chunk can be committed."""
@@ -134,16 +164,6 @@ def _weight(item: RawRow | Group | SchemaError) -> int:
     if isinstance(item, bytes):
         return len(item)
     return sum(map(len, item.completions)) if isinstance(item, Group) else 1000
-
-
-def _until(items: Iterable[Numbered], limit: int) -> Iterator[Numbered]:
-    """Items up to the one that takes the row `limit`, and all of the same number."""
-    last = 0
-    for line, item in items:
-        if last >= limit and line != last:
-            return
-        yield line, item
-        last = line
 
 
 def _only(items: Iterable[Numbered], lines: Iterator[int]) -> Iterator[Numbered]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from heapq import merge
@@ -17,13 +17,14 @@ from verikit.errors import UsageError
 from verikit.readers import HeldRows, IdIndex, Paths, RowSource, expand
 from verikit.scoring.chunk import ERRORS, SCORES, SELECTED, Scorer
 from verikit.scoring.folder import Folder
-from verikit.scoring.input import Input
+from verikit.scoring.input import Input, OtherRowsError
 from verikit.scoring.mend import lost_lines, mend
 from verikit.scoring.plan import ScoringPlan, check_same
 from verikit.scoring.pool import InFlight, score_chunks
 from verikit.scoring.repeats import without_repeats
 from verikit.scoring.rows import read_rows, to_line
 from verikit.scoring.size import InputSize
+from verikit.scoring.slices import check_keys, slices
 from verikit.scoring.sums import Commit, changed, read_commits
 from verikit.scoring.tally import LOST, Tally
 from verikit.types import JsonObject
@@ -56,6 +57,7 @@ def score_file(
     *,
     jobs: int | str = 1,
     limit: int | None = None,
+    by_key: Sequence[str] = (),
     restart: bool = False,
     retry_errors: bool = False,
     watch: Callable[[Progress], None] = lambda progress: None,
@@ -70,7 +72,8 @@ def score_file(
         out: The folder; made if absent. While a run is unfinished it holds no summary.
         jobs: Worker processes; 1 scores in this one, text names a Ray cluster (see on_ray.py). The result does not
             depend on it.
-        limit: Only the rows up to this one; a prompt that begins there is finished.
+        limit: At most so many rows; a prompt that begins there is finished.
+        by_key: Keys of the rows; the summary then has the estimates of each of their values.
         restart: Forget what the folder holds.
         retry_errors: First score the rows again whose candidates could not be scored.
         watch: Called once, with what is then updated in place.
@@ -79,19 +82,30 @@ def score_file(
 
     Raises:
         EngineError: the engine behind a verifier is gone; what was committed stays, and the same call goes on from it.
-        UsageError: the file can't be read, or the folder is in use, was made under another plan, or from other rows.
+        UsageError: the file can't be read, no row has a key of `by_key`, or the folder is in use, was made under
+            another plan, or from other rows.
         VerikitError: a file of the folder can't be written; what was committed stays.
     """
     told = told_source(source)
-    if retry_errors and told is None and not isinstance(source, HeldRows):
-        raise UsageError("--retry-errors reads the input twice, which stdin can't be", hint="give a file")
+    rereadable = told is not None or isinstance(source, HeldRows)
+    for option in ["--retry-errors"] * retry_errors + ["--by-key"] * bool(by_key):
+        if not rereadable:
+            raise UsageError(f"{option} reads the input twice, which stdin can't be", hint="give a file")
+    check_keys(source, plan, by_key)
     scorer = Scorer(plan)
     batch = max(part.batch for part in scorer.parts())
     if scorer.selector is not None and scorer.selector.by_score and scorer.by is None:
         note(f"--select {plan.select} without --by ranks by the truth itself: an upper bound that no method reaches")
     rows, progress = Input(source, plan, limit, batch), Progress(scorer.tally())
     with Folder(out, FILES) as folder, closing(IdIndex()) as ids:
-        commit = _open(folder, told, plan, scorer, rows, restart, warn)
+        try:
+            commit = _open(folder, told, plan, scorer, rows, restart, warn)
+        except OtherRowsError:
+            if not rereadable or folder.damage or _has_scores(out):
+                raise
+            warn(_replaced(out, "rows"))
+            rows = Input(source, plan, limit, batch)
+            commit = _open(folder, told, plan, scorer, rows, True, warn)
         progress.line, progress.size = commit.line, InputSize(told, limit)
         watch(progress)
         if folder.damage:
@@ -103,11 +117,13 @@ def score_file(
             commit = _retry(Input(source, plan, batch=batch), scorer, jobs, folder, commit, progress)
         for id, line in progress.tally.read(*(read_rows(out / name) for name in (SCORES, SELECTED, ERRORS))):
             ids.add(id, line)
-        if limit is not None and limit < commit.line:
+        if rows.beyond_limit:
             note(f"{out} holds rows up to line {commit.line} from earlier; they are kept beyond --limit {limit}")
         _score_rest(rows, scorer, jobs, folder, progress, ids, _Notes(rows, note))
         folder.finish()
         summary = progress.tally.summary()
+        if by_key:
+            summary["slices"] = slices(out, by_key, plan, source, scorer.verifier)
         folder.write_json(SUMMARY, summary)
         folder.seal(CONFIG, ENVIRONMENT, SUMMARY)
     return summary
@@ -181,7 +197,7 @@ class _Notes:
 
 
 def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable[[str], None]) -> Commit:
-    """Open a folder for a plan. One that holds no score yet may change its plan, and is begun anew.
+    """Open a folder for a plan. One in which no candidate has a score may change its plan, and is begun anew.
 
     Files that are not as they were written are named; what they held is made again.
 
@@ -204,11 +220,33 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable
         raise UsageError(f"{folder.path} is mended by reading the input twice, which stdin can't be", hint="--restart")
     if (folder.size(SCORES) or folder.damage) and not same:
         decides = {key: config[key] for key in config if key not in ("ks", "input", "gold")}
-        check_same(folder.read_json(CONFIG), decides, folder.path)
+        try:
+            check_same(folder.read_json(CONFIG), decides, folder.path)
+        except UsageError:
+            if folder.damage or _has_scores(folder.path):
+                raise
+            warn(_replaced(folder.path, "settings"))
+            shutil.rmtree(folder.path / RETRY, ignore_errors=True)
+            folder.clear()
+            commit = folder.recover()
     elif commit.line and not same:
         folder.clear()
         commit = folder.recover()
     return commit
+
+
+def _has_scores(run: Path) -> bool:
+    """Whether a run's rows, or those of a retry that was interrupted, have any value, also that of a part."""
+    return any(_has_value(row) for folder in (run, run / RETRY) for row in read_rows(folder / SCORES))
+
+
+def _has_value(row: JsonObject) -> bool:
+    below = (*row.get("parts", {}).values(), *row.get("steps", ()), *filter(None, [row.get("by")]))
+    return row.get("value") is not None or any(map(_has_value, below))
+
+
+def _replaced(run: Path, what: str) -> str:
+    return f"the earlier run in {run} had other {what} and scored no candidate: it is replaced"
 
 
 def _retry(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import click
@@ -27,6 +28,8 @@ _GRADED = {
 }
 """What the columns say where scores lie between right and wrong: those of a weighted sum, say."""
 
+SLICES = 30
+"""Slices of a key that are printed."""
 _NO_INTERVAL = "no interval: all prompts have one value outside [0, 1], which bounds nothing that was not seen"
 
 
@@ -66,6 +69,42 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
         yield click.style("  " + meanings[metric].format(by=config["by"]), dim=True)
     if any(estimate["low"] is None for estimate in metrics.values()):
         yield click.style("  " + _NO_INTERVAL, dim=True)
+    for key, values in summary.get("slices", {}).items():
+        yield from ("", *("  " + line for line in _sliced(key, values)))
+
+
+def slice_metrics(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The metrics that a table of slices has room for: one candidate, the selected one, and the largest k."""
+    names = dict.fromkeys(name for row in values.values() for name in row["metrics"])
+    largest = max((found[1] for name in names if (found := at_k(name))), default=1)
+    over_k = [f"{kind}{largest}" for kind in _COLUMNS if largest > 1]
+    return [name for name in ("mean", "selected", *over_k) if name in names]
+
+
+def _sliced(key: str, values: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A table of a key's values, at most `SLICES` of them."""
+    metrics = slice_metrics(values)
+    unscored = ["unscored"] if any(row["unscored"] for row in values.values()) else []
+    rows = [
+        [
+            printable(value),
+            f"{row['prompts']:,}",
+            f"{row['candidates']:,}",
+            *(f"{row[name]:,}" for name in unscored),
+            *(_counted(row["metrics"].get(name), row["prompts"]) for name in metrics),
+        ]
+        for value, row in islice(values.items(), SLICES)
+    ]
+    left = (
+        [click.style(f"and {len(values) - SLICES:,} more, in summary.json", dim=True)] if len(values) > SLICES else []
+    )
+    return [*table([printable(key), "prompts", "candidates", *unscored, *metrics], rows), *left]
+
+
+def _counted(estimate: Mapping[str, Any] | None, prompts: int) -> str:
+    """An estimate, with its own number of prompts where that is not the slice's."""
+    told = _percent(estimate)
+    return told if estimate is None or estimate["n"] == prompts else f"{told} (n {estimate['n']:,})"
 
 
 def tallied_alone(summary: Mapping[str, Any]) -> dict[str, int]:

@@ -29,14 +29,16 @@ LOST = ("error", "timeout")
 class Tally:
     """What a summary is made of."""
 
-    def __init__(self, plan: ScoringPlan, verifier: Verifier, max_reasons: float = MAX_REASONS) -> None:
+    def __init__(self, plan: ScoringPlan, verifier: Verifier | None, max_reasons: float = MAX_REASONS) -> None:
+        """Begin to count; without a verifier there is nothing to tell equal answers by, and no maj@k."""
+        parts = [] if verifier is None else list(walk(verifier))
         self._verifier = verifier
         self._plan = plan
         self._max_reasons = max_reasons
         self._estimates = Summary(plan.ks, seed=plan.seed)
         self._selected = Mean()
-        self._tallied = sorted({key for part in walk(verifier) for key in part.tallied})
-        self._rates = {name: pair for part in walk(verifier) for name, pair in part.rates.items()}
+        self._tallied = sorted({key for part in parts for key in part.tallied})
+        self._rates = {name: pair for part in parts for name, pair in part.rates.items()}
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         """Why candidates are unscored, in order of appearance."""
@@ -62,7 +64,7 @@ class Tally:
         answers = [score.answer for score in truth]
         voted = (
             clusters(answers, *equality(self._verifier, truth))
-            if any(answer is not None for answer in answers)
+            if self._verifier is not None and any(answer is not None for answer in answers)
             else None
         )
         self._estimates.add(truth, ranking, voted)
