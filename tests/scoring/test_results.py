@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
+from verikit.report.differences import compare_runs
 from verikit.scoring.size import InputSize
 from verikit.scoring.watch import describe
 
@@ -240,3 +241,29 @@ def test_rates_say_what_share_of_all_counted_things_came_out(score, tmp_path):
     plain = write(tmp_path / "plain.jsonl", [{"prompt": "?", "completions": ["4"], "answer": "4"}])
     score(plain, "-v", "exact", "-o", tmp_path / "plain")
     assert "rates" not in json.loads((tmp_path / "plain/summary.json").read_text())
+
+
+def test_a_sum_that_can_go_negative_has_an_interval_below_0_before_a_negative_is_seen(score, tmp_path):
+    spec = "answer + soft_overlong(24, 8, unit='words')"
+    wrong = [row(i, "no") for i in range(1, 21)]
+    outcome = score(write(tmp_path / "in.jsonl", wrong), "-v", spec, "-o", "out")
+    assert outcome.code == 0, outcome.err
+    summary = json.loads((tmp_path / "out/summary.json").read_bytes())
+    assert summary["bounds"] == [-1, 1]
+    mean = summary["metrics"]["mean"]
+    assert (mean["value"], mean["method"]) == (0, "beta")
+    assert mean["low"] == pytest.approx(-mean["high"])
+    assert summary["metrics"]["pass@1"]["low"] == 0
+    score(write(tmp_path / "more.jsonl", [*wrong, row(21, "word " * 40)]), "-v", spec, "-o", "more")
+    mean = json.loads((tmp_path / "more/summary.json").read_bytes())["metrics"]["mean"]
+    assert mean["method"] == "beta"
+    assert mean["low"] < mean["value"] < 0 < mean["high"]
+
+
+def test_two_runs_of_a_sum_are_compared_by_its_bounds(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(i, "no") for i in range(1, 21)])
+    for out in ("a", "b"):
+        score(file, "-v", "answer + 3*soft_overlong(24, 8, unit='words')", "-o", out)
+    (found,) = compare_runs(tmp_path / "a", tmp_path / "b")
+    assert -found.low == pytest.approx(found.high)
+    assert 0.3 < found.high < 4

@@ -27,7 +27,7 @@ _GRADED = {
 }
 """What the columns say where scores lie between right and wrong: those of a weighted sum, say."""
 
-_NO_INTERVAL = "no interval: all prompts have one value outside [0, 1], which bounds nothing that was not seen"
+_NO_INTERVAL = "no interval: all prompts have one value, and nothing bounds those not seen; clip(SPEC, low, high) does"
 
 
 def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from verikit.errors import UsageError
 from verikit.stats.beta import beta_interval
-from verikit.stats.intervals import UNIT
-from verikit.types import PASS_MARK
+from verikit.types import PASS_MARK, UNIT
 
 FLIPS = 10_000
 EXACT = 12
