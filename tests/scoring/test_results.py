@@ -162,7 +162,7 @@ def test_a_constant_mean_outside_0_to_1_is_not_called_certain(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(i, rm=3.0) for i in range(12)])
     outcome = score(file, "-v", "column('rm')", "-o", tmp_path / "run")
     assert "mean of one candidate: 3 [no interval]" in outcome.out
-    assert "bounds nothing that was not seen" in outcome.out
+    assert "nothing bounds those not seen" in outcome.out
     summary = json.loads((tmp_path / "run/summary.json").read_text(), parse_constant=pytest.fail)
     assert summary["metrics"]["mean"]["low"] is None
 

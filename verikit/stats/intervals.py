@@ -1,9 +1,10 @@
 """Means over prompts with intervals that stay honest near 0 % and 100 %, and where prompts hardly vary.
 
 A prompt's candidates are correlated, so the prompt is the unit: each gives one number per metric, and the interval is
-over prompts. Numbers within known bounds get the interval of `verikit.stats.beta`, which never has zero width. The percentile bootstrap over prompts is there too, and for numbers without known bounds it is all there is;
-beyond `MAX_BOOTSTRAP` prompts it gives way to the normal interval it converges to. Where such numbers are all the same,
-nothing bounds how far the next could lie (Bahadur and Savage 1956), and the interval is the whole line.
+over prompts. Numbers within known bounds get the interval of `verikit.stats.beta`, which never has zero width. The
+percentile bootstrap over prompts is there too, and for numbers without known bounds it is all there is. Beyond
+`MAX_BOOTSTRAP` prompts it is the normal interval that it converges to. Where such numbers are all the same, nothing
+bounds how far the next could lie (Bahadur and Savage 1956), and the interval is the whole line.
 """
 
 from __future__ import annotations
