@@ -159,7 +159,8 @@ class Mean:
         if bounded and (interval == "beta" or not spread):
             width = most - least
             share = min(1.0, max(0.0, (mean - least) / width))
-            low, high = beta_interval(share, variance / width**2, n, level)
+            seen = max(0.0, (self._lowest - least) / width), min(1.0, (self._highest - least) / width)
+            low, high = beta_interval(share, variance / width**2, n, level, seen=seen)
             low, high = least + width * low, least + width * high
             return Estimate(mean, low, high, stderr or (high - low) / (2 * _z(level)), n, "beta", left_out)
         if n <= MAX_BOOTSTRAP:

@@ -244,8 +244,10 @@ def _interval(sums: Sequence[float], counts: Sequence[int], p: float, reach: _Re
     size, variance = _moments(sums, counts)
     mean, scale = math.fsum(sums) / sum(counts), 2 * farthest
 
+    seen = 0.5 + min(rates) / scale, 0.5 + max(rates) / scale
+
     def ends(unseen: tuple[float, float]) -> tuple[float, float]:
-        found = beta_interval(0.5 + mean / scale, variance / scale**2, size, 1 - LEVEL, unseen=unseen)
+        found = beta_interval(0.5 + mean / scale, variance / scale**2, size, 1 - LEVEL, unseen=unseen, seen=seen)
         return scale * (found[0] - 0.5), scale * (found[1] - 0.5)
 
     low, high = ends((0.0, 1.0))
