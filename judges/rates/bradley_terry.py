@@ -27,7 +27,7 @@ SCALE = 400 / math.log(10)
 """Elo points per unit of strength."""
 CENTRE = 1000.0
 END_PRIOR = 0.25
-"""Drawn games added to each pair for the ends of intervals: a whole one pulls models far apart to 1000 (`benchmarks/intervals.py`)."""
+"""Drawn games added to each pair for the ends of intervals: a whole one pulls models far apart to 1000."""
 Matrix = list[list[float]]
 Totals = dict[tuple[int, int], tuple[float, float]]
 """Points of the first of a pair of models, and games."""
