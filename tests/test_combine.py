@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verikit import PASS_MARK, Sample, Score, Verifier, score_all
+from verikit import PASS_MARK, Sample, Score, Verifier, load, score_all
 from verikit.choose import by, first_of, gate
 from verikit.combine import (
     Clip,
@@ -307,3 +307,39 @@ def test_a_class_or_a_spec_in_the_place_of_a_verifier_is_told_what_to_write():
         with pytest.raises(UsageError) as caught:
             mean(part)
         assert re.search(hint, caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("answer", (0, 1)),
+        ("answer + soft_overlong(24, 8)", (-1, 1)),
+        ("0.8*answer + 0.2*tags('think', 'answer')", (0, 1)),
+        ("answer + -0.5*refusal", (-0.5, 1)),
+        ("answer + 0*rm('openai:http://localhost:1#m')", (0, 1)),
+        ("answer + rm('openai:http://localhost:1#m')", (-math.inf, math.inf)),
+        ("answer + rm('openai:http://localhost:1#m', activation='sigmoid')", (0, 2)),
+        ("mean(soft_overlong, exact)", (-1, 1)),
+        ("all_of(soft_overlong, exact)", (0, 1)),
+        ("repetition(penalty=-0.3)", (-0.3, 0)),
+        ("length_guard(2*exact, 100)", (0, 2)),
+        ("length_guard(exact + -1*refusal, 100)", (-1, 1)),
+        ("gate(soft_overlong, exact, -1)", (-1, 1)),
+        ("first_of(answer, 3*exact)", (0, 3)),
+        ("by('task', {'a': exact, 'b': -1*exact}, default=2*exact)", (-1, 2)),
+        ("clip(exact + soft_overlong, -0.5, 0.5)", (-0.5, 0.5)),
+        ("cosine_length(exact, exceeded=-2)", (-2, 1)),
+        ("turns(exact + -1*refusal)", (-1, 1)),
+    ],
+)
+def test_the_bounds_of_a_spec_follow_from_its_parts(spec, expected):
+    assert load(spec).bounds == pytest.approx(expected)
+
+
+def test_every_value_of_a_sum_lies_within_its_bounds():
+    verifier = load("0.7*exact + 0.3*soft_overlong(8, 4, unit='chars') + -0.2*repetition(n=1)")
+    low, high = verifier.bounds
+    texts = ["4", "a a a", "long " * 20, "", "44444"]
+    values = [float(score) for score in score_all(verifier, [Sample("", text, "4") for text in texts])]
+    assert all(low <= value <= high for value in values)
+    assert min(values) < 0 < max(values)

@@ -107,7 +107,19 @@ def test_the_gate_fails_on_a_real_loss_and_not_on_one_that_may_be_chance(tmp_pat
     few = [made(tmp_path, name, rate, prompts=3, candidates=1) for name, rate in (("all", 1.0), ("none", 0.0))]
     told = invoke("compare", *few, "--fail-if-worse", "0pt")
     assert told.return_value == 0
-    assert "may be chance (p 0.250)" in told.output
+    assert "may be chance" in told.output
+
+
+def test_the_gate_tests_the_loss_against_the_margin_and_not_against_none(tmp_path):
+    before, after = made(tmp_path, "before", 0.9, candidates=16), made(tmp_path, "after", 0.83, candidates=16)
+    (found,) = compare_runs(before, after)
+    assert found.p < 0.05
+    assert -found.value > 0.05 > -found.high
+    told = invoke("compare", before, after, "--fail-if-worse", "5pt")
+    assert told.return_value == 0
+    assert "the true loss may be 5 or less" in told.output
+    assert invoke("compare", before, after, "--fail-if-worse", f"{-found.high - 0.001:.6f}").return_value == 4
+    assert invoke("compare", before, after, "--fail-if-worse", "0pt").return_value == 4
 
 
 RATES = (("base", 0.3), ("better", 0.6))

@@ -23,7 +23,7 @@ from verikit import tracing
 from verikit.errors import EngineError, UsageError, VerikitError, with_hint
 from verikit.reply import TAGS_VARIABLE, Read, Reads, read
 from verikit.secrets import strike
-from verikit.types import Gold, Prompt, Sample, Score
+from verikit.types import UNIT, Gold, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _PACKAGE = os.path.dirname(__file__) + os.sep
@@ -94,6 +94,14 @@ class Verifier(ABC):
     def environment(self) -> Mapping[str, Any]:
         """What of this machine the scores rest on (a sandbox's proved properties), kept with a run's results."""
         return {}
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value it can give; -inf and inf where nothing bounds it. Intervals rest on them.
+
+        Without parts it is [0, 1], with parts what theirs span, with the 0.0 of a completion that can't be scored.
+        """
+        return span(0.0, *(end for part in parts_of(self) for end in part.bounds)) if any(parts_of(self)) else UNIT
 
     @property
     def slowest_s(self) -> float:
@@ -220,16 +228,27 @@ def _noted(score: Score, told: str) -> Score:
     return replace(score, text=f"{told}\n{score.text}" if score.text else told)
 
 
+def span(*values: float) -> tuple[float, float]:
+    """The least and the greatest of some numbers."""
+    return min(values), max(values)
+
+
 def walk(verifier: Verifier) -> Iterator[Verifier]:
     """The verifier and all it is made of, outermost first."""
     yield verifier
+    for part in parts_of(verifier):
+        yield from walk(part)
+
+
+def parts_of(verifier: Verifier) -> Iterator[Verifier]:
+    """The verifiers that a verifier is directly made of."""
     names: list[str] = [field.name for field in fields(verifier)] if is_dataclass(verifier) else []
     for name in names:
         value = getattr(verifier, name)
         below = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
         for part in below:
             if isinstance(part, Verifier):
-                yield from walk(part)
+                yield part
 
 
 def describe(error: BaseException) -> str:

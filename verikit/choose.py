@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from verikit.base import Verifier, score_all, unique_names
+from verikit.base import Verifier, score_all, span, unique_names
 from verikit.combine import Part, as_verifier, equal_for_any, keys_of_all, whole
 from verikit.errors import UsageError
 from verikit.reply import Reads
@@ -35,6 +35,11 @@ class Gate(Verifier):
                 reason = f"{name} {word}; {branch.name}: {score.reason}"
                 scores[i] = whole(parts, score.value, score.status, reason, decided_by=score)
         return scores
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What the two branches span."""
+        return span(*self.then.bounds, *self.otherwise.bounds)
 
     def equal(self, a: str, b: str) -> bool | None:
         """Ask the `then` branch."""

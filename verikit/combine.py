@@ -12,10 +12,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from verikit.base import Verifier, describe_function, score_all, unique_names
+from verikit.base import Verifier, describe_function, score_all, span, unique_names
 from verikit.errors import UsageError
 from verikit.reply import Reads
-from verikit.types import PASS_MARK, Sample, Score, Status
+from verikit.types import PASS_MARK, UNIT, Sample, Score, Status
 
 Part = Verifier | float
 """Where a verifier is expected a plain number stands for that score."""
@@ -59,6 +59,17 @@ class Combined(Verifier):
         heaviest = sorted(zip(self.weights, parts.values(), strict=True), key=lambda pair: -abs(pair[0]))
         answer = next((score.answer for _, score in heaviest if score.answer is not None), None)
         return replace(whole(parts, value, "ok", f"{self.name} of {len(live)}{left_out}"), answer=answer)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Those of the rule; a part of a sum may drop out, so 0 lies within its share."""
+        if self.name == "sum":
+            pairs = list(zip(self.parts, self.weights, strict=True))
+            shares = [span(0.0, *(w * end for end in part.bounds)) for part, w in pairs if w]
+            return math.fsum(low for low, _ in shares), math.fsum(high for _, high in shares)
+        if self.name in ("all_of", "majority"):
+            return UNIT
+        return span(*(end for part in self.parts for end in part.bounds))
 
     def equal(self, a: str, b: str) -> bool | None:
         """Equal for any part: one that has no view of its own compares as text, and only adds what is the same."""
@@ -208,6 +219,11 @@ class Constant(Verifier):
         """Return the value for each sample."""
         return [Score(self.value, reason="constant")] * len(samples)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The value, twice."""
+        return self.value, self.value
+
 
 def _finite(number: float) -> bool:
     try:
@@ -247,6 +263,11 @@ class Mapped(Verifier):
         """Apply the function to the values; what has no value stays as it is."""
         scores = score_all(self.part, samples)
         return [s if s.value is None else replace(s, value=float(self.fn(s.value))) for s in scores]
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The part's, clipped; nothing is known of another function, which is taken to keep to [0, 1]."""
+        return span(*map(self.fn, self.part.bounds)) if isinstance(self.fn, Clip) else UNIT
 
     def equal(self, a: str, b: str) -> bool | None:
         """Ask the part."""

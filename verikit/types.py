@@ -39,6 +39,9 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 PASS_MARK = 0.5
 """A score of at least this counts as right wherever a yes or no is wanted (gates, juries, pass@k)."""
 
+UNIT = (0.0, 1.0)
+"""Between which numbers values lie, unless a verifier's `bounds` say otherwise."""
+
 LABEL, ASKS = "label", "asks"
 """Names of the parts of a judged criterion's score: what people said of it, and the verdicts of each asking."""
 

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from verikit.base import TextVerifier, describe
+from verikit.base import TextVerifier, describe, span
 from verikit.combine import whole
 from verikit.engines import Engine
 from verikit.engines.load import is_engine
@@ -38,7 +38,7 @@ from verikit.messages import by_assistant
 from verikit.sandbox import ISOLATION, Array, FunctionCall, RunLimits, RunResult, default_sandbox
 from verikit.sandbox.values import MAX_DEPTH, encode
 from verikit.text import accepted
-from verikit.types import Sample, Score
+from verikit.types import UNIT, Sample, Score
 
 JUDGE = "VERIKIT_JUDGE"
 """Names the engine of model graders where nothing else does."""
@@ -117,6 +117,11 @@ class OpenAIGrader(TextVerifier):
         engine = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
         shown = f"{self.spec!r}, engine={engine!r}, on_raise={self.on_raise!r}, wall_s={self.wall_s}"
         return f"OpenAIGrader({shown}, memory_mb={self.memory_mb}, max_chars={self.max_chars}, reads={self.reads!r})"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The range of a score_model, with the 0.0 of an empty reply; else 0 and 1, which OpenAI asks of a grade."""
+        return span(0.0, *self.spec.range) if isinstance(self.spec, ScoreModel) else UNIT
 
     @property
     def batch(self) -> int:  # type: ignore[override]

@@ -3,6 +3,12 @@
 P(i beats j) = 1 / (1 + exp(s_j - s_i)); a tie is half a win for each. Strengths are shown on Elo's scale, centred at
 1000. Games about one prompt are not independent (two orders, several opponents), so standard errors are clustered by
 prompt: the sandwich estimator H^-1 (sum of g g') H^-1, with g a prompt's score vector.
+
+Few prompts, and models that nearly always win, make such errors too small: games that went as expected hardly vary. So
+each end of an interval is taken as if `UNSEEN` of a prompt more had been seen, in which the model loses (lower end) or
+wins (upper end) all its games, as `verikit.stats.beta` has it. The fit is made anew with it and with a prior of
+`END_PRIOR` only, which pulls the ends less towards 1000. Its standard error is the sandwich's or that of independent
+games, whichever is larger.
 """
 
 from __future__ import annotations
@@ -15,11 +21,16 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from verikit.errors import UsageError
+from verikit.stats.beta import UNSEEN
 
 SCALE = 400 / math.log(10)
 """Elo points per unit of strength."""
 CENTRE = 1000.0
+END_PRIOR = 0.25
+"""Drawn games added to each pair for the ends of intervals: a whole one pulls models far apart to 1000."""
 Matrix = list[list[float]]
+Totals = dict[tuple[int, int], tuple[float, float]]
+"""Points of the first of a pair of models, and games."""
 
 
 class Game(NamedTuple):
@@ -52,7 +63,7 @@ def bradley_terry(games: Sequence[Game], *, prior: float = 1.0, level: float = 0
         games: At least one.
         prior: Drawn games added to each pair that played, so that who always wins stays finite (1: Haldane-Anscombe
             correction; 0: plain maximum likelihood). They don't count in the standard errors' clusters.
-        level: Of the intervals (normal, clustered by prompt).
+        level: Of the intervals.
 
     Raises:
         UsageError: no games, a score outside [0, 1], a model against itself, models that can't be compared because no
@@ -61,24 +72,53 @@ def bradley_terry(games: Sequence[Game], *, prior: float = 1.0, level: float = 0
     _check(games)
     names = list(dict.fromkeys(name for game in games for name in game[:2]))
     index = {name: i for i, name in enumerate(names)}
-    total: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for game in games:
-        i, j = index[game.first], index[game.second]
-        pair = total[min(i, j), max(i, j)]
-        pair[0] += game.score if i < j else 1 - game.score
-        pair[1] += 1
-    for pair in total.values():
-        pair[0] += prior / 2
-        pair[1] += prior
-    strengths, inverse = _maximum(len(names), total)
-    spread = _clustered(games, index, strengths, inverse)
+    totals = _totals(games, index)
+    strengths, inverse = _maximum(len(names), _with_draws(totals, prior))
+    clusters = _clusters(games, index, strengths)
     z = NormalDist().inv_cdf(0.5 + level / 2)
     table = []
     for name, i in index.items():
-        rating, stderr = CENTRE + SCALE * strengths[i], SCALE * math.sqrt(max(0.0, spread[i]))
+        unseen = [_end(games, index, totals, i, wins, min(prior, END_PRIOR)) for wins in (False, True)]
+        low, high = (centre + sign * z * stderr for sign, (centre, stderr) in zip((-1, 1), unseen, strict=True))
+        low, high = min(low, strengths[i]), max(high, strengths[i])
+        rating, stderr = CENTRE + SCALE * strengths[i], SCALE * math.sqrt(_variance(inverse[i], clusters))
         played = sum(name in game[:2] for game in games)
-        table.append(Rating(name, rating, rating - z * stderr, rating + z * stderr, stderr, played))
+        table.append(Rating(name, rating, CENTRE + SCALE * low, CENTRE + SCALE * high, stderr, played))
     return sorted(table, key=lambda row: -row.rating)
+
+
+def _totals(games: Sequence[Game], index: dict[str, int]) -> Totals:
+    found: Totals = {}
+    for game in games:
+        i, j = index[game.first], index[game.second]
+        pair, score = ((i, j), game.score) if i < j else ((j, i), 1 - game.score)
+        won, played = found.get(pair, (0.0, 0.0))
+        found[pair] = won + score, played + 1
+    return found
+
+
+def _with_draws(totals: Totals, prior: float) -> Totals:
+    return {pair: (won + prior / 2, played + prior) for pair, (won, played) in totals.items()}
+
+
+def _end(
+    games: Sequence[Game], index: dict[str, int], totals: Totals, model: int, wins: bool, prior: float
+) -> tuple[float, float]:
+    """A model's strength and its standard error, where it wins or loses all games of the unseen prompt as well."""
+    prompts = len({game.prompt or number for number, game in enumerate(games)})
+    unseen: Totals = {}
+    for (i, j), (_, played) in totals.items():
+        if model in (i, j):
+            more = UNSEEN * played / prompts
+            unseen[i, j] = more * (wins == (model == i)), more
+    drawn = _with_draws(totals, prior)
+    whole = drawn | {pair: (drawn[pair][0] + won, drawn[pair][1] + played) for pair, (won, played) in unseen.items()}
+    strengths, inverse = _maximum(len(index), whole)
+    draws = [{pair: (prior / 2, prior)} for pair in totals]
+    added = [_gradient(some, strengths) for some in (unseen, *draws)]
+    clustered = _variance(inverse[model], [*_clusters(games, index, strengths), *added])
+    independent = inverse[model][model] - 1 / len(index)  # the rest of it pins the mean
+    return strengths[model], math.sqrt(max(clustered, independent))
 
 
 def _check(games: Sequence[Game]) -> None:
@@ -94,15 +134,15 @@ def _check(games: Sequence[Game]) -> None:
         raise UsageError(f"no games link {', '.join(sorted(apart))} to {games[0].first}, so they can't be compared")
 
 
-def _maximum(n: int, total: dict[tuple[int, int], list[float]]) -> tuple[list[float], Matrix]:
+def _maximum(n: int, totals: Totals) -> tuple[list[float], Matrix]:
     """Newton's method; also the inverse of the curvature on the centred strengths."""
     strengths = [0.0] * n
     for _ in range(100):
         gradient = [0.0] * n
         # Adding 1/n everywhere pins the mean, the one direction the games say nothing about.
         curvature = [[1.0 / n] * n for _ in range(n)]
-        for (i, j), (won, played) in total.items():
-            p = 1 / (1 + math.exp(strengths[j] - strengths[i]))
+        for (i, j), (won, played) in totals.items():
+            p = _expected(strengths, i, j)
             gradient[i] += won - played * p
             gradient[j] -= won - played * p
             for a, b, sign in ((i, i, 1), (j, j, 1), (i, j, -1), (j, i, -1)):
@@ -119,21 +159,35 @@ def _maximum(n: int, total: dict[tuple[int, int], list[float]]) -> tuple[list[fl
     raise UsageError("a model that always won or always lost has no finite rating", hint="prior=1 keeps it finite")
 
 
-def _clustered(games: Sequence[Game], index: dict[str, int], strengths: list[float], inverse: Matrix) -> list[float]:
-    """Diagonal of the sandwich covariance."""
-    n = len(strengths)
+def _clusters(games: Sequence[Game], index: dict[str, int], strengths: list[float]) -> list[dict[int, float]]:
+    """The score vector of each prompt, by model."""
     clusters: dict[object, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for number, game in enumerate(games):
         i, j = index[game.first], index[game.second]
-        rest = game.score - 1 / (1 + math.exp(strengths[j] - strengths[i]))
+        rest = game.score - _expected(strengths, i, j)
         cluster = clusters[game.prompt or number]
         cluster[i] += rest
         cluster[j] -= rest
-    spread = [0.0] * n
-    for cluster in clusters.values():
-        for a in range(n):
-            spread[a] += math.fsum(inverse[a][k] * value for k, value in cluster.items()) ** 2
-    return spread
+    return list(clusters.values())
+
+
+def _gradient(totals: Totals, strengths: list[float]) -> dict[int, float]:
+    """The score vector of games that are one cluster."""
+    found: dict[int, float] = defaultdict(float)
+    for (i, j), (won, played) in totals.items():
+        rest = won - played * _expected(strengths, i, j)
+        found[i] += rest
+        found[j] -= rest
+    return found
+
+
+def _expected(strengths: list[float], i: int, j: int) -> float:
+    return 1 / (1 + math.exp(strengths[j] - strengths[i]))
+
+
+def _variance(row: list[float], clusters: Sequence[dict[int, float]]) -> float:
+    """The sandwich variance of one model, by its row of the inverse curvature."""
+    return math.fsum(math.fsum(row[k] * value for k, value in cluster.items()) ** 2 for cluster in clusters)
 
 
 def _inverse(matrix: Matrix) -> Matrix:

@@ -20,7 +20,7 @@ from verikit.judges.rewards.encode import Encoded, Form, PairEncoder, Truncation
 from verikit.judges.rewards.local import CLASS, numbers_of
 from verikit.judges.rewards.remote import EndPoint, RewardServer
 from verikit.judges.rewards.reward import Activation, HeadReader, Numbers, Output
-from verikit.types import Sample, Score
+from verikit.types import UNIT, Sample, Score
 
 PARTS = 64
 """Most of a head's numbers that are kept as parts."""
@@ -109,6 +109,11 @@ class RewardModel(TextVerifier):
     @cached_property
     def _reader(self) -> HeadReader:
         return HeadReader(self.output, self.activation)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """None as the head gives its number; 0 and 1 with an activation."""
+        return UNIT if self.activation != "none" else (-math.inf, math.inf)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score all samples together."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median_low
 from typing import Any, ClassVar, Literal, get_args
 
-from verikit.base import describe
+from verikit.base import describe, span
 from verikit.errors import ConfigError, EngineTimeout, SchemaError
 from verikit.judges.ask import added
 from verikit.judges.judge import Judge, failed
@@ -17,7 +18,7 @@ from verikit.judges.rubric.asking import Question, ask_all, listed
 from verikit.judges.rubric.criteria import Criteria, Criterion
 from verikit.judges.rubric.read import at, in_row, read, read_file
 from verikit.judges.scaled import check_asks, repeated
-from verikit.types import ASKS, LABEL, Prompt, Sample, Score
+from verikit.types import ASKS, LABEL, UNIT, Prompt, Sample, Score
 
 OnMissing = Literal["unscored", "low", "high"]
 _SHOWN = 300
@@ -86,6 +87,15 @@ class Rubric(Judge):
     def listed(self, criteria: Sequence[Criterion]) -> str:
         """Criteria as the judge is shown them, numbered from 1."""
         return listed(criteria, self.file)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """0 and 1, or unclipped what the rubric can come to; nothing is known of rubrics that rows bring."""
+        if self.clip:
+            return UNIT
+        if self.criteria is None:
+            return -math.inf, math.inf
+        return span(0.0, *self.criteria.bounds([None] * len(self.criteria.items), clip=False))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Judge every criterion of every sample, all in one call of the engine."""

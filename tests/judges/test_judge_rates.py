@@ -276,6 +276,24 @@ def test_ratings_recover_the_strengths_and_their_intervals_cover_them():
     assert [row.name for row in bradley_terry(games_of(strengths, 3000))] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("prompts", [20, 60])
+def test_intervals_of_models_far_apart_cover_their_ratings_from_few_games(prompts):
+    strengths = {"a": 1.5, "b": 0.5, "c": 0.0, "d": -2.0}
+    inside = dict.fromkeys(strengths, 0)
+    games = [games_of(strengths, prompts, seed) for seed in range(110)]
+    tables = [table for some in games if len(table := bradley_terry(some)) == 4][:100]
+    for row in (row for table in tables for row in table):
+        inside[row.name] += row.low <= 1000 + 400 / math.log(10) * strengths[row.name] <= row.high
+    assert min(inside.values()) >= 0.88 * len(tables), inside
+    assert sum(inside.values()) >= 0.93 * 4 * len(tables)
+
+
+def test_who_always_wins_may_be_much_better_and_is_not_much_worse():
+    top, last = bradley_terry([Game("a", "b", 1.0, str(i)) for i in range(30)])
+    assert top.high > top.rating + 200
+    assert last.high < 1000 < top.low < top.rating
+
+
 def test_two_models_have_the_closed_form():
     games = [Game("a", "b", 1.0)] * 3 + [Game("a", "b", 0.0)]
     top, last = bradley_terry(games, prior=0)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
+from verikit.report.differences import compare_runs
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
 from verikit.scoring.size import InputSize
@@ -163,7 +164,7 @@ def test_a_constant_mean_outside_0_to_1_is_not_called_certain(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(i, rm=3.0) for i in range(12)])
     outcome = score(file, "-v", "column('rm')", "-o", tmp_path / "run")
     assert "mean of one candidate: 3 [no interval]" in outcome.out
-    assert "bounds nothing that was not seen" in outcome.out
+    assert "nothing bounds those not seen" in outcome.out
     summary = json.loads((tmp_path / "run/summary.json").read_text(), parse_constant=pytest.fail)
     assert summary["metrics"]["mean"]["low"] is None
 
@@ -256,3 +257,29 @@ def test_right_answers_that_differ_vote_together_now_and_when_read_back(tmp_path
     (out / "summary.json").unlink()
     score_file(str(file), plan, out)
     assert json.loads((out / "summary.json").read_bytes()) == summary
+
+
+def test_a_sum_that_can_go_negative_has_an_interval_below_0_before_a_negative_is_seen(score, tmp_path):
+    spec = "answer + soft_overlong(24, 8, unit='words')"
+    wrong = [row(i, "no") for i in range(1, 21)]
+    outcome = score(write(tmp_path / "in.jsonl", wrong), "-v", spec, "-o", "out")
+    assert outcome.code == 0, outcome.err
+    summary = json.loads((tmp_path / "out/summary.json").read_bytes())
+    assert summary["bounds"] == [-1, 1]
+    mean = summary["metrics"]["mean"]
+    assert (mean["value"], mean["method"]) == (0, "beta")
+    assert mean["low"] == pytest.approx(-mean["high"])
+    assert summary["metrics"]["pass@1"]["low"] == 0
+    score(write(tmp_path / "more.jsonl", [*wrong, row(21, "word " * 40)]), "-v", spec, "-o", "more")
+    mean = json.loads((tmp_path / "more/summary.json").read_bytes())["metrics"]["mean"]
+    assert mean["method"] == "beta"
+    assert mean["low"] < mean["value"] < 0 < mean["high"]
+
+
+def test_two_runs_of_a_sum_are_compared_by_its_bounds(score, tmp_path):
+    file = write(tmp_path / "in.jsonl", [row(i, "no") for i in range(1, 21)])
+    for out in ("a", "b"):
+        score(file, "-v", "answer + 3*soft_overlong(24, 8, unit='words')", "-o", out)
+    (found,) = compare_runs(tmp_path / "a", tmp_path / "b")
+    assert -found.low == pytest.approx(found.high)
+    assert 0.3 < found.high < 4

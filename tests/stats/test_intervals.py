@@ -225,3 +225,10 @@ def test_intervals_cover_where_nearly_every_prompt_is_right(prompts):
         found = mean_interval([prompt() for _ in range(prompts)])
         covered += found.low <= truth <= found.high
     assert covered / runs >= 0.93
+
+
+@pytest.mark.parametrize("low", [-3.0, -0.3])
+def test_an_end_does_not_come_nearer_because_values_could_lie_further_off_on_the_other_side(low):
+    values = [0.0] * 50
+    assert mean_interval(values, bounds=(low, 1.0)).high == pytest.approx(mean_interval(values).high)
+    assert mean_interval([-v for v in values], bounds=(-1.0, -low)).low == pytest.approx(-mean_interval(values).high)

@@ -1,6 +1,7 @@
 import math
 import random
 from itertools import product
+from statistics import stdev
 
 import pytest
 from hypothesis import given, settings
@@ -62,6 +63,58 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         found = paired_difference(rows(before), rows(after))
         covered += found.low <= 0.1 <= found.high
     assert covered >= 88
+
+
+def sampled(rng, questions, samples, shift):
+    """Two runs with so many samples a question, whose questions differ in difficulty."""
+    rates = [rng.random() for _ in range(questions)]
+    return [
+        rows([sum(rng.random() < rate + by for _ in range(samples)) / samples for rate in rates]) for by in (0.0, shift)
+    ]
+
+
+@pytest.mark.parametrize(("questions", "samples"), [(12, 4), (30, 32), (50, 16), (80, 1)])
+def test_the_interval_holds_no_difference_exactly_if_the_test_finds_none(questions, samples):
+    rng, found = random.Random(f"{questions} {samples}"), []
+    for shift in (0.0, 0.0, 0.05, 0.05, 0.1) * 6:
+        difference = paired_difference(*sampled(rng, questions, samples, shift))
+        found.append(difference.p < 0.05)
+        assert found[-1] != (difference.low <= 0 <= difference.high), difference
+    assert 0 < sum(found) < len(found)
+
+
+def test_the_interval_of_means_of_many_samples_is_about_as_wide_as_their_spread_makes_it():
+    rng = random.Random(4)
+    first, second = sampled(rng, 50, 16, 0.0)
+    found = paired_difference(first, second)
+    spread = stdev(second.values[key] - value for key, value in first.values.items())
+    assert 1 < (found.high - found.low) / (2 * 2.01 * spread / math.sqrt(50)) < 1.3
+
+
+def test_a_single_large_loss_among_many_small_gains_is_not_called_a_gain():
+    before = [0.5] * 11
+    found = paired_difference(rows(before), rows([0.53] * 10 + [0.0]))
+    assert found.p >= 0.05
+    assert found.low < -0.1 < 0 < found.high
+
+
+def loss_gate(rng, questions, loss, gains):
+    """Whether a run of one sample a question with this true loss is called worse by more than 5 points."""
+    values = []
+    for _ in range(questions):
+        drawn = rng.random()
+        values.append((1.0, 0.0) if drawn < gains + loss else (0.0, 1.0) if drawn < 2 * gains + loss else (1.0, 1.0))
+    found = paired_difference(rows([a for a, _ in values]), rows([b for _, b in values]))
+    return found.high < -0.05
+
+
+@pytest.mark.parametrize("questions", [30, 300, 2000])
+@pytest.mark.parametrize("gains", [0.0, 0.1])
+def test_a_loss_of_the_margin_is_called_larger_in_at_most_one_run_of_forty(questions, gains):
+    rng = random.Random(f"{questions} {gains}")
+    called = sum(loss_gate(rng, questions, 0.05, gains) for _ in range(120))
+    assert called <= 7  # 3 expected at most; 8 or more would be a chance of 1 in 90
+    assert loss_gate(rng, 2000, 0.12, gains)
 
 
 def test_questions_asked_several_times_count_as_one_cluster():

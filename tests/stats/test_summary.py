@@ -125,3 +125,16 @@ def test_lists_that_do_not_belong_together_are_refused():
 def test_importing_the_estimators_loads_no_numpy():
     code = "import sys, verikit.stats, verikit.select; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.3])
+def test_intervals_of_sums_with_rare_penalties_cover_the_mean_by_their_bounds(rate):
+    rng, covered = random.Random(f"penalty {rate}"), 0
+    for _ in range(200):
+        summary = Summary([1], bounds=(-1.0, 1.0))
+        for _ in range(20):
+            summary.add([Score(float(rng.random() < 0.05) - float(rng.random() < rate))])
+        mean = summary.estimates()["mean"]
+        assert mean.method == "beta"
+        covered += mean.low <= 0.05 - rate <= mean.high
+    assert covered >= 186

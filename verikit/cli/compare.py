@@ -24,7 +24,6 @@ from verikit.report.differences import RunDifference, as_json
 from verikit.report.floors import SHOWN, check_floors
 from verikit.report.kinds import runs_in
 from verikit.report.slices import slice_records
-from verikit.stats.paired import LEVEL
 
 
 @click.command()
@@ -41,7 +40,7 @@ from verikit.stats.paired import LEVEL
     "--fail-if-worse",
     metavar="POINTS",
     callback=lambda context, parameter, value: None if value is None else parse_share(context, parameter, value),
-    help="Exit with 4 if the last run is really worse than the first, by more than this: 1pt, 1%, 0.01.",
+    help="Exit with 4 if the last run's loss, with its whole 95% interval, is larger than this: 1pt, 1%, 0.01.",
 )
 @gate_options
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
@@ -98,18 +97,20 @@ def _plain(found: Comparison) -> dict[str, Any]:
 
 
 def _gate(pair: RunDifference, margin: float | None) -> Gate:
-    """Whether the second run is worse by more than is allowed: a loss that may be chance passes, but it is told."""
+    """Whether the second run is worse by more than the margin beyond chance; a loss that may be smaller is told."""
     first, second, difference = pair
     by = f"{100 * difference.value:+.2f} points (p {difference.p:.3f}, {difference.docs:,} questions)"
     gate = Gate(f"{second} against {first}: {difference.task}", f"{second} less {first} on {difference.task}: {by}")
     if margin is None or -difference.value <= margin:
         return gate
-    real = difference.p < LEVEL
-    told = "" if real else f", but that may be chance (p {difference.p:.3f}): more questions would tell"
     loss = f"{second} is worse on {difference.task} by {-100 * difference.value:.2f} points"
-    loss += f", more than --fail-if-worse allows ({100 * margin:.4g}){told}"
-    if not real:
-        click.echo(loss, err=True)
+    loss += f" (95% interval {-100 * difference.high:.2f} to {-100 * difference.low:.2f})"
+    loss += f", more than --fail-if-worse allows ({100 * margin:.4g})"
+    # The interval's end, not the p-value: that is of a loss above 0, and this one has to be above the margin.
+    if difference.high >= -margin:
+        least = f"the true loss may be {100 * margin:.4g} or less"
+        click.echo(f"{loss}, but that may be chance: {least}, and more questions would tell", err=True)
+        return gate
     losses = [change for change in difference.changed if change.after < change.before][:SHOWN]
     rows = [change_line(change) for change in losses]
-    return gate._replace(told=loss, passed=not real, rows=rows if real else ())
+    return gate._replace(told=loss, passed=False, rows=rows)

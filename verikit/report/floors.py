@@ -87,7 +87,7 @@ def check_floors(
         if not outcomes.values:
             checks.append(_unscored(told, least))
             continue
-        mean = mean_interval(outcomes.values.values())
+        mean = mean_interval(outcomes.values.values(), bounds=outcomes.bounds)
         wrong = ((key, value) for key, value in outcomes.values.items() if value < PASS_MARK)
         rows = [f"{key}: {value:.2f}  {outcomes.questions.get(key, '')}" for key, value in islice(wrong, most)]
         checks.append(FloorCheck(told, least, mean.value, mean.low, mean.high, mean.n, list(map(_short, rows)), sure))

@@ -40,7 +40,7 @@ def leaderboard(runs: Mapping[str, Sequence[Outcomes]], differences: Sequence[Ru
                     run,
                     task,
                     outcomes.metric,
-                    mean_interval(outcomes.values[key] for key in sorted(shared)),
+                    mean_interval((outcomes.values[key] for key in sorted(shared)), bounds=outcomes.bounds),
                     1 + sum(loser == run for _, loser in beaten),
                     len(held) - sum(winner == run for winner, _ in beaten),
                 )

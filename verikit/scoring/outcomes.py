@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -11,9 +13,10 @@ from pathlib import Path
 from verikit.errors import UsageError
 from verikit.scoring.chunk import SCORES, SELECTED
 from verikit.scoring.rows import read_rows
+from verikit.scoring.run import SUMMARY
 from verikit.stats.paired import Outcomes
 from verikit.stats.subsets import all_at_k, mean_at_k, pass_at_k
-from verikit.types import PASS_MARK
+from verikit.types import PASS_MARK, UNIT
 
 _AT_K: Mapping[str, Callable[[int, int, int], float]] = {"pass@": pass_at_k, "pass^": all_at_k}
 
@@ -40,7 +43,16 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
     if metric and metric not in found:
         found[metric] = _at_k(metric, values, found)
     names = [metric] if metric else list(found)
-    return [Outcomes(name, "score", found[name], questions) for name in names]
+    bounds = _bounds(run)
+    return [
+        Outcomes(name, "score", found[name], questions, UNIT if name.startswith("pass") else bounds) for name in names
+    ]
+
+
+def _bounds(run: Path) -> tuple[float, float]:
+    """Between which values its verifier's scores can lie; runs of earlier releases do not say."""
+    low, high = json.loads((run / SUMMARY).read_bytes()).get("bounds", UNIT)
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _at_k(metric: str, values: Mapping[str, Sequence[float]], known: Mapping[str, object]) -> dict[str, float]:

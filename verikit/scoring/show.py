@@ -30,7 +30,7 @@ _GRADED = {
 
 SLICES = 30
 """Slices of a key that are printed."""
-_NO_INTERVAL = "no interval: all prompts have one value outside [0, 1], which bounds nothing that was not seen"
+_NO_INTERVAL = "no interval: all prompts have one value, and nothing bounds those not seen; clip(SPEC, low, high) does"
 
 
 def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:

@@ -35,7 +35,7 @@ class Tally:
         self._verifier = verifier
         self._plan = plan
         self._max_reasons = max_reasons
-        self._estimates = Summary(plan.ks, seed=plan.seed)
+        self._estimates = Summary(plan.ks, seed=plan.seed, bounds=verifier.bounds)
         self._selected = Mean()
         self._tallied = sorted({key for part in parts for key in part.tallied})
         self._rates = {name: pair for part in parts for name, pair in part.rates.items()}
@@ -148,6 +148,8 @@ class Tally:
         summary["unscored_reasons"] = dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))[:5])
         estimates = self._estimates.estimates()
         if self._selected.n:
-            estimates["selected"] = self._selected.estimate(left_out=self.counts["prompts"] - self._selected.n)
+            left_out = self.counts["prompts"] - self._selected.n
+            estimates["selected"] = self._selected.estimate(bounds=self._estimates.bounds, left_out=left_out)
+        summary["bounds"] = [end if math.isfinite(end) else None for end in self._estimates.bounds]
         summary["metrics"] = {name: estimate.as_row() for name, estimate in estimates.items()}
         return summary

@@ -19,7 +19,15 @@ _STEPS = 20_000
 _TINY = 1e-300
 
 
-def beta_interval(mean: float, variance: float, n: float, level: float = 0.95) -> tuple[float, float]:
+def beta_interval(
+    mean: float,
+    variance: float,
+    n: float,
+    level: float = 0.95,
+    *,
+    unseen: tuple[float, float] = (0.0, 1.0),
+    seen: tuple[float, float] = (0.0, 1.0),
+) -> tuple[float, float]:
     """Both ends of the interval of a mean, from the moments of n values in [0, 1].
 
     Args:
@@ -27,18 +35,27 @@ def beta_interval(mean: float, variance: float, n: float, level: float = 0.95) -
         variance: Their mean squared distance from it (divided by n, not n - 1); no more than mean x (1 - mean) counts.
         n: How many independent values there are; the effective number where they weigh differently.
         level: Confidence, in (0, 1).
+        unseen: The unseen value that the lower end counts in, and that of the upper end.
+        seen: The least and the greatest value that was seen. Where they are far from 0 and 1 the ends are also taken on
+            the narrower range, whose beta distribution is as skewed as one unseen value makes it, and the wider counts.
     """
     tail, variance = (1 - level) / 2, min(variance, mean * (1 - mean))
-    return _lower(mean, variance, n, tail), 1.0 - _lower(1.0 - mean, variance, n, tail)
+    below = _lower(mean, variance, n, tail, unseen[0], seen[1])
+    above = _lower(1.0 - mean, variance, n, tail, 1.0 - unseen[1], 1.0 - seen[0])
+    return below, 1.0 - above
 
 
-def _lower(mean: float, variance: float, n: float, tail: float) -> float:
-    """The lower end: an unseen 0 is counted in."""
-    if mean <= 0:
-        return 0.0
+def _lower(mean: float, variance: float, n: float, tail: float, unseen: float, highest: float = 1.0) -> float:
+    """The lower end, where the unseen value is counted in; of the ranges up to 1 and up to `highest` the lower one."""
+    if mean <= unseen:
+        return unseen
+    if highest < 1:
+        share = min(1.0, mean / highest)
+        narrow = _lower(share, min(variance / highest**2, share * (1 - share)), n, tail, unseen / highest)
+        return min(highest * narrow, _lower(mean, variance, n, tail, unseen))
     total = n + UNSEEN
-    centre = mean * n / total
-    spread = (variance + mean * mean * UNSEEN / total) * n / total
+    centre = (mean * n + unseen * UNSEEN) / total
+    spread = (variance + (mean - unseen) ** 2 * UNSEEN / total) * n / total
     size = centre * (1 - centre) * (total + 1) / spread - 1
     return min(mean, beta_quantile(tail, centre * size, (1 - centre) * size))
 

@@ -1,10 +1,10 @@
 """Means over prompts with intervals that stay honest near 0 % and 100 %, and where prompts hardly vary.
 
 A prompt's candidates are correlated, so the prompt is the unit: each gives one number per metric, and the interval is
-over prompts. Numbers in [0, 1] (differences: in [-1, 1]) get the interval of `verikit.stats.beta`, which never has zero
-width. The percentile bootstrap over prompts is there too, and for numbers without known bounds it is all there is;
-beyond `MAX_BOOTSTRAP` prompts it gives way to the normal interval it converges to. Where such numbers are all the same,
-nothing bounds how far the next could lie (Bahadur and Savage 1956), and the interval is the whole line.
+over prompts. Numbers within known bounds get the interval of `verikit.stats.beta`, which never has zero width. The
+percentile bootstrap over prompts is there too, and for numbers without known bounds it is all there is. Beyond
+`MAX_BOOTSTRAP` prompts it is the normal interval that it converges to. Where such numbers are all the same, nothing
+bounds how far the next could lie (Bahadur and Savage 1956), and the interval is the whole line.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 from verikit.errors import UsageError
 from verikit.stats.beta import beta_interval
+from verikit.types import UNIT
 
 RESAMPLES = 1000
 """Bootstrap resamples: the ends of a 95 % interval are the 26th and 975th of the sorted resampled means."""
@@ -28,8 +29,6 @@ MAX_BOOTSTRAP = 1000
 """Prompts up to which the interval is bootstrapped, and single values are kept."""
 LARGEST = 1e100
 """The largest value a mean takes: far from where sums of squares overflow."""
-UNIT = (0.0, 1.0)
-"""Where scores of right and wrong lie."""
 Interval = Literal["beta", "bootstrap"]
 _UNIT = 1 << 60
 _ROUNDING = 1e-12
@@ -134,8 +133,9 @@ class Mean:
         Args:
             level: Confidence.
             interval: `bootstrap` asks for the percentile bootstrap wherever the values vary.
-            bounds: Between which values can lie, [-1, 1] for differences of scores. Values beyond them have no beta
-                interval: they are bootstrapped, and without any spread nothing is known of their mean.
+            bounds: Between which values can lie, [-1, 1] for differences of scores; -inf and inf where that is not
+                known. Values without bounds, or beyond them, have no beta interval: they are bootstrapped, and without
+                any spread nothing is known of their mean.
             seed: Of the bootstrap.
             left_out: Groups that could not take part.
 
@@ -149,13 +149,18 @@ class Mean:
         variance = (n * self._squares - self._sum**2) / (n * n * _UNIT**2)
         spread = self._highest - self._lowest > _ROUNDING
         stderr = math.sqrt(variance / (n - 1)) if spread else 0.0
-        least, most = bounds if bounds[0] <= self._lowest and self._highest <= bounds[1] else (-math.inf, math.inf)
+        within = bounds[0] - _ROUNDING <= self._lowest and self._highest <= bounds[1] + _ROUNDING
+        least, most = bounds if within and math.isfinite(bounds[1] - bounds[0]) else (-math.inf, math.inf)
         bounded = most < math.inf
+        if least == most:
+            return Estimate(mean, least, most, 0.0, n, "exact", left_out)
         if not spread and not bounded:
             return Estimate(mean, least, most, math.inf, n, "none", left_out)
         if bounded and (interval == "beta" or not spread):
             width = most - least
-            low, high = beta_interval((mean - least) / width, variance / width**2, n, level)
+            share = min(1.0, max(0.0, (mean - least) / width))
+            seen = max(0.0, (self._lowest - least) / width), min(1.0, (self._highest - least) / width)
+            low, high = beta_interval(share, variance / width**2, n, level, seen=seen)
             low, high = least + width * low, least + width * high
             return Estimate(mean, low, high, stderr or (high - low) / (2 * _z(level)), n, "beta", left_out)
         if n <= MAX_BOOTSTRAP:

@@ -1,9 +1,9 @@
 """Is one run really better than another on the same questions, and how large a difference could these questions show?
 
-Values are paired by the id of a question, and ids that ask the same question form a cluster, the independent unit: the
-interval of the mean difference is the beta interval over clusters (where values leave [0, 1]: a percentile bootstrap),
-the p-value that of a sign-flip test of the clusters' sums (all signs up to 12 clusters that differ, else seeded draws).
-Where several differences are looked at together, Holm's correction keeps the chance of any false one.
+Values are paired by the id of a question, and ids that ask the same question form a cluster, the independent unit. The
+p-value is that of a sign-flip test of the clusters' sums (all signs up to 12 clusters that differ, else seeded draws).
+The interval of the mean difference is the beta interval over clusters. It holds 0 exactly if the p-value is 0.05 or
+more. Where several differences are looked at together, Holm's correction keeps the chance of any false one.
 """
 
 from __future__ import annotations
@@ -16,20 +16,24 @@ from dataclasses import dataclass, field
 from itertools import compress, product
 from operator import mul
 from statistics import NormalDist, fmean
+from typing import NamedTuple
 
 from verikit.errors import UsageError
 from verikit.stats.beta import beta_interval
-from verikit.stats.intervals import MAX_BOOTSTRAP, RESAMPLES
-from verikit.types import PASS_MARK
+from verikit.types import PASS_MARK, UNIT
 
 FLIPS = 10_000
 EXACT = 12
 """Clusters that differ up to which all signs are tried."""
+FEWEST = 6
+"""Clusters that must differ before the test can find anything: the least p-value of five is 2 / 2**5, above 0.05."""
 POWER = 0.8
 LEVEL = 0.05
 _MOST_DRAWN = 20_000_000
 _FEWEST_FLIPS = 1000
 _ROUNDING = 1e-9
+_HAIR = 1e-12
+"""How near to 0 an end comes that may not reach it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Outcomes:
     """By the question's id; ids without a value are missing."""
     questions: Mapping[str, str]
     """What each id asks, also those without a value; ids that ask the same are one cluster."""
+    bounds: tuple[float, float] = UNIT
+    """Between which values can lie; -inf and inf where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +99,10 @@ def paired_difference(first: Outcomes, second: Outcomes) -> Difference | None:
         return None
     questions = {**first.questions, **second.questions}
     pairs = [(before[key], after[key]) for key in shared]
-    within = all(0 <= value <= 1 for pair in pairs for value in pair)
     sums, counts = _clusters([questions.get(key, key) for key in shared], [new - old for old, new in pairs])
-    low, high = _beta(sums, counts) if within else _bootstrap(sums, counts)
+    p = sign_flip(sums)
+    bounds = min(first.bounds[0], second.bounds[0]), max(first.bounds[1], second.bounds[1])
+    low, high = _interval(sums, counts, p, _reach([value for pair in pairs for value in pair], bounds))
     size, variance = _moments(sums, counts)
     both = zip(shared, pairs, strict=True)
     changes = [Change(key, questions.get(key, key), old, new) for key, (old, new) in both if old != new]
@@ -106,7 +113,7 @@ def paired_difference(first: Outcomes, second: Outcomes) -> Difference | None:
         fmean(new for _, new in pairs),
         low,
         high,
-        sign_flip(sums),
+        p,
         len(shared),
         len(sums),
         sum(old < PASS_MARK <= new for old, new in pairs),
@@ -206,29 +213,49 @@ def _moments(sums: Sequence[float], counts: Sequence[int]) -> tuple[float, float
     return total**2 / squares, variance
 
 
-def _beta(sums: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
-    """Beta interval of sum over count, each difference in [-1, 1]."""
-    size, variance = _moments(sums, counts)
-    low, high = beta_interval((1 + math.fsum(sums) / sum(counts)) / 2, variance / 4, size)
-    return 2 * low - 1, 2 * high - 1
+class _Reach(NamedTuple):
+    """How far the values of one question can differ."""
+
+    farthest: float
+    known: bool
+    """Whether that follows from the bounds; else it is how far any two values lie apart that were seen."""
 
 
-def _bootstrap(sums: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
-    """Interval of sum over count by resampled clusters; the whole line where they are all the same.
+def _reach(values: Sequence[float], bounds: tuple[float, float]) -> _Reach:
+    known = bounds[0] <= min(values) and max(values) <= bounds[1] and math.isfinite(bounds[1] - bounds[0])
+    return _Reach(bounds[1] - bounds[0] if known else max(values) - min(values), known)
 
-    Beyond `MAX_BOOTSTRAP` clusters it is the normal interval that the bootstrap converges to.
+
+def _interval(sums: Sequence[float], counts: Sequence[int], p: float, reach: _Reach) -> tuple[float, float]:
+    """The beta interval of sum over count, which holds 0 exactly if the test finds no difference.
+
+    The unseen question differs by at most as much as the largest difference seen: a mean of many samples moves little.
+    If too few clusters differ for the test, it may differ by as much as values can. If that hides a difference that
+    the test finds, the end next to 0 takes the unseen question for one that does not differ.
     """
     rates = [value / count for value, count in zip(sums, counts, strict=True)]
-    if max(rates) - min(rates) <= _ROUNDING:
-        return -math.inf, math.inf
-    if len(sums) > MAX_BOOTSTRAP:
-        size, variance = _moments(sums, counts)
-        centre, half = math.fsum(sums) / sum(counts), NormalDist().inv_cdf(0.975) * math.sqrt(variance / size)
-        return centre - half, centre + half
-    rng, drawn = random.Random(0), []
-    for _ in range(RESAMPLES):
-        picked = rng.choices(range(len(sums)), k=len(sums))
-        drawn.append(math.fsum(sums[i] for i in picked) / sum(counts[i] for i in picked))
-    drawn.sort()
-    tail = round(RESAMPLES * LEVEL / 2)
-    return drawn[tail], drawn[RESAMPLES - 1 - tail]
+    if not reach.known and max(rates) - min(rates) <= _ROUNDING:
+        return -math.inf, math.inf  # Nothing bounds these values, and not even their spread is known.
+    farthest = max(map(abs, rates))
+    if sum(abs(value) > _ROUNDING for value in sums) < FEWEST:
+        farthest = max(farthest, reach.farthest)
+    if not farthest:
+        return 0.0, 0.0  # The bounds leave room for one value only.
+    size, variance = _moments(sums, counts)
+    mean, scale = math.fsum(sums) / sum(counts), 2 * farthest
+
+    seen = 0.5 + min(rates) / scale, 0.5 + max(rates) / scale
+
+    def ends(unseen: tuple[float, float]) -> tuple[float, float]:
+        found = beta_interval(0.5 + mean / scale, variance / scale**2, size, 1 - LEVEL, unseen=unseen, seen=seen)
+        return scale * (found[0] - 0.5), scale * (found[1] - 0.5)
+
+    low, high = ends((0.0, 1.0))
+    if p >= LEVEL:
+        return min(low, 0.0), max(high, 0.0)
+    inner = ends((0.5, 0.5))
+    if mean > 0 and low <= 0:
+        low = max(inner[0], _HAIR)
+    elif mean < 0 and high >= 0:
+        high = min(inner[1], -_HAIR)
+    return low, high

@@ -15,7 +15,7 @@ from verikit.errors import UsageError
 from verikit.stats.intervals import LARGEST, Estimate, Interval, Mean, check_interval
 from verikit.stats.subsets import all_at_k, best_of_ranked, mean_at_k, pass_at_k, ranked_truth
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
-from verikit.types import PASS_MARK, Score
+from verikit.types import PASS_MARK, UNIT, Score
 
 METRICS = ("mean@", "pass@", "pass^", "maj@", "bon@", "wmaj@")
 """One random candidate; any of k right; all of k; majority; best by ranking score; vote weighted by that score."""
@@ -42,8 +42,11 @@ class Summary:
         interval: Interval = "beta",
         level: float = 0.95,
         seed: int = 0,
+        bounds: tuple[float, float] = UNIT,
     ) -> None:
         """Set up for these k; `seed` is that of the bootstrap and of votes that must be drawn.
+
+        `bounds` are those of truth (`Verifier.bounds`), which intervals rest on.
 
         Raises:
             UsageError: a k below 1, an unknown weighting or interval, or a level outside (0, 1).
@@ -57,6 +60,7 @@ class Summary:
         self.interval: Interval = interval
         self.level: float = level
         self.seed: int = seed
+        self.bounds: tuple[float, float] = bounds
         self.groups: int = 0
         self._means = {"mean": Mean()} | {f"{metric}{k}": Mean() for metric in METRICS for k in self.ks}
         self._monte_carlo = dict.fromkeys(self._means, 0)
@@ -132,7 +136,7 @@ class Summary:
             self._monte_carlo[name] += other._monte_carlo[name]
 
     def _settings(self) -> tuple[object, ...]:
-        return (self.ks, self.weighting, self.interval, self.level, self.seed)
+        return (self.ks, self.weighting, self.interval, self.level, self.seed, self.bounds)
 
     def estimates(self) -> dict[str, Estimate]:
         """Every metric at least one group took part in; `n` counts those groups, `left_out` the others.
@@ -144,7 +148,10 @@ class Summary:
             if mean.n:
                 drawn = self._monte_carlo[name]
                 left_out = self.groups - mean.n
-                found = mean.estimate(self.level, interval=self.interval, seed=self.seed, left_out=left_out)
+                bounds = UNIT if name.startswith("pass") else self.bounds
+                found = mean.estimate(
+                    self.level, interval=self.interval, bounds=bounds, seed=self.seed, left_out=left_out
+                )
                 note = f", {drawn} groups by monte carlo" if drawn else ""
                 estimates[name] = replace(found, method=found.method + note)
         return estimates

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier, score_all, span
 from verikit.combine import Part, as_verifier
 from verikit.errors import UsageError
 from verikit.reply import Reads, seen
@@ -29,6 +29,11 @@ class CosineLength(Verifier):
     tokenizer: str
     name = "cosine_length"
     reads: ClassVar[Reads | None] = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What the rewards span."""
+        return span(*self.right, *self.wrong, *(() if self.exceeded is None else (self.exceeded,)))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score by the part, then by length; what the part does not score has no score."""

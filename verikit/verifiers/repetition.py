@@ -10,7 +10,7 @@ from typing import Literal
 
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
-from verikit.types import Sample, Score
+from verikit.types import UNIT, Sample, Score
 from verikit.verifiers.gold import check_choice
 
 
@@ -41,6 +41,11 @@ class Repetition(TextVerifier):
             raise UsageError(f"penalty is a number below 0, not {self.penalty!r}")
         if self.at_least is not None and (self.penalty is not None or not 0 <= self.at_least <= 1):
             raise UsageError("at_least is in [0, 1], and not beside a penalty")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The penalty and 0, or 0 and 1."""
+        return UNIT if self.penalty is None else (self.penalty, 0.0)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""

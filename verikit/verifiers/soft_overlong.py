@@ -39,6 +39,11 @@ class SoftOverlong(TextVerifier):
         if not 0 < self.cache <= self.max_length:
             raise UsageError(f"soft_overlong needs 0 < cache <= max_length, not {self.cache} and {self.max_length}")
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """-1 and 0."""
+        return -1.0, 0.0
+
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
         return [self._score_sample(sample) for sample in samples]
