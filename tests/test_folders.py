@@ -195,6 +195,23 @@ def test_links_within_a_folder_are_its_own_affair_and_pipes_are_refused(tmp_path
         (run / "loop").unlink()
 
 
+def test_only_what_a_tracker_keeps_within_its_own_folder_may_lead_out(tmp_path):
+    run = tmp_path / "run"
+    (run / "wandb").mkdir(parents=True)
+    (run / "wandb/debug.log").symlink_to("/etc")
+    refuse_links(run)
+    (run / "more").mkdir()
+    (run / "more/wandb").mkdir()
+    (run / "more/wandb/debug.log").symlink_to("/etc")
+    with pytest.raises(UsageError, match=r"debug\.log is a link that leads out"):
+        refuse_links(run)
+    shutil.rmtree(run)
+    run.mkdir()
+    (run / "wandb").symlink_to("/etc")
+    with pytest.raises(UsageError, match="wandb is a link that leads out"):
+        refuse_links(run)
+
+
 def test_settings_from_a_folder_name_only_code_that_its_reader_names_too():
     from verikit.retrieval import load_retriever
     from verikit.retrieval.encoder import own_encoder

@@ -1,10 +1,11 @@
 """`verikit train --check`: what a run depends on, asked before a model is loaded, and what a step will cost.
 
-Asked are settings, data, judges (a real question), retriever (a query), sandbox, engine and memory.
+Asked are settings, data, judges (a real question), retriever (a query), sandbox, engine, trackers, memory and window.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sized
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 import torch
 
 from verikit.errors import ConfigError, VerikitError, with_hint
+from verikit.tracking import read_trackers
 from verikit.trainers.config import Config, find_recipe
-from verikit.trainers.costs import cost_of
+from verikit.trainers.costs import StepCost, cost_of
 from verikit.trainers.engine_check import ask_engine
 from verikit.trainers.memory import expected_memory
 from verikit.trainers.policy import refuse_quantised
@@ -33,6 +35,7 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
     made: dict[str, Any] = {}
 
     def tokenizer() -> str:
+        made["tokenizer"] = _NoTokenizer()
         own = None if config.model.path else kind.make_model(options, config.seed)
         made["own"], made["tokenizer"] = own, own[1] if own else _tokenizer(config)
         return config.model.path or f"made by {config.recipe}"
@@ -43,23 +46,36 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
 
     try:
         for name, ask in (("tokenizer", tokenizer), ("recipe", recipe)):
-            fine, line = _tried(name, ask)
-            yield fine, line
-            if not fine:
-                break
+            yield _tried(name, ask)
         if "recipe" in made:
             for name, ask in made["recipe"].probes():
                 yield _tried(name, ask)
             if isinstance(corpus := getattr(made["recipe"], "corpus", None), Sized):
                 yield True, f"corpus: {len(corpus):,} documents; the first of each file can be read"
         yield _tried("engine", lambda: ask_engine(config))
-        if "tokenizer" in made:
-            yield _tried("memory", lambda: _memory(config, kind.model_class, made["own"], processes))
-        if "recipe" in made and (cost := cost_of(made["recipe"])):
+        if config.run.trackers:
+            yield _tried("trackers", lambda: ", ".join(spec.key for spec in read_trackers(config.run.trackers)))
+        if config.model.path or "own" in made:
+            yield _tried("memory", lambda: _memory(config, kind.model_class, made.get("own"), processes))
+        if "recipe" in made and not isinstance(made["tokenizer"], _NoTokenizer) and (cost := cost_of(made["recipe"])):
+            if config.model.path:
+                yield _tried("window", lambda: _window(config, cost))
             yield True, f"cost: {cost.told(config.run.steps)}"
     finally:
         if "recipe" in made:
             made["recipe"].close()
+
+
+class _NoTokenizer:
+    """Stands for a tokenizer that can't be had: what needs it says so, and all else is still checked."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ConfigError("not checked: it needs the tokenizer")
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        raise ConfigError("not checked: it needs the tokenizer")
 
 
 def _tried(name: str, ask: Callable[[], str]) -> tuple[bool, str]:
@@ -80,6 +96,32 @@ def _tokenizer(config: Config) -> Any:
         raise ConfigError(f"model.path {config.model.path!r}: {' '.join(str(error).split())[:300]}") from None
 
 
+def _model_settings(config: Config) -> Any:
+    import transformers
+
+    try:
+        return transformers.AutoConfig.from_pretrained(config.model.path, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model.path {config.model.path!r}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _window(config: Config, cost: StepCost) -> str:
+    """The longest prompt and completion against the positions that the model has.
+
+    Raises:
+        ConfigError: they don't fit.
+    """
+    window = getattr(_model_settings(config).get_text_config(), "max_position_embeddings", None)
+    needed = math.ceil(cost.prompt_tokens) + cost.tokens
+    told = f"prompts of about {cost.prompt_tokens:,.0f} and completions of {cost.tokens:,} tokens"
+    if isinstance(window, int) and needed > window:
+        raise ConfigError(
+            f"{told} exceed the model's window of {window:,}",
+            hint="lower the recipe's limits of tokens in [options], or choose a model with a longer window",
+        )
+    return f"{told} fit" + (f" the model's window of {window:,}" if window else ", the model names no window")
+
+
 def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
     """Weights, gradients and the optimizer's state against what is free; activations come on top.
 
@@ -91,7 +133,7 @@ def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
     if own:
         model = own[0]
     else:
-        settings = transformers.AutoConfig.from_pretrained(config.model.path, trust_remote_code=False)
+        settings = _model_settings(config)
         refuse_quantised(settings, config.model.path)
         dtype = settings.dtype if config.model.dtype == "auto" else getattr(torch, config.model.dtype)
         with torch.device("meta"):

@@ -15,7 +15,7 @@ from verikit.folders import code_only_from
 from verikit.terminal import printable
 from verikit.trainers.config import Config, load_config, shipped
 from verikit.trainers.run import METRICS, is_begun, read_log, read_settings
-from verikit.trainers.session import changed_settings, run_training
+from verikit.trainers.session import changed_settings, option_in, run_training
 from verikit.trainers.view import summary
 
 
@@ -54,7 +54,7 @@ def train(
     if (config is None) == (resume is None):
         raise click.UsageError(f"give a config or --resume; configs: {', '.join(shipped())}, or a FILE.toml")
     changes += (f"run.track={json.dumps(track)}",) if track else ()
-    with nullcontext() if resume is None else code_only_from(_values(changes)):
+    with nullcontext() if resume is None else code_only_from(_values(changes), option_in(read_settings(resume))):
         settings = load_config(config, changes) if config is not None else _changed(resume or Path(), changes, quiet)
         if dry_run:
             click.echo(json.dumps(settings.model_dump(mode="json"), indent=2, ensure_ascii=False))
@@ -117,6 +117,6 @@ def export(run: Path, out: Path, step: int | None, recipe: str, adapter: bool) -
     import_transformers("training", "train")
     from verikit.trainers.export import export_run
 
-    with code_only_from([recipe]):
+    with code_only_from([recipe], lambda name: f"--recipe {name}"):
         name = export_run(run, read_settings(run), out, step, adapter=adapter)
     click.echo(f"{name} -> {out}", err=True)

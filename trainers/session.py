@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,21 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
                     watch.note(f"{path} has no checkpoint yet: starting anew")
                 trainer.run()
     return world.rank == 0
+
+
+def option_in(settings: Config) -> Callable[[str], str]:
+    """From code that a run's settings name to the option that names it on the command line, its key included."""
+    keys = {value: key for key, value in _strings(settings.model_dump(mode="json"))}
+    return lambda name: f"--set {keys.get(name, 'KEY')}={shlex.quote(name)}"
+
+
+def _strings(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Each setting that is a string, by its dotted key."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _strings(value, f"{prefix}{name}.")
+        elif isinstance(value, str):
+            yield f"{prefix}{name}", value
 
 
 def changed_settings(run: Path, changes: Sequence[str], told: Callable[[str], None]) -> Config:

@@ -7,20 +7,31 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from verikit.errors import SpecError, UsageError
 
+TRACKER_FOLDERS = frozenset(("wandb",))
+"""Folders of a run that a tracker's package writes and nothing of verikit reads; W&B links its logs to its cache."""
 _trusted: frozenset[str] | None = None
 """Names of code that may be imported; None: any."""
+
+
+def _by_setting(name: str) -> str:
+    return f"--set KEY={name}"
+
+
+_option: Callable[[str], str] = _by_setting
+"""From code's name to the option that names it on the command line."""
 
 
 def refuse_links(folder: Path) -> None:
     """Refuse a folder with a link that leads out of it, or with what is neither file nor folder (a pipe, a device).
 
-    The folder itself may be a link: its caller named it. One that is not there holds nothing.
+    The folder itself may be a link: its caller named it. One that is not there holds nothing. What is inside of
+    `TRACKER_FOLDERS` is not looked at, but such a folder may be no link itself.
 
     Raises:
         UsageError: names the first such thing.
@@ -43,17 +54,25 @@ def refuse_links(folder: Path) -> None:
                 )
             if leads is None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 raise UsageError(f"{path} is neither a file nor a folder", hint="delete it")
+        if at == str(root):
+            folders[:] = [name for name in folders if name not in TRACKER_FOLDERS]
 
 
 @contextmanager
-def code_only_from(names: Iterable[str]) -> Iterator[None]:
-    """Within this block, in every thread, import only the code that `names` name: settings come from a folder."""
-    global _trusted
-    before, _trusted = _trusted, frozenset(names)
+def code_only_from(names: Iterable[str], option: Callable[[str], str] = _by_setting) -> Iterator[None]:
+    """Within this block, in every thread, import only the code that `names` name: settings come from a folder.
+
+    Args:
+        names: The code that the caller named.
+        option: From the name of other code to the option that allows it, for the hint.
+    """
+    global _trusted, _option
+    before = _trusted, _option
+    _trusted, _option = frozenset(names), option
     try:
         yield
     finally:
-        _trusted = before
+        _trusted, _option = before
 
 
 def check_code(name: str) -> None:
@@ -65,5 +84,5 @@ def check_code(name: str) -> None:
     if _trusted is not None and name not in _trusted:
         raise SpecError(
             f"the folder's settings name the code {name!r}, and a folder may come from anybody",
-            hint="to run it, name it on the command line: --set KEY=" + name,
+            hint=f"to run it, name it on the command line: {_option(name)}",
         )

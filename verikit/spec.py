@@ -2,7 +2,8 @@
 
     answer                                      a registered name
     0.9*answer + 0.1*tags('think', 'answer')    an expression over registered names
-    package.module:attr    file.py:attr         an object in Python code: a verifier, its class, or a plain function
+    package.module:attr    file.py:attr         an object in Python code: a verifier, its class, a function of a sample,
+                                                or a reward function in TRL's or verl's form
     file.toml#name                              a spec in a TOML file's [verifiers] table, which may use the others;
                                                 files it names lie beside it
     grader.json                                 one of OpenAI's graders, see `openai_grader`
@@ -27,12 +28,13 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from verikit.base import Scorer, Verifier, describe, raised_at, verifier
+from verikit.base import Verifier, describe, raised_at
 from verikit.errors import SpecError, VerikitError
 from verikit.folders import check_code
 from verikit.registry import Kind, find, misfit
+from verikit.reward_functions import function_verifier
 
 if TYPE_CHECKING:
     from verikit.select import Selector
@@ -219,7 +221,7 @@ def _from_python(text: str, kind: Kind, folder: Path) -> Any:
         except TypeError as error:
             raise SpecError(f"can't make {text} without arguments: {error}") from None
     if isinstance(loaded, FunctionType):
-        return verifier(cast(Scorer, loaded))
+        return function_verifier(loaded)
     return loaded
 
 

@@ -36,6 +36,41 @@ def test_the_exit_code_is_that_of_the_checks_that_are_asked_for(rows, limits, co
     assert verikit("audit", write(rows), "--by", "answer", "-q", *asked) == code
 
 
+REWARDS = """
+def broken(completion, answer):
+    raise KeyError("the difficulty of the row")
+
+def batch(prompts, completions, answer, **columns):
+    return [float(f"{{{gold}}}" in text) for text, gold in zip(completions, answer)]
+"""
+
+
+@pytest.mark.parametrize("limits", [[], ["--fail-on", "itself", "--fail-on", "hack"], ["--fail-on", "all"]])
+def test_a_reward_that_fails_on_every_row_fails_the_audit_in_its_own_words(limits, write, verikit, tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(REWARDS)
+    assert verikit("audit", write(ROWS), "--by", "mine.py:broken", "-q", *limits) == 4
+    told = capsys.readouterr().err
+    assert "unscored: 6 of 6 rows" in told
+    assert "KeyError: 'the difficulty of the row' (mine.py:3)" in told
+
+
+def test_rows_without_a_score_may_be_allowed(write, verikit, tmp_path):
+    (tmp_path / "mine.py").write_text(REWARDS)
+    asked = ["--fail-on", "unscored=100%", "--fail-on", "hack"]
+    assert verikit("audit", write(ROWS), "--by", "mine.py:broken", "-q", *asked) == 0
+
+
+def test_a_reward_function_of_a_batch_is_tried(write, verikit, tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(REWARDS)
+    assert verikit("audit", write(ROWS), "--by", "mine.py:batch", "-q", "--fail-on", "itself") == 0
+    assert "answers of kind number are paid in the form 'boxed'" in capsys.readouterr().out
+
+
+def test_the_help_names_the_real_exit_code(verikit, capsys):
+    assert verikit("audit", "--help") == 0
+    assert "Exit with 4 if CHECK" in " ".join(capsys.readouterr().out.split())
+
+
 def test_json_and_the_folder_hold_the_same_counts_and_every_finding(write, verikit, capsys, tmp_path):
     assert verikit("audit", write(BAD), "--by", "answer", "-q", "--json", "-o", "kept") == 0
     told = json.loads(capsys.readouterr().out)

@@ -25,6 +25,13 @@ FAULTS = {
         {"answer": "[deleted]"},
         {"answer": []},
         {"answer": None, "solution": r"\boxed{5}"},
+        {"answer": "TBD"},
+        {"answer": "t.b.a."},
+        {"answer": "to be announced"},
+        {"answer": "none given"},
+        {"answer": "Not yet available."},
+        {"answer": "(no answer provided)"},
+        {"answer": "He has to count them first.\n#### TBD"},
     ],
     "unreadable": [
         {"answer": r"\frac{3}{"},
@@ -33,6 +40,9 @@ FAULTS = {
         {"answer": r"\boxed{5"},
         {"answer": "???!"},
         {"answer": "$x+1"},
+        {"answer": "(3, "},
+        {"answer": "He has 3 and 4.\n#### (3, "},
+        {"answer": "[1, 2"},
         {"answer": " ".join(["the long story of an answer"] * 20)},
     ],
     "several": [
@@ -63,6 +73,23 @@ def test_each_fault_of_a_gold_is_found_alone_and_under_its_name(check, fault, wr
 def test_a_gold_that_is_the_prompt_is_found(gold, write):
     found = audit(write([*SOUND, {"problem": "What comes out in the end?", "answer": gold}]))
     assert [(finding.check, finding.line) for finding in found.findings] == [("prompt", len(SOUND) + 1)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"problem": "Is it true, false or not given?", "answer": "Not given"},
+        {"problem": "Is f differentiable at 0?", "answer": "not differentiable"},
+        {"problem": "What does he say?", "answer": "not stated", "options": ["stated", "not stated"]},
+        {"problem": "Which half-open interval?", "answer": "[0, 1)"},
+        {"problem": "Which set?", "answer": r"\{1, 2\}"},
+        {"problem": "Which solutions?", "answer": "no solution"},
+        {"problem": "How many are left?", "answer": "none"},
+        {"problem": "Which product?", "answer": "TBD", "solution": "T times B times D is TBD."},
+    ],
+)
+def test_answers_that_look_like_missing_ones_are_left_alone(row, write):
+    assert audit(write([*SOUND, row])).findings == []
 
 
 def test_sound_rows_have_no_findings(write):

@@ -104,12 +104,37 @@ def test_programs_are_tried_where_the_reward_runs_them(write):
     assert not any("program" in f.transform for f in audit(write(rows), names_only, programs=False).findings)
 
 
-def test_a_reward_without_a_value_is_counted_and_no_finding(write):
+def test_rows_that_a_reward_fails_on_are_findings_in_its_own_words(write):
     broken = verifier(lambda sample: 1 / 0, name="broken")
     found = audit(write(ROWS), broken)
-    assert found.findings == []
+    assert names(found) == {"unscored"}
+    assert [finding.line for finding in found.findings] == list(range(1, len(ROWS) + 1))
+    assert "broken raised ZeroDivisionError: division by zero (test_reward.py:" in found.findings[0].what
+    assert found.count("unscored").share == 1
+    assert all(not found.count(check).rows for check in ("itself", "hack"))  # no row was looked at
     assert all(count.unscored or "thoughts" in count.transform for count in found.probes)
     assert found.notices == ["no form that an answer is stated in is paid: near misses and hacks say little"]
+
+
+def test_one_row_that_fails_is_told_alone_and_a_gold_at_fault_is_told_by_its_own_check(write):
+    fails = planted(
+        "answer", lambda sample: 1 / 0 if sample.answer == "Paris" and "Newton" in sample.completion else None
+    )
+    found = audit(write([*ROWS, {"problem": "And then?", "answer": ""}]), fails)
+    assert [finding.line for finding in found.of("unscored")] == [9]
+    assert found.of("empty")[0].line == len(ROWS) + 1
+
+
+def test_a_reward_that_abstains_on_every_gold_answer_was_not_tried(write):
+    assert audit(write(ROWS), verifier(lambda sample: None, name="silent")).count("unscored").found == len(ROWS)
+    some = verifier(lambda sample: None if sample.answer == "Paris" else 1.0, name="some")
+    assert audit(write(ROWS), some).of("unscored") == []
+
+
+def test_a_candidate_that_the_reward_fails_on_is_told(write):
+    rows = [{"problem": "One?", "answer": "5", "completions": ["\\boxed{5}", "boom"]}]
+    fails = planted("answer", lambda sample: 1 / 0 if sample.completion == "boom" else None)
+    assert "candidate 1; planted raised ZeroDivisionError" in audit(write(rows), fails).of("unscored")[0].what
 
 
 def test_only_so_many_rows_are_tried_and_that_is_said(write):

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from dataclasses import replace
 
 import pytest
@@ -25,6 +26,7 @@ def check(tmp_path, monkeypatch):
     """`verikit train single-turn --check` on a tiny model and one problem; loading weights is an error."""
     monkeypatch.chdir(tmp_path)
     trainer = make(tmp_path / "made")
+    trainer.policy.model.config.max_position_embeddings = 1024
     trainer.policy.model.save_pretrained(tmp_path / "model")
     trainer.sampler.tokenizer.save_pretrained(tmp_path / "model")
     trainer.close()
@@ -84,6 +86,46 @@ def test_what_is_missing_hides_nothing_else(check):
     assert "FAIL  recipe: " in told
     assert "FAIL  engine: engine.options.folder is missing" in told
     assert "ok    memory: " in told
+
+
+def test_a_tokenizer_that_fails_hides_nothing_else(check, tmp_path):
+    (tmp_path / "model/tokenizer.json").unlink()
+    (tmp_path / "model/tokenizer_config.json").unlink()
+    code, told = check(options__data="none.jsonl", engine__kind="server")
+    assert code == 2
+    assert "FAIL  tokenizer: model.path 'model'" in told
+    assert "FAIL  recipe: " in told
+    assert "none.jsonl" in told
+    assert "FAIL  engine: engine.options.folder is missing" in told
+    assert "ok    memory: " in told
+    assert "ok    data: 3 problems" in check()[1]
+
+
+def test_a_model_that_is_not_there_is_told_beside_the_data(check):
+    code, told = check(model__path="nowhere", options__data="none.jsonl")
+    assert code == 2
+    assert "FAIL  tokenizer: model.path 'nowhere'" in told
+    assert "FAIL  memory: model.path 'nowhere'" in told
+    assert "none.jsonl" in told
+
+
+def test_a_tracker_that_is_not_installed_is_told(check, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    code, told = check(run__track='["wandb:x"]')
+    assert code == 2
+    assert "FAIL  trackers: the tracker wandb needs the extra 'trackers'" in told
+    assert "FAIL  trackers: 'tensorbord' is no tracker" in check(run__track='["tensorbord"]')[1]
+
+
+def test_prompts_and_completions_beyond_the_models_window_are_told(check, tmp_path):
+    settings = json.loads((tmp_path / "model/config.json").read_text("utf-8"))
+    (tmp_path / "model/config.json").write_text(json.dumps(settings | {"max_position_embeddings": 512}))
+    code, told = check()
+    assert code == 2
+    assert "FAIL  window: " in told
+    assert "completions of 512 tokens exceed the model's window of 512" in told
+    code, told = check(options__max_tokens=256)
+    assert (code, "ok    window: " in told) == (0, True), told
 
 
 def test_a_run_names_missing_data_before_it_loads_a_model(check, tmp_path):

@@ -114,7 +114,7 @@ def test_code_that_a_runs_settings_name_is_imported_only_if_the_command_line_nam
     (received / "config.json").write_text(json.dumps(config))
     with pytest.raises(SpecError, match="may come from anybody") as refused:
         resume(received)
-    assert "--set KEY=" in refused.value.hint
+    assert refused.value.hint.split("command line: ")[1].replace("'", "") == f"--set {key}={value}"
     assert not (received.parent / "ran").exists()
     with pytest.raises((VerikitError, AttributeError)):  # it is imported now, and is neither recipe nor reward
         resume(received, "--set", f"{key}={value}")
@@ -134,6 +134,18 @@ def test_a_link_that_leads_out_of_a_run_is_refused_by_name(received):
         (received / name).unlink()
         (received / name).write_bytes(data)
     assert mine.read_text() == "mine"
+
+
+def test_a_link_that_wandb_made_leads_out_of_its_own_folder_and_stops_nothing(received):
+    logs = received / "wandb/offline-run-1/logs"
+    logs.mkdir(parents=True)
+    (received.parent / "cache.log").write_text("debug")
+    (logs / "debug-core.log").symlink_to(received.parent / "cache.log")
+    (received / "wandb/latest-run").symlink_to("offline-run-1")
+    resume(received)
+    export(received)
+    run("report", received, "--html", received.parent / "page.html")
+    assert (received.parent / "page.html").exists()
 
 
 @pytest.mark.slow

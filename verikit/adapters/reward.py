@@ -19,12 +19,11 @@ from verikit.echo import echo_guard
 from verikit.errors import Unscored, UsageError
 from verikit.messages import as_mapping, content_text
 from verikit.reply import Reads
+from verikit.reward_functions import GOLD_KEYS as GOLD_KEYS
 from verikit.spec import load
 from verikit.system import at_fork
 from verikit.types import Prompt, Sample, Score
 
-GOLD_KEYS = ("answer", "ground_truth", "solution", "gold", "target", "label")
-"""Columns a gold answer is looked for in, in this order."""
 WhenUnscored = float | Literal["mean", "raise"] | None
 """What a stack gets for a sample without a score: a number; `mean`, the mean of the same prompt's scored samples, whose
 advantage is zero; `raise`, an `Unscored` exception; or None, where the stack knows it."""

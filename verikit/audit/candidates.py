@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, pstdev
 
 from verikit.audit.findings import Finding, LabelCount, NoiseCount
-from verikit.audit.reward import SHOWN
+from verikit.audit.reward import SHOWN, WHAT
 from verikit.audit.rows import AuditRow
 from verikit.base import Verifier, score_all
+from verikit.scoring.tally import LOST
 from verikit.select import clusters, equality
 from verikit.types import Sample, Score
 from verikit.verifiers.answer import Answer
@@ -28,6 +29,15 @@ def score_candidates(verifier: Verifier, rows: Sequence[AuditRow]) -> list[tuple
     held = [row for row in rows if row.completions]
     scores = iter(score_all(verifier, [row.sample(text) for row in held for text in row.completions]))
     return [(row, [next(scores) for _ in row.completions]) for row in held]
+
+
+def check_unscored(candidates: Candidates) -> Iterator[Finding]:
+    """The first candidate of each row that the reward could not score; a gold at fault is told by its own check."""
+    for row, scores in candidates:
+        lost = next((index for index, score in enumerate(scores) if score.status in LOST), None)
+        if lost is not None and row.sound:
+            what = f"no score: candidate {lost}; {scores[lost].reason}"
+            yield Finding("unscored", row.line, row.id, what[:WHAT], "", row.completions[lost][-SHOWN:])
 
 
 def check_suspects(verifier: Verifier, candidates: Candidates, mark: float) -> tuple[int, list[Finding]]:
@@ -76,7 +86,7 @@ def check_labels(candidates: Candidates, mark: float) -> tuple[list[LabelCount],
             tally["missed" if label else "passed"] += 1
             told = "right by its label, not paid" if label else "wrong by its label, paid"
             text = row.completions[index]
-            what = f"candidate {index}: {told} ({score.value:.4g}); {score.reason}"[:300]
+            what = f"candidate {index}: {told} ({score.value:.4g}); {score.reason}"[:WHAT]
             found.append(Finding("label", row.line, row.id, what, "", text[-SHOWN:], score.value))
     names = ("right", "wrong", "missed", "passed", "unscored")
     counts = [LabelCount(kind, *(tally[name] for name in names)) for kind, tally in sorted(tallies.items())]

@@ -26,6 +26,7 @@ CHECKS: Mapping[str, Check] = {
     "duplicate": Check("twins", "the same question in two rows"),
     "near_duplicate": Check("twins", "nearly the same question in two rows"),
     "leak": Check("twins", "a question that stands in the other file too"),
+    "unscored": Check("reward", "a text that the reward fails to score"),
     "itself": Check("reward", "the gold itself is not paid"),
     "rewriting": Check("reward", "the gold in another spelling is not paid"),
     "near_miss": Check("reward", "an answer close to the gold is paid"),

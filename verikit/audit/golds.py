@@ -21,6 +21,14 @@ _DAMAGED = re.compile("\ufffd|â€|Ã[©¨¤¶¼]|[\x00-\x08\x0e-\x1f]|&(?:amp|
 """The replacement character, UTF-8 read as Latin-1, control characters, HTML entities."""
 _CUT = re.compile(r"(?:\.\.\.|…|[=+*/^_\\({\[<]|\\(?:frac|sqrt|text|left|cdot|times))\s*\$?$")
 _OR = re.compile(r"^(.{1,60}?)\s*(?:\bor\b|\\text\{\s*or\s*\}|\\textrm\{\s*or\s*\}|\\mbox\{\s*or\s*\})\s*(.{1,60})$")
+_PENDING = re.compile(r"t\.?b\.?[a-z]\.?|to be \w+(?:ed|en|wn)", re.IGNORECASE)
+"""`TBD` and its relatives: "to be" with a participle, or its initials."""
+_WITHHELD = re.compile(
+    r"(?:no|not|none)(?: (?!longer|more)\w{3,12}){0,2} (?P<participle>\w+(?:ed|en|wn|able|ible))", re.IGNORECASE
+)
+"""`none given`, `no answer provided`, `not yet available`: a negation that ends in a participle."""
+_ESCAPED = re.compile(r"\\[()\[\]{}]")
+"""Brackets that open nothing."""
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?|-?\.\d+")
 _RESULT = re.compile(r"[=>]\s*\$?(-?\d[\d,]*(?:\.\d+)?|-?\.\d+)")
 _MARK = "####"
@@ -32,6 +40,9 @@ def check_gold(row: AuditRow) -> Iterator[Finding]:
     problems = [read_gold(gold).problem for gold in golds]
     if not golds or all(problem in _NONE for problem in problems):
         yield Finding("empty", row.line, row.id, problems[0] if problems else "no gold answer")
+        return
+    if all(_is_withheld(read_gold(gold).text, row) for gold in golds):
+        yield Finding("empty", row.line, row.id, "the gold says that there is none", text=golds[0][:200])
         return
     if told := _unreadable(golds, problems):
         yield Finding("unreadable", row.line, row.id, told, text=golds[0][:200])
@@ -45,6 +56,22 @@ def check_gold(row: AuditRow) -> Iterator[Finding]:
         yield Finding("option", row.line, row.id, told)
 
 
+def _is_withheld(gold: str, row: AuditRow) -> bool:
+    """Whether a gold says that an answer is missing, in words that the row itself does not offer as an answer.
+
+    "Not given" is an answer where the question lists it, "not differentiable" where the question asks for that.
+    """
+    text = gold.strip(" .!\"'[]()<>")
+    if _PENDING.fullmatch(text):
+        named = text
+    elif match := _WITHHELD.fullmatch(text):
+        named = match["participle"]
+    else:
+        return False
+    offered = "\n".join((row.question, row.solution, *row.options)).casefold()
+    return re.search(rf"\b{re.escape(named.casefold())}\b", offered) is None
+
+
 def _unreadable(golds: list[str], problems: list[str]) -> str:
     if all(problems):
         return problems[0]
@@ -54,6 +81,9 @@ def _unreadable(golds: list[str], problems: list[str]) -> str:
             return f"the gold holds damaged characters: {found[0]!r}"
         if _CUT.search(short) and len(short) > 1:
             return "the gold breaks off"
+        brackets = _ESCAPED.sub("", short)
+        if sum(map(brackets.count, "([{")) > sum(map(brackets.count, ")]}")):
+            return "the gold opens a bracket that it doesn't close"
         if not any(char.isalnum() or char in "∅∞√π" for char in short) and "\\" not in short:
             return "the gold is nothing but signs"
         if short.count("$") % 2 and "\\$" not in short and not re.match(r"\$\s?[\d.,]", short):

@@ -14,6 +14,7 @@ from verikit.audit.hacks import hacks, surroundings
 from verikit.audit.rows import AuditRow
 from verikit.audit.spellings import FORMS, near_misses, spellings
 from verikit.base import Verifier, score_all
+from verikit.scoring.tally import LOST
 from verikit.types import Sample, Score
 from verikit.verifiers.answer import Answer
 
@@ -24,6 +25,8 @@ TRIES = 30
 """Golds that are drawn until one differs from a row's own."""
 SHOWN = 400
 """Characters of a text that a finding keeps."""
+WHAT = 300
+"""Characters of what a finding tells."""
 _SOLUTION, _PROGRAM = "the row's solution", "the row's solution, fenced"
 
 Tick = Callable[[int], None]
@@ -62,6 +65,8 @@ class RewardTrial:
         self.findings: list[Finding] = []
         self.checks: list[CheckCount] = []
         self.probes: list[ProbeCount] = []
+        self.unscored: dict[int, Finding] = {}
+        """By line, the first text of a row that the reward could not score."""
         self._tick = tick
         self._begun = begun
 
@@ -69,6 +74,9 @@ class RewardTrial:
         """Try all; fills `forms`, `findings`, `checks` and `probes`."""
         self._choose_forms()
         honest = self._judge("itself", [self._honest(row) for row in self.rows])
+        if honest and not any(item.score.scored for item in honest):
+            # A reward that abstains on every gold answer was not tried either.
+            self.unscored = {item.probe.row.line: _unscored(item) for item in honest}
         paid = [scored.probe.row for scored in honest if self._paid(scored.score)]
         self._judge("rewriting", [probe for row in paid for probe in self._stated(row, "rewriting", True)])
         self._judge("near_miss", [probe for row in self.rows for probe in self._stated(row, "near_miss", False)])
@@ -117,6 +125,7 @@ class RewardTrial:
         scored = list(self._score(tried))
         found = [_finding(item) for item in scored if item.score.scored and self._paid(item.score) != item.probe.right]
         rows = {item.probe.row.line for item in scored if item.score.scored}
+        rows -= self.unscored.keys() - {finding.line for finding in found}  # not all of their texts were looked at
         self.checks.append(counted(check, len(rows), found))
         self.probes += _counts(check, scored, self.mark)
         self.findings += found
@@ -127,7 +136,10 @@ class RewardTrial:
         while batch := list(islice(waiting, BATCH)):
             scores = score_all(self.verifier, [probe.row.sample(probe.text) for probe in batch])
             self._tick(len(batch))
-            yield from map(ScoredProbe, batch, scores)
+            for item in map(ScoredProbe, batch, scores):
+                if item.score.status in LOST and item.probe.row.sound:
+                    self.unscored.setdefault(item.probe.row.line, _unscored(item))
+                yield item
 
     def _paid(self, score: Score) -> bool:
         return score.value is not None and score.value >= self.mark
@@ -166,7 +178,13 @@ def _finding(item: ScoredProbe) -> Finding:
     probe, value = item.probe, item.score.value
     told = "not paid" if probe.right else "paid"
     what = f"{told} ({value:.4g}): {probe.transform}" + (f"; {item.score.reason}" if item.score.reason else "")
-    return Finding(probe.check, probe.row.line, probe.row.id, what[:300], probe.transform, probe.text[:SHOWN], value)
+    return Finding(probe.check, probe.row.line, probe.row.id, what[:WHAT], probe.transform, probe.text[:SHOWN], value)
+
+
+def _unscored(item: ScoredProbe) -> Finding:
+    probe = item.probe
+    what = f"no score: {probe.transform}; {item.score.reason}"
+    return Finding("unscored", probe.row.line, probe.row.id, what[:WHAT], probe.transform, probe.text[:SHOWN])
 
 
 def _counts(check: str, scored: Sequence[ScoredProbe], mark: float) -> list[ProbeCount]:

@@ -74,6 +74,11 @@ class AuditRow:
         return _read(self.golds[0]) if self.golds else None
 
     @property
+    def sound(self) -> bool:
+        """Whether the gold can be compared with; a row without one but with a solution is sound."""
+        return self.read is None or not self.read.problem
+
+    @property
     def kind(self) -> str:
         """The kind of the first gold: letter, number, math, text; `program` where there is none but tests."""
         read = self.read

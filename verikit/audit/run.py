@@ -5,7 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from verikit.audit.candidates import check_labels, check_noise, check_suspects, score_candidates
+from verikit.audit.candidates import (
+    Candidates,
+    check_labels,
+    check_noise,
+    check_suspects,
+    check_unscored,
+    score_candidates,
+)
 from verikit.audit.findings import CHECKS, AuditResult, Finding, counted
 from verikit.audit.golds import check_gold
 from verikit.audit.reward import RewardTrial
@@ -67,6 +74,7 @@ def audit(
     if verifier is not None:
         _check_reward(result, rows, verifier, (probed, repeats, mark, seed), programs, (tick, begun))
     order = list(CHECKS)
+    result.checks.sort(key=lambda count: order.index(count.check))
     result.findings.sort(key=lambda finding: (order.index(finding.check), finding.line))
     return result
 
@@ -135,13 +143,22 @@ def _check_reward(
     result.findings += trial.findings
     if trial.rows and not trial.forms:
         result.notices.append("no form that an answer is stated in is paid: near misses and hacks say little")
-    _check_candidates(result, rows, verifier, mark)
+    candidates = score_candidates(verifier, rows)
+    _check_unscored(result, trial, candidates)
+    _check_candidates(result, candidates, verifier, mark)
     if repeats > 1:
         _check_noise(result, trial, repeats, rows)
 
 
-def _check_candidates(result: AuditResult, rows: Sequence[AuditRow], verifier: Verifier, mark: float) -> None:
-    candidates = score_candidates(verifier, rows)
+def _check_unscored(result: AuditResult, trial: RewardTrial, candidates: Candidates) -> None:
+    """A text without a score passes no check: rows with one fail a check of their own."""
+    lines = {row.line for row in (*trial.rows, *(row for row, _ in candidates))}
+    found = {finding.line: finding for finding in check_unscored(candidates)} | trial.unscored
+    result.checks.append(counted("unscored", len(lines), list(found.values())))
+    result.findings += found.values()
+
+
+def _check_candidates(result: AuditResult, candidates: Candidates, verifier: Verifier, mark: float) -> None:
     looked, found = check_suspects(verifier, candidates, mark)
     if looked:
         result.checks.append(counted("suspect", looked, found))

@@ -17,7 +17,7 @@ from verikit.audit.folder import summary, write_folder
 from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
 from verikit.cli.options import GATE, data_options, json_option, parse_share, quiet_option
-from verikit.terminal import Watch, pace
+from verikit.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
 
 
@@ -54,7 +54,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     multiple=True,
     metavar="CHECK[=SHARE]",
     callback=_parse_limits,
-    help="Exit with 1 if a check (or group of checks, or all) finds more than this share of rows; repeat it.",
+    help="Exit with 4 if CHECK, a group of checks or `all` finds more than SHARE (0%) of the rows. Repeat it.",
 )
 @click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep findings; see report.")
 @click.option("--examples", default=EXAMPLES, show_default=True, type=click.IntRange(0), help="Shown of each check.")
@@ -136,10 +136,13 @@ class Seen:
 
 def _code(result: AuditResult, limits: dict[str, float]) -> int:
     """GATE if a check found more than is allowed, which is said."""
+    limits = {"unscored": 0.0} | limits  # a reward that fails passes every other check
     over = [count for count in result.checks if count.check in limits and count.share > limits[count.check]]
     for count in over:
         allowed = f"{100 * limits[count.check]:.4g}%"
-        click.echo(
-            f"{count.check}: {count.found} of {count.rows} rows, more than --fail-on allows ({allowed})", err=True
-        )
+        told = f"{count.check}: {count.found} of {count.rows} rows, more than --fail-on allows ({allowed})"
+        if count.check == "unscored":
+            first = result.of("unscored")[0]
+            told += f"; line {first.line}: {first.what}"
+        click.echo(printable(told), err=True)
     return GATE if over else 0

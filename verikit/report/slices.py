@@ -105,7 +105,10 @@ def _by_value(outcomes: RunOutcomes, rows: Rows, key: str, task: str) -> Iterato
         shared = [id for id in ids if all(id in found.values for found in held.values())]
         differences = compare_all({run: [_only(found, ids)] for run, found in held.items()})
         if shared and (differences or len(held) == 1):
-            estimates = {run: mean_interval(found.values[id] for id in shared) for run, found in held.items()}
+            estimates = {
+                run: mean_interval((found.values[id] for id in shared), bounds=found.bounds)
+                for run, found in held.items()
+            }
             yield Slice(key, value, task, len(shared), estimates, differences)
 
 

@@ -15,7 +15,7 @@ from verikit.scoring.rows import from_row
 from verikit.select import clusters, equality
 from verikit.stats import Mean, Summary
 from verikit.terminal import SPENT
-from verikit.types import STATUSES, JsonObject, Score
+from verikit.types import STATUSES, UNIT, JsonObject, Score
 
 MAX_REASONS = 1000
 """Different reasons a whole run counts: the first that occur."""
@@ -35,7 +35,7 @@ class Tally:
         self._verifier = verifier
         self._plan = plan
         self._max_reasons = max_reasons
-        self._estimates = Summary(plan.ks, seed=plan.seed, bounds=verifier.bounds)
+        self._estimates = Summary(plan.ks, seed=plan.seed, bounds=UNIT if verifier is None else verifier.bounds)
         self._selected = Mean()
         self._tallied = sorted({key for part in parts for key in part.tallied})
         self._rates = {name: pair for part in parts for name, pair in part.rates.items()}

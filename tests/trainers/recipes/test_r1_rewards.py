@@ -196,7 +196,7 @@ def test_a_mix_takes_what_is_asked_of_each_source_and_difficulty_or_says_what_la
         *[("hotpotqa", "medium")] * 3,
     ]
     assert made == mixed(questions, {"hotpotqa/medium": 3, "2wiki/hard": 2}, seed=1)
-    with pytest.raises(ConfigError, match="6 questions of 2wiki/hard, and there are 5"):
+    with pytest.raises(ConfigError, match="6 questions of 2wiki/hard, and the data has 5"):
         mixed(questions, {"2wiki/hard": 6}, seed=1)
 
 

@@ -19,8 +19,13 @@ from verikit.trainers.learner import Learner  # noqa: E402
 from verikit.trainers.policy import PolicyModel  # noqa: E402
 from verikit.trainers.recipe import Setting  # noqa: E402
 from verikit.trainers.recipes.r1_searcher.difficulty import by_searching, graded  # noqa: E402
-from verikit.trainers.recipes.r1_searcher.recipe import R1Searcher  # noqa: E402
-from verikit.trainers.recipes.r1_searcher.world import R1SearcherWorld, R1WorldOptions, make_tokenizer  # noqa: E402
+from verikit.trainers.recipes.r1_searcher.recipe import R1Searcher, SearchOptions  # noqa: E402
+from verikit.trainers.recipes.r1_searcher.world import (  # noqa: E402
+    Facts,
+    R1SearcherWorld,
+    R1WorldOptions,
+    make_tokenizer,
+)
 
 SMALL = {"options.prompts": 2, "options.samples": 4, "options.held_out_size": 8, "warmup.steps": 2, "warmup.gate": 0}
 
@@ -340,3 +345,22 @@ def test_questions_are_graded_by_sampled_rollouts_that_search_and_no_failure_mak
     gone = Writer(recipe.setting.tokenizer, lambda text: EngineError("gone"))
     with pytest.raises(EngineError, match="gone"):
         graded(questions, by_searching(gone, recipe.retriever, ask=str))
+
+
+def test_a_mix_that_own_questions_lack_names_each_setting_and_the_way_out(tmp_path):
+    (tmp_path / "own.jsonl").write_text('{"prompt": "Who?", "answer": "she"}\n')
+    mix = {"hotpotqa/medium": 200}
+
+    class Own(R1Searcher):
+        def make_retriever(self):
+            return Facts([])
+
+    def recipe(**changes):
+        return Own(SearchOptions(data="own.jsonl", **changes), Setting(None, 1, tmp_path))
+
+    with pytest.raises(ConfigError) as told:
+        recipe(mix=mix, stage1_mix=mix)
+    for setting in ("options.mix", "options.stage1_mix"):
+        assert f"{setting} requires 200 questions of hotpotqa/medium, and the data has 0" in str(told.value)
+        assert f"--set {setting}={{}}" in told.value.hint
+    assert len(recipe().stages[0]) == 1

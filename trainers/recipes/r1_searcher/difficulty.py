@@ -91,8 +91,14 @@ def by_searching(
     return attempt
 
 
-def mixed(questions: Sequence[Group], counts: Mapping[str, int], seed: int) -> list[Group]:
+def mixed(questions: Sequence[Group], counts: Mapping[str, int], seed: int, option: str = "options.mix") -> list[Group]:
     """Draw the counts wanted of each `source/difficulty`, such as {"hotpotqa/medium": 200}, and shuffle.
+
+    Args:
+        questions: What is drawn from; `meta` has their source and difficulty.
+        counts: How many of each.
+        seed: Of the draw.
+        option: The setting that has the counts.
 
     Raises:
         ConfigError: there are too few of one.
@@ -107,7 +113,10 @@ def mixed(questions: Sequence[Group], counts: Mapping[str, int], seed: int) -> l
             if question.meta.get("source") == source and question.meta.get("difficulty") == level
         ]
         if len(fitting) < count:
-            raise ConfigError(f"options.mix asks for {count} questions of {name}, and there are {len(fitting)}")
+            raise ConfigError(
+                f"{option} requires {count} questions of {name}, and the data has {len(fitting)}",
+                hint=f"train on all questions with --set {option}={{}}, or grade yours with `verikit synth difficulty`",
+            )
         chosen += draw.sample(fitting, count)
     draw.shuffle(chosen)
     return chosen

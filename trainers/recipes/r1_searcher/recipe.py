@@ -141,10 +141,17 @@ class R1Searcher(Recipe):
             raise ConfigError("options.data names no file of questions")
         questions = self._read(options.data)
         held_out = self._read(options.held_out) if options.held_out else []
-        first, second = (
-            mixed(questions, mix, self.setting.seed) if mix else questions for mix in (options.stage1_mix, options.mix)
-        )
-        return (first, second), held_out
+        mixes = {"options.stage1_mix": options.stage1_mix, "options.mix": options.mix}
+        drawn: list[list[Group]] = []
+        failed: list[ConfigError] = []
+        for name, counts in mixes.items():
+            try:
+                drawn.append(mixed(questions, counts, self.setting.seed, name) if counts else questions)
+            except ConfigError as error:
+                failed.append(error)
+        if failed:  # both settings in one message: a paper's config has both
+            raise ConfigError("; ".join(map(str, failed)), hint="; ".join(error.hint for error in failed))
+        return (drawn[0], drawn[1]), held_out
 
     def ask(self, question: Group) -> EnginePrompt:
         """Return the prompt of a question."""
