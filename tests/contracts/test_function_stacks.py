@@ -432,3 +432,57 @@ def test_axolotl_and_unsloth_take_trls_reward_as_they_look_at_it(tmp_path, monke
     assert len(inspect.signature(reward).parameters) >= 2
     assert [f"rewards/{each.__name__}/mean" for each in [reward]] == ["rewards/sum/mean"]
     assert "to_trl" in shim("unsloth", "answer")
+
+
+# --- lengths in tokens, from the ids that each stack has
+
+
+TOKENS = "soft_overlong(4, 4)"
+"""-1/4 a token."""
+
+
+def test_swift_counts_the_tokens_of_its_rollouts_and_stops_where_nothing_is_scored():
+    def call(ids, step):
+        state = SimpleNamespace(global_step=step)
+        turns = [swift_row("x")["messages"]] * len(ids)
+        return reward(["x"] * len(ids), trainer_state=state, messages=turns, response_token_ids=ids)
+
+    reward = to_swift(TOKENS)
+    assert call([[7, 8], [[7], [8, 9]]], 0) == [-0.5, -0.75]
+    reward = to_swift(TOKENS)
+    call([[], []], 0)
+    with pytest.raises(Unscored, match="carries no count of tokens"):
+        call([[], []], 1)
+
+
+def test_slime_areal_and_open_instruct_count_their_tokens(open_instruct):
+    (sample,) = slime_group("x")
+    assert asyncio.run(to_slime(TOKENS)(None, sample)) == -0.75
+    assert to_areal(TOKENS)("q", "x", [1], [7, 8]) == -0.5
+    made = to_open_instruct(TOKENS, name="tokens")()
+    assert made([7, 8], "x", None, "q").score == -0.5
+    assert asyncio.run(made.async_call([7], "x", None, "q")).score == -0.25
+
+
+@pytest.mark.usefixtures("tinker")
+def test_tinker_counts_the_tokens_of_its_action():
+    class Tokens(Renderer):
+        def parse_response(self, action):
+            return super().parse_response("x" * len(action))
+
+    assert asyncio.run(to_tinker(TOKENS)("q", "42", Tokens()).step([7, 8, 9])).reward == -0.75
+
+
+def test_rllm_counts_the_tokens_of_its_steps_where_all_have_their_ids(rllm):
+    steps = [{"response_ids": [7, 8], "output": "x"}, {"response_ids": [9], "output": "y"}]
+    found = to_rllm(TOKENS).evaluate({"question": "q"}, episode(steps=steps))
+    assert found.reward == -0.75
+    steps[0]["response_ids"] = []
+    assert not to_rllm(TOKENS).evaluate({"question": "q"}, episode(steps=steps)).metadata["scored"]
+
+
+def test_slime_stops_after_very_many_calls_without_a_score():
+    rm = to_slime(shaky)
+    slime_rollout(rm, slime_group(*["lost"] * 1023), group_rm=True)
+    with pytest.raises(Unscored, match="the judge is down"):
+        slime_rollout(rm, slime_group("lost"), group_rm=True)

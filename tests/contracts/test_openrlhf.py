@@ -104,3 +104,19 @@ def test_the_parts_of_a_combination_are_logged(torch):
     assert {name: values.tolist() for name, values in logs.items()} == {
         "scored": [1.0], "part/exact": [1.0], "part/boxed": [0.0],
     }  # fmt: skip
+
+
+def test_a_part_without_a_value_is_not_a_number_and_never_0(torch):
+    logs = to_openrlhf("0.8*exact + 0.2*length(max=4)")(["Say 1: 1"], ["Say 1: "], [None])["extra_logs"]
+    assert logs["scored"].tolist() == [0.0]
+    assert logs["part/exact"].isnan().all()
+    assert logs["part/length"].tolist() == [1.0]
+
+
+def test_a_prompt_that_cant_be_graded_gets_equal_rewards_between_calls_of_others(torch):
+    reward = to_openrlhf("exact")
+    found = []
+    for said in "1213":
+        found += reward(["bad: x"], ["bad: "], [None])["rewards"].tolist()
+        reward([f"Say 1: {said}"], ["Say 1: "], ["1"])
+    assert len(set(found)) == 1

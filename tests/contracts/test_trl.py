@@ -191,3 +191,31 @@ def test_a_grpo_trainer_weighs_and_normalises_the_parts_of_a_split_reward(tmp_pa
         means = [row[f"rewards/{part.__name__}/mean"] for part in parts]
         assert row["reward"] == pytest.approx(0.8 * means[0] + 0.2 * means[1], abs=1e-6)
         assert row["sum/unscored"] == 0.0
+
+
+LENGTHS = "answer + soft_overlong(24, 8)"
+
+
+def test_a_length_part_counts_the_tokens_that_trl_hands_over():
+    call = {"prompts": ["", ""], "completions": ["2", "2"], "answer": ["2", "2"]}
+    ids = [[1] * 16, [1] * 20]
+    assert to_trl(LENGTHS)(**call, completion_ids=ids) == [1.0, 0.5]
+    assert to_trl(LENGTHS)(**call, completion_ids=ids, completion_tokens=[0, 0]) == [1.0, 0.5]  # a row's own is stale
+    assert asyncio.run(to_trl(LENGTHS, asynchronous=True)(**call, completion_ids=ids)) == [1.0, 0.5]
+    assert [part(**call, completion_ids=ids) for part in to_trl(LENGTHS, split=True)] == [[1.0, 1.0], [0.0, -0.5]]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_grpo_trainer_trains_with_a_length_part(tmp_path):
+    for row in trained(tmp_path, to_trl("answer + soft_overlong(8, 8)", name="good")):
+        assert row["good/unscored"] == 0.0
+        assert row["good/soft_overlong"] == pytest.approx(-row["completions/mean_length"] / 8)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", [{}, {"asynchronous": True}, {"split": True}, {"unscored": "mean"}])
+def test_a_grpo_trainer_stops_after_two_steps_without_any_score(tmp_path, options):
+    from verikit.errors import Unscored
+
+    with pytest.raises(Unscored, match="none of 8 samples in 2 steps"):
+        trained(tmp_path, to_trl("answer + column('no_such')", **options))

@@ -160,3 +160,69 @@ def test_a_score_that_takes_too_long_for_a_waiting_caller_is_a_timeout():
     assert score.status == "timeout"
     with pytest.raises(Unscored):
         reward.number(batch("a")[0], score)
+
+
+@given(st.permutations([("bad", None)] * 6 + [("p", 1.0), ("p", 0.0), ("q", 0.5), ("r", None)] * 2))
+def test_a_prompt_without_any_score_gets_one_stand_in_whatever_the_order_of_calls(calls):
+    for constant in (False, True):
+        means = GroupMeans(constant=constant)
+        found = [(group, means.filled([group], [value])[0]) for group, value in calls]
+        stand_ins = {given for group, given in found if group == "bad"}
+        assert len(stand_ins) == 1
+        assert not constant or stand_ins == {0.0}
+
+
+def test_a_stand_in_outlasts_the_values_it_was_made_of_and_gives_way_to_the_prompts_own():
+    means = GroupMeans()
+    assert means.filled(["p", "bad"], [1.0, None]) == [1.0, 1.0]
+    for other in range(2000):
+        means.filled([other], [0.0])
+    assert means.filled(["bad"], [None]) == [1.0]
+    assert means.filled(["bad"], [0.2]) == [0.2]
+    assert means.filled(["bad"], [None]) == [0.2]
+
+
+def silent(reward, steps, prompts, text="lost"):
+    for step in range(*steps):
+        samples = [Sample(f"{step} {name}", text) for name in range(prompts)]
+        reward.watch(samples, reward.score(samples), step)
+
+
+def test_two_steps_without_any_score_stop_a_run_and_its_first_reason_is_told():
+    reward = Reward(lengths, "mine", "mean")
+    silent(reward, (0, 1), 1)
+    silent(reward, (0, 1), 1)  # the same step: an evaluation, say
+    with pytest.raises(Unscored, match=r"mine scored none of 3 samples in 2 steps.*no judge"):
+        silent(reward, (1, 2), 1)
+
+
+def test_a_run_that_had_scores_goes_on_until_several_prompts_in_a_row_have_none():
+    reward = Reward(lengths, "mine", None)
+    silent(reward, (0, 1), 1, "abc")
+    silent(reward, (1, 4), 1)  # three prompts
+    silent(reward, (4, 5), 1, "abc")
+    silent(reward, (5, 8), 1)
+    with pytest.raises(Unscored, match="of 4 samples in 4 steps"):
+        silent(reward, (8, 9), 1)
+
+
+def test_without_a_step_batches_of_several_prompts_are_the_steps():
+    reward = Reward(lengths, "mine", None)
+    one, two = batch("lost"), batch("lost") + batch("lost", prompt="q")
+    for _ in range(5):
+        reward.watch(one, reward.score(one))
+    reward.watch(two, reward.score(two))
+    with pytest.raises(Unscored, match="no judge"):
+        reward.watch(two, reward.score(two))
+
+
+def test_very_many_single_calls_without_a_score_stop_a_run():
+    reward = NumberReward(lengths, "mine", "mean")
+    (sample,) = batch("lost")
+    (lost,) = reward.score([sample])
+    for _ in range(1023):
+        reward.number(sample, lost)
+    with pytest.raises(Unscored, match="mine scored none of 1024 samples in a row"):
+        reward.number(sample, lost)
+    assert reward.number(batch("abc")[0], Score(3.0)) == 3.0
+    assert reward.number(sample, lost) == 3.0

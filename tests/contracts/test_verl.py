@@ -9,6 +9,7 @@ import pytest
 from verikit import Score, verifier
 from verikit.adapters import to_verl
 from verikit.adapters.stacks import STACKS, shim
+from verikit.errors import Unscored
 
 KEYS = {"score", "scored", "pred", "reason"}
 CALL = STACKS["verl"].call
@@ -148,3 +149,48 @@ def test_the_parts_of_a_combination_are_columns_of_every_sample():
     }
     lost = reward(data_source="x", solution_str="1", ground_truth=None)
     assert lost.keys() == right.keys() == KEYS | {"part/exact", "part/answer"}
+
+
+def bad_group(reward, order):
+    """The reward loop's calls: 15 prompts of four samples and one whose gold can't be read, as they finish."""
+    calls = [(f"q{prompt}", str(prompt), answer) for prompt in range(15) for answer in (prompt, 99, prompt, 99)]
+    calls = order(calls + [("bad", "", "1")] * 8)
+
+    async def loop():
+        return await asyncio.gather(
+            *(
+                reward(
+                    data_source="x", solution_str=f"\\boxed{{{said}}}", ground_truth=gold, extra_info={"question": q}
+                )
+                for q, gold, said in calls
+            )
+        )
+
+    return [row for (question, _, _), row in zip(calls, asyncio.run(loop()), strict=True) if question == "bad"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_prompt_that_cant_be_graded_gets_equal_rewards_from_any_worker_in_any_order(seed):
+    import random
+
+    def shuffled(calls):
+        return random.Random(seed).sample(calls, len(calls))
+
+    workers = [to_verl("answer", asynchronous=True) for _ in range(2)]  # verl picks one at random for each sample
+    rows = [row for worker in workers for row in bad_group(worker, shuffled)]
+    assert len({row["score"] for row in rows}) == 1
+    assert {row["scored"] for row in rows} == {0.0}
+
+
+def test_the_columns_of_parts_without_a_value_are_missing_and_not_0():
+    reward = to_verl("0.8*answer + 0.2*length(max=4)", unscored=-1.0)
+    lost = reward(data_source="x", solution_str="1", ground_truth=None)
+    assert (lost["score"], lost["part/answer"], lost["part/length"]) == (-1.0, None, 1.0)
+
+
+def test_verls_batch_manager_stops_at_two_batches_without_a_score():
+    reward = to_verl(broken)
+    plural = {"solution_strs": ["broken"] * 2, "extra_infos": [{"index": 0}, {"index": 1}]}
+    reward(**plural)
+    with pytest.raises(Unscored, match="no sandbox"):
+        reward(**plural)

@@ -259,3 +259,9 @@ def test_a_run_that_never_learnt_from_a_row_stops_by_name_and_one_that_did_goes_
     finally:
         trainer.close()
         trainer.folder.close()
+
+
+def test_a_length_in_tokens_can_be_checked_before_a_tokenizer_is_loaded(check):
+    code, told = check(options__reward="exact + soft_overlong(24, 8)")
+    assert code == 0, told
+    assert "ok    reward: exact + soft_overlong(24, 8) scores" in told

@@ -120,7 +120,8 @@ class SingleTurn(ReplyRecipe):
         Raises:
             TrainerError: it has no score.
         """
-        (score,) = self.score(self.problems[0], Generation((Output(self._gold_sample().completion),)))
+        # No tokenizer is loaded yet: one token stands for the answer's, which only lengths are measured by.
+        (score,) = self.score(self.problems[0], Generation((Output(self._gold_sample().completion, (0,)),)))
         if score.status in LOST:
             raise TrainerError(f"{self.options.reward} can't score: {score.reason}", hint="`verikit explain` shows why")
         return f"{self.options.reward} scores"
@@ -176,9 +177,15 @@ class SingleTurn(ReplyRecipe):
         ]
 
     def score(self, problem: Group, generation: Generation) -> list[Score]:
-        """Score each output of one problem."""
+        """Score each output of one problem; verifiers of lengths find how many tokens it has."""
         samples = [
-            Sample(problem.prompt, output.text, problem.answer, problem.id, problem.meta)
+            Sample(
+                problem.prompt,
+                output.text,
+                problem.answer,
+                problem.id,
+                {**problem.meta, "completion_tokens": len(output.ids)},
+            )
             for output in generation.outputs
         ]
         return score_all(self.reward, samples)

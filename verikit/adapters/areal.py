@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from verikit.adapters.openrlhf import without_closing_tokens
-from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of
+from verikit.adapters.reward import GOLD_KEYS, NumberReward, WhenUnscored, gold_of, tokens_in
 from verikit.base import Verifier
 from verikit.types import Sample
 
 
 class ArealReward(NumberReward):
     """Called by AReaL for one sample."""
+
+    one_process = False
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class ArealReward(NumberReward):
         """
         key = next((key for key in GOLD_KEYS if data.get(key) is not None), None)
         gold = gold_of(data.pop(key)) if key else None
-        sample = Sample(prompt, without_closing_tokens(completions), gold, meta=data)
+        sample = Sample(prompt, without_closing_tokens(completions), gold, meta=data | tokens_in(completion_ids))
         return self.number(sample, self.score_waiting(sample, self.seconds))
 
 

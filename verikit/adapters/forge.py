@@ -16,6 +16,8 @@ from verikit.types import Sample
 class ForgeReward(NumberReward):
     """Called by torchforge for one sample."""
 
+    one_process = False
+
     def __call__(self, prompt: str, response: str, target: Any = None) -> float:
         """Reward one sample.
 

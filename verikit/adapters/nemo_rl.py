@@ -55,7 +55,7 @@ class NemoRLReward(NumberReward):
         """Score a batch of conversations; each episode ends.
 
         Raises:
-            Unscored: one has no score, and `raise` was asked for.
+            Unscored: one has no score, and `raise` was asked for, or two batches in a row have none.
             MissingExtra: torch is not installed.
         """
         try:
@@ -64,6 +64,7 @@ class NemoRLReward(NumberReward):
             raise MissingExtra("an environment for NeMo-RL", "hf") from None
         samples = [sample_of(log, info) for log, info in zip(message_log_batch, metadata, strict=True)]
         scores = self.score(samples)
+        self.watch(samples, scores)
         rewards = torch.tensor(self.numbers(samples, scores), dtype=torch.float32)
         return EnvironmentReturn(
             [{"role": "environment", "content": ""} for _ in samples],

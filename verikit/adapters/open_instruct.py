@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Literal
 
-from verikit.adapters.reward import NumberReward, gold_of
+from verikit.adapters.reward import NumberReward, gold_of, tokens_in
 from verikit.base import Verifier
 from verikit.types import Sample, Score
 
@@ -59,7 +59,7 @@ def to_open_instruct(
             query: str | None = None,
             rollout_state: Any = None,
         ) -> Any:
-            sample = Sample(query or "", prediction, gold_of(label))
+            sample = Sample(query or "", prediction, gold_of(label), meta=tokens_in(tokenized_prediction))
             return result(sample, reward.score_waiting(sample))
 
         async def async_call(
@@ -70,7 +70,7 @@ def to_open_instruct(
             query: str | None = None,
             rollout_state: Any = None,
         ) -> Any:
-            sample = Sample(query or "", prediction, gold_of(label))
+            sample = Sample(query or "", prediction, gold_of(label), meta=tokens_in(tokenized_prediction))
             return result(sample, await reward.score_sample(sample))
 
     return Verified

@@ -3,11 +3,12 @@
 It is called with `queries` (prompt and response, decoded with special tokens), `prompts` and `labels`, one sample at a
 time in threads, and returns tensors (OpenRLHF 0.11, `utils/agent.py`). An exception would leave the reward None without
 a word, so there is none: a sample without a score gets what `unscored` says, and `extra_logs` says how many, and the
-values of a combination's parts (`part/answer`).
+values of a combination's parts (`part/answer`, NaN for a part without a value).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -61,7 +62,11 @@ class OpenRLHFReward(NumberReward):
 
     def _parts(self, scores: Sequence[Score]) -> dict[str, list[float]]:
         rows = [self.part_values(score) for score in scores]
-        return {name: [row[name] for row in rows] for name in (f"part/{part}" for part in self.parts)}
+        # OpenRLHF wants the same keys and a number of every sample, and would count 0 for one that is left out.
+        return {
+            name: [math.nan if (value := row[name]) is None else value for row in rows]
+            for name in (f"part/{part}" for part in self.parts)
+        }
 
 
 def samples(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None) -> list[Sample | Score]:

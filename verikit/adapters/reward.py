@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import logging
 import threading
@@ -14,6 +15,7 @@ from types import CodeType
 from typing import Any, ClassVar, Literal
 
 from verikit.adapters.gather import Gather, gathered
+from verikit.adapters.silence import Silence
 from verikit.base import Verifier, score_all, unique_names
 from verikit.echo import echo_guard
 from verikit.errors import Unscored, UsageError
@@ -31,6 +33,8 @@ _PROMPTS = 1024
 """Prompts whose latest values are kept."""
 _VALUES = 64
 """Values that are kept of each."""
+_STAND_INS = 65536
+"""Prompts whose stand-in is kept."""
 _log = logging.getLogger("verikit")
 _lock = threading.Lock()
 """Held while counts and latest values change; not a reward's own, so that rewards can be pickled."""
@@ -48,6 +52,9 @@ class Reward:
 
     masks: ClassVar[bool] = True
     """Whether the stack takes None for a reward."""
+    one_process: ClassVar[bool] = True
+    """Whether all samples of a prompt are scored in the same process; otherwise what this one saw is not what others
+    saw."""
 
     def __init__(
         self,
@@ -70,7 +77,9 @@ class Reward:
         """The names of the parts of a weighted sum, a mean or the like."""
         self.counts: Counter[str] = Counter()
         """How many samples were `scored` and `unscored`, in this process."""
-        self._means = GroupMeans()
+        self.silence = Silence(self.__name__)
+        """Stops a run whose reward scores nothing."""
+        self._means = GroupMeans(constant=not self.one_process)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score a batch."""
@@ -108,23 +117,40 @@ class Reward:
         """
         lost = next((score for score in scores if score.value is None), None)
         if self.unscored == "mean":
-            return [*self._means.filled(list(map(_group, samples)), [score.value for score in scores])]
+            return [*self._means.filled(list(map(group_of, samples)), [score.value for score in scores])]
         if lost is not None and isinstance(self.unscored, str):
             raise Unscored(f"{self.__name__}: {lost.status}: {lost.reason}")
         missing = None if isinstance(self.unscored, str) else self.unscored
         return [missing if score.value is None else score.value for score in scores]
 
-    def part_values(self, score: Score) -> dict[str, float]:
-        """The value of every part under `part/NAME`, the same names for every sample.
-
-        A part without a value counts as the number that `unscored` is, else as 0.0, as one does that was not asked.
-        """
-        missing = float(self.unscored) if isinstance(self.unscored, (int, float)) else 0.0
+    def part_values(self, score: Score) -> dict[str, float | None]:
+        """The value of every part under `part/NAME`, the same names for every sample; None for a part without one."""
         found = {name: score.parts.get(name) for name in self.parts}
-        return {
-            f"part/{name}": 0.0 if part is None else missing if part.value is None else part.value
-            for name, part in found.items()
-        }
+        return {f"part/{name}": None if part is None else part.value for name, part in found.items()}
+
+    def watch(self, samples: Sequence[Sample], scores: Sequence[Score], step: int | None = None) -> None:
+        """Stop a run in which two steps in a row have no score at all.
+
+        Args:
+            samples: A batch.
+            scores: Of each sample.
+            step: The training step, where the stack tells it.
+
+        Raises:
+            Unscored: it is so.
+        """
+        with _lock:
+            self.silence.after_batch(list(map(group_of, samples)), scores, step)
+
+    def watch_calls(self, scores: Iterable[Score]) -> None:
+        """Stop a run in which very many single calls in a row have no score.
+
+        Raises:
+            Unscored: it is so.
+        """
+        with _lock:
+            for score in scores:
+                self.silence.after_call(score)
 
     def _noted(self, scores: list[Score]) -> list[Score]:
         """Count; log the first sample that has no score, the tenth, the hundredth and so on."""
@@ -163,8 +189,9 @@ class NumberReward(Reward):
         """The reward of one sample.
 
         Raises:
-            Unscored: it has no score, and `unscored` is `raise`.
+            Unscored: it has no score, and `unscored` is `raise`, or no sample has had one for too long.
         """
+        self.watch_calls([score])
         return self.numbers([sample], [score])[0]
 
 
@@ -197,12 +224,21 @@ class AskedAgain(Verifier):
 class GroupMeans:
     """Stand-ins for missing values: the mean of the same prompt's values, so that the advantage is zero.
 
-    Of values in the same call where there are some: the mean is exact then. Stacks that ask sample by sample get the
-    mean of what that prompt got lately, else of the latest values of all prompts, and 0.0 before there are any.
+    The mean is exact where the same call has values of the prompt. Stacks that ask sample by sample get the mean of the
+    prompt's latest values.
+
+    A prompt without any value gets one stand-in for all its samples, since group-relative training would amplify any
+    difference between them. It is the mean of all prompts' latest values when the first of its samples is filled in.
+
+    Args:
+        constant: That stand-in is 0.0, because a prompt's samples reach several processes, which know different values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, constant: bool = False) -> None:
+        self._constant = constant
         self._latest: OrderedDict[Hashable, deque[float]] = OrderedDict()
+        self._stand_ins: OrderedDict[Hashable, float] = OrderedDict()
+        """Of prompts that have got no value since their first stand-in."""
 
     def filled(self, groups: Sequence[Hashable], values: Sequence[float | None]) -> list[float]:
         """The values, the missing ones filled in."""
@@ -211,24 +247,34 @@ class GroupMeans:
             if value is not None:
                 here[group].append(value)
         with _lock:
-            found = [
-                fmean(here.get(group) or self._latest.get(group) or self._latest.get(None) or (0.0,))
-                if value is None
-                else value
-                for group, value in zip(groups, values, strict=True)
-            ]
             for group, own in here.items():
+                self._stand_ins.pop(group, None)
                 for key in (group, None):
                     self._latest.setdefault(key, deque(maxlen=_VALUES)).extend(own)
                     self._latest.move_to_end(key)
             while len(self._latest) > _PROMPTS:
                 self._latest.popitem(last=False)
-        return found
+            return [
+                self._stand_in(group, here.get(group)) if value is None else value
+                for group, value in zip(groups, values, strict=True)
+            ]
+
+    def _stand_in(self, group: Hashable, here: Sequence[float] | None) -> float:
+        """For one sample of a group, of which the call at hand has the values `here`."""
+        if here:
+            return fmean(here)
+        if group not in self._stand_ins:
+            others = () if self._constant else self._latest.get(None, ())
+            self._stand_ins[group] = fmean(self._latest.get(group) or others or (0.0,))
+            if len(self._stand_ins) > _STAND_INS:
+                self._stand_ins.popitem(last=False)
+        return self._stand_ins[group]
 
 
-def _group(sample: Sample) -> Hashable:
-    """What the samples of one prompt have in common: the prompt, or the row's index, and the gold."""
-    return repr((sample.prompt or sample.meta.get("index"), sample.answer))
+def group_of(sample: Sample) -> bytes:
+    """What the samples of one prompt have in common: a digest of the prompt, or the row's index, and the gold."""
+    told = repr((sample.prompt or sample.meta.get("index"), sample.answer))
+    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _forked() -> None:
@@ -292,3 +338,15 @@ def gold_of(gold: Any) -> str | list[str] | None:
     if isinstance(gold, (list, tuple)):
         return [str(answer) for answer in gold if answer is not None]
     return str(gold)
+
+
+def tokens_in(ids: Any) -> dict[str, int]:
+    """How many tokens a completion has by its ids, under the key by which verifiers of lengths find it in the meta.
+
+    Args:
+        ids: Token ids, or a list of each turn's. Nothing is known of a completion without ids.
+    """
+    if ids is None or isinstance(ids, str) or not hasattr(ids, "__len__"):
+        return {}
+    nested = len(ids) > 0 and hasattr(ids[0], "__len__")
+    return {"completion_tokens": sum(map(len, ids)) if nested else len(ids)}

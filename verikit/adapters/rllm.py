@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Literal
 
-from verikit.adapters.reward import GOLD_KEYS, NumberReward, gold_of, prompt_of
+from verikit.adapters.reward import GOLD_KEYS, NumberReward, gold_of, prompt_of, tokens_in
 from verikit.base import Verifier
 from verikit.types import Sample
 
@@ -38,8 +38,9 @@ class RllmReward(NumberReward):
         """
         types = import_module("rllm.eval.types")
         asked = task if isinstance(task, Mapping) else {"question": task.instruction, **task.metadata}
-        found = self.rate(asked, _answer(episode))
-        signals = [types.Signal(name=part, value=found["metadata"][f"part/{part}"]) for part in self.parts]
+        found = self.rate({**asked, **_tokens(episode)}, _answer(episode))
+        values = {part: found["metadata"][f"part/{part}"] for part in self.parts}
+        signals = [types.Signal(name=part, value=value) for part, value in values.items() if value is not None]
         return types.EvalOutput(**found | {"is_correct": bool(found["is_correct"]), "signals": signals})
 
     def rate(self, row: Mapping[str, Any], text: Any) -> dict[str, Any]:
@@ -65,6 +66,13 @@ def _answer(episode: Any) -> str:
     said = [getattr(last, "output", None), *(step.output for step in steps[-1:])]
     said += [getattr(step, "model_response", None) for step in reversed(steps)]
     return str(next((text for text in said if text), ""))
+
+
+def _tokens(episode: Any) -> dict[str, int]:
+    """How many tokens the model wrote in an episode's last trajectory, where each step holds its ids."""
+    steps = list(getattr(episode.trajectories[-1], "steps", ())) if episode.trajectories else []
+    ids = [tokens_in(getattr(step, "response_ids", None) or None) for step in steps]
+    return {"completion_tokens": sum(found["completion_tokens"] for found in ids)} if ids and all(ids) else {}
 
 
 def to_rllm(

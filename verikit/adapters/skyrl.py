@@ -88,10 +88,11 @@ def to_skyrl(
             return {"observations": [], "reward": value, "done": True, "metadata": {"verikit": told}}
 
         def get_metrics(self) -> dict[str, Any]:
-            """Whether the episode has no score, which SkyRL averages, and the values of a combination's parts."""
+            """Whether the episode has no score, and the values of the parts that have one; SkyRL averages each."""
             if self.score is None:
                 return {}
             lost = {"verikit/unscored": float(not self.score.scored)}
-            return lost | {f"verikit/{part}": value for part, value in reward.part_values(self.score).items()}
+            parts = reward.part_values(self.score)
+            return lost | {f"verikit/{part}": value for part, value in parts.items() if value is not None}
 
     return Environment

@@ -25,6 +25,7 @@ class SlimeReward(Awaited, NumberReward):
         group: Sequence[Any] = sample if isinstance(sample, list) else [sample]
         samples = [self.sample(each) for each in group]
         scores = await asyncio.gather(*map(self.score_sample, samples))
+        self.watch_calls(scores)
         for each, score in zip(group, scores, strict=True):
             if score.value is None:
                 each.remove_sample = True
@@ -35,6 +36,7 @@ class SlimeReward(Awaited, NumberReward):
     def sample(self, told: Any) -> Sample:
         """Slime's sample as ours: its label is the gold, its metadata the meta."""
         meta = {"index": told.group_index, **(told.metadata if isinstance(told.metadata, dict) else {})}
+        meta["completion_tokens"] = told.response_length
         return Sample(prompt_of(told.prompt), without_closing_tokens(told.response), gold_of(told.label), meta=meta)
 
 

@@ -35,8 +35,9 @@ _TURN = {"role": "assistant", "content": _REPLY}
 _ASKED = f"<|im_start|>user\n{_PROMPT}<|im_end|>\n<|im_start|>assistant\n"
 """The prompt in a chat template, as stacks pass it that keep special tokens."""
 _MEAN = (
-    "it can't be left out, so it gets the mean of the prompt's scored samples (unscored='mean', near zero advantage), "
-    "a number (unscored=0.0), or ends the run (unscored='raise')"
+    "it can't be left out, so it gets the mean of the prompt's scored samples (unscored='mean', near zero advantage; "
+    "all samples of a prompt without any score get the same number), a number (unscored=0.0), or ends the run "
+    "(unscored='raise')"
 )
 
 GRADER = "openai-grader"
@@ -76,7 +77,7 @@ STACKS = {
             "compute_score = to_verl({spec})",
             "compute_score_async = to_verl({spec}, asynchronous=True)",
         ),
-        f"{_MEAN}; the column `scored` is 0",
+        f"{_MEAN}; the column `scored` is 0, and the columns of parts without a value are None",
     ),
     "openrlhf": Stack(
         "OpenRLHF 0.11.2",
@@ -88,7 +89,7 @@ STACKS = {
         },
         "a dict of tensors: rewards, scores (0 to 1), extra_logs; called by position, with one sample, in threads",
         ("from verikit.adapters import to_openrlhf", "", "reward_func = to_openrlhf({spec})"),
-        f"{_MEAN}; extra_logs['scored'] is 0",
+        f"{_MEAN}; extra_logs['scored'] is 0, and the parts without a value are NaN there",
     ),
     "verifiers": Stack(
         "verifiers 0.4.0",

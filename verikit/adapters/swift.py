@@ -22,8 +22,10 @@ class SwiftReward(TRLReward):
         """Reward every completion."""
         turns = columns.pop("messages", None)
         prompts = [messages[:-1] for messages in turns] if turns else [""] * len(completions)
-        samples = self.samples(prompts, completions, {k: v for k, v in columns.items() if isinstance(v, list)})
-        return self.rewards(samples, self.score(samples))
+        lists = {key: column for key, column in columns.items() if isinstance(column, list)}
+        ids = [row or None for row in lists.pop("response_token_ids", [None] * len(completions))]  # [] where not kept
+        state = {"trainer_state": columns.get("trainer_state")}
+        return self.rewards(*self.scored(prompts, completions, ids, lists | state))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _named, (vars(self),)

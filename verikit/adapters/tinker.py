@@ -8,11 +8,12 @@ default, `FailFast`, it would end the run.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal
 
-from verikit.adapters.reward import NumberReward, gold_of
+from verikit.adapters.reward import NumberReward, gold_of, tokens_in
 from verikit.base import Verifier
 from verikit.types import Sample, Score
 
@@ -57,7 +58,8 @@ def _env_class() -> type[Any]:
 
         async def step(self, action: Any, **extra: Any) -> Any:
             message, *_ = self.renderer.parse_response(action)
-            self.score = await self.reward.score_sample(self.said(text_of(message)))
+            said = self.said(text_of(message))
+            self.score = await self.reward.score_sample(replace(said, meta={**said.meta, **tokens_in(action)}))
             result = await super().step(action, **extra)
             result.metrics["unscored"] = float(not self.score.scored)
             return result

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, WhenUnscored, gold_of, prompt_of
+from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, WhenUnscored, gold_of, prompt_of, tokens_in
 from verikit.base import Verifier
 from verikit.combine import Combined
 from verikit.errors import UsageError
@@ -45,14 +45,33 @@ class TRLReward(Reward):
     def __call__(
         self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
-        """Reward every completion; None where there is no score and `unscored` says nothing else."""
-        samples = self.samples(prompts, completions, columns)
+        """Reward every completion; None where there is no score and `unscored` says nothing else.
+
+        Raises:
+            Unscored: nothing was scored in two steps in a row, or `unscored` is `raise`.
+        """
+        return self.rewards(*self.scored(prompts, completions, completion_ids, columns))
+
+    def scored(
+        self, prompts: Sequence[Any], completions: Sequence[Any], ids: Sequence[Any] | None, columns: dict[str, Any]
+    ) -> tuple[list[Sample], list[Score]]:
+        """Samples and scores of a batch, logged.
+
+        Raises:
+            Unscored: nothing was scored in two steps in a row.
+        """
+        samples = self.samples(prompts, completions, ids, columns)
         scores = self.score(samples)
         self.log(scores, columns.get("log_extra"), columns.get("log_metric"))
-        return self.rewards(samples, scores)
+        step = getattr(columns.get("trainer_state"), "global_step", None)
+        if step is not None:
+            self.watch(samples, scores, step)
+        return samples, scores
 
-    def samples(self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> list[Sample]:
-        """One sample a completion; all columns but the gold go to its meta."""
+    def samples(
+        self, prompts: Sequence[Any], completions: Sequence[Any], ids: Sequence[Any] | None, columns: dict[str, Any]
+    ) -> list[Sample]:
+        """One sample a completion; all columns but the gold go to its meta, and how many tokens its ids are."""
         rows = {key: value for key, value in columns.items() if key not in _NOT_COLUMNS}
         key = self.answer or next((key for key in GOLD_KEYS if key in rows), None)
         if self.answer is not None and self.answer not in rows:
@@ -63,7 +82,7 @@ class TRLReward(Reward):
                 prompt_of(prompt),
                 completion,
                 gold_of(gold),
-                meta={name: rows[name][i] for name in rows},
+                meta={name: rows[name][i] for name in rows} | tokens_in(None if ids is None else ids[i]),
             )
             for i, (prompt, completion, gold) in enumerate(zip(prompts, completions, golds, strict=True))
         ]
@@ -97,10 +116,7 @@ class AsyncTRLReward(Awaited, TRLReward):
         self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
         """Reward every completion, in a thread, so that other rewards go on meanwhile."""
-        samples = self.samples(prompts, completions, columns)
-        scores = await asyncio.to_thread(self.score, samples)
-        self.log(scores, columns.get("log_extra"), columns.get("log_metric"))
-        return self.rewards(samples, scores)
+        return self.rewards(*await asyncio.to_thread(self.scored, prompts, completions, completion_ids, columns))
 
 
 class ScoredBatch:
@@ -114,14 +130,17 @@ class ScoredBatch:
         self._scored: tuple[list[Sample], list[Score]] = ([], [])
 
     def scored(
-        self, part: str, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]
+        self,
+        part: str,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        ids: Sequence[Any] | None,
+        columns: dict[str, Any],
     ) -> tuple[list[Sample], list[Score]]:
         """Samples and scores; a part that asks for the same list again has it scored again."""
         with self._lock:
             if self._batch is not completions or part in self._asked:
-                samples = self.reward.samples(prompts, completions, columns)
-                self._scored = samples, self.reward.score(samples)
-                self.reward.log(self._scored[1], columns.get("log_extra"), columns.get("log_metric"))
+                self._scored = self.reward.scored(prompts, completions, ids, columns)
                 self._batch, self._asked = completions, set()
             self._asked.add(part)
             return self._scored
@@ -143,7 +162,7 @@ class TRLPart(TRLReward):
         self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
         """The part's value for every completion."""
-        return self.own(*self.batch.scored(self.part, prompts, completions, columns))
+        return self.own(*self.batch.scored(self.part, prompts, completions, completion_ids, columns))
 
     def own(self, samples: Sequence[Sample], scores: Sequence[Score]) -> list[float | None]:
         """The part's rewards of the whole's scores."""
@@ -157,7 +176,8 @@ class AsyncTRLPart(Awaited, TRLPart):
         self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
         """The part's value for every completion, scored in a thread."""
-        return self.own(*await asyncio.to_thread(self.batch.scored, self.part, prompts, completions, columns))
+        asked = self.part, prompts, completions, completion_ids, columns
+        return self.own(*await asyncio.to_thread(self.batch.scored, *asked))
 
 
 class TRLParts(list[TRLPart]):

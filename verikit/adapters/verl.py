@@ -3,7 +3,10 @@
 The naive, DAPO and reward-loop managers call for one sample (`data_source, solution_str, ground_truth, extra_info`),
 the batch manager for many under plural names; the reward loop awaits coroutines (verl 0.9.1,
 `workers/reward_manager`, `experimental/reward_loop`). verl knows no missing score: `unscored` says what stands for one,
-and the dict says `scored`, which verl keeps as a column; so it does the parts of a combination (`part/answer`).
+and the dict says `scored`, which verl keeps as a column; so it does the parts of a combination (`part/answer`). A part
+without a value is None there, which verl leaves out of its validation metrics.
+
+The reward loop gives each sample to a worker process of its choice, so a prompt's samples are scored in several.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from verikit.types import Sample, Score
 
 class VerlReward(NumberReward):
     """Called by verl for one sample or for a batch."""
+
+    one_process = False
 
     def __init__(
         self,
@@ -60,6 +65,7 @@ class VerlReward(NumberReward):
             for text, source, gold, info in zip(solution_strs, *columns, strict=True)
         ]
         scores = self.score(samples)
+        self.watch(samples, scores)
         return [self.columns(*row) for row in zip(scores, self.numbers(samples, scores), strict=True)]
 
     def sample(self, source: Any, text: Any, gold: Any, info: Mapping[str, Any] | None) -> Sample:
@@ -73,11 +79,11 @@ class VerlReward(NumberReward):
             text = continuation(told, prompt) or text
         return Sample(prompt, text, gold_of(gold), meta={**info, "data_source": source})
 
-    def result(self, sample: Sample, score: Score) -> dict[str, float | str]:
+    def result(self, sample: Sample, score: Score) -> dict[str, float | str | None]:
         """What verl is given for one sample."""
         return self.columns(score, self.number(sample, score))
 
-    def columns(self, score: Score, value: float) -> dict[str, float | str]:
+    def columns(self, score: Score, value: float) -> dict[str, float | str | None]:
         """The same keys for every sample: verl collects them as columns."""
         told = {"pred": score.answer or "", "reason": score.reason}
         return {"score": value, "scored": float(score.scored), **told, **self.part_values(score)}
@@ -93,7 +99,7 @@ class AsyncVerlReward(Awaited, VerlReward):
         ground_truth: Any = None,
         extra_info: Mapping[str, Any] | None = None,
         **kwargs: Any,
-    ) -> dict[str, float | str]:
+    ) -> dict[str, float | str | None]:
         """Reward one sample."""
         sample = self.sample(data_source, solution_str, ground_truth, extra_info)
         return self.result(sample, await self.score_sample(sample))
@@ -113,8 +119,8 @@ def to_verl(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The `score` of a sample without one: a number; `mean`, that of the prompt's scored samples; or
-            `raise`, which ends the run. Its `scored` is then 0.0.
+        unscored: The `score` of a sample without one: a number; `mean`, that of the prompt's scored samples, or 0.0 for
+            a prompt without any; or `raise`, which ends the run. Its `scored` is then 0.0.
         tries: How often a sample is scored whose score is a time-out or an error.
         name: Its `__name__`; None: the verifier's.
         messages: The key of `extra_info` under which an agent loop leaves the rollout's messages (its `extra_fields`);

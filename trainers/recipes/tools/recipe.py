@@ -197,6 +197,7 @@ class ToolRecipe(SingleTurn):
 
 
 def as_sample(problem: Group, rollout: ToolRollout) -> Sample:
-    """Return a conversation as verifiers take it."""
+    """Return a conversation as verifiers take it, with how many tokens of it the model wrote."""
     messages: Sequence[Mapping[str, Any]] = rollout.messages
-    return Sample(problem.prompt, messages, problem.answer, problem.id, problem.meta)
+    meta = {**problem.meta, "completion_tokens": sum(rollout.transcript.mask)}
+    return Sample(problem.prompt, messages, problem.answer, problem.id, meta)
