@@ -141,7 +141,7 @@ def row_records(outcomes: RunOutcomes, rows: Rows, keys: Sequence[str] = ()) -> 
         ids = dict.fromkeys(id for values in held.values() for id in values)
         for id in sorted(ids, key=lambda id: -_spread([values.get(id) for values in held.values()])):
             row = rows_of(rows, task).get(id, PromptRow("", {}))
-            own = {"id": id, "question": row.question, "metric": task}
+            own: dict[str, Any] = {"id": id, "question": row.question, "metric": task}
             own |= {key: ", ".join(row.values.get(key, ())) or None for key in keys if key not in own}
             yield own | {"values": {run: values.get(id) for run, values in held.items()}}
 
