@@ -9,8 +9,9 @@ import pytest
 from verikit import Sample, Score, verifier
 from verikit.errors import SpecError, UsageError
 from verikit.select import Majority
+from verikit.stats.early import is_settled
 from verikit.types import Group
-from verikit.until import MajorityRule, ScoreRule, is_settled, leads_with, load_rule
+from verikit.until import MajorityRule, ScoreRule, leads_with, load_rule
 
 
 def samples(answers):

@@ -11,7 +11,7 @@ from verikit.base import unique_names
 from verikit.errors import UsageError
 from verikit.report.curves import estimate
 from verikit.report.difference_text import verdict
-from verikit.report.differences import RunDifference, compare_all, read_outcomes
+from verikit.report.differences import RunDifference, check_drawn_alike, compare_all, read_outcomes
 from verikit.report.items import fit, mark_differences
 from verikit.report.kinds import KINDS, Unfinished, collect, runs_in
 from verikit.report.leaderboard import leaderboard
@@ -76,6 +76,11 @@ def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path]) -> list[SideB
         same = [run for run in runs if run.kind == kind]
         if len(same) > 1:
             outcomes = {run.name: read_outcomes(folders[run.name]) for run in same} if kind in comparable else {}
+            try:
+                check_drawn_alike(outcomes)
+            except UsageError as problem:
+                same[0].notices.append(f"no differences between runs: {problem}")
+                outcomes = {}
             pairs = compare_all(outcomes)
             tables = (_standings(pairs, outcomes), _metrics(same), _differences(pairs), _settings(same))
             kept = [table for table in tables if table.rows]

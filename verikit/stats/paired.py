@@ -42,6 +42,8 @@ class Outcomes:
     """By the question's id; ids without a value are missing."""
     questions: Mapping[str, str]
     """What each id asks, also those without a value; ids that ask the same are one cluster."""
+    drawn: str = ""
+    """The rule that could end the sampling early, and its n; "" where all samples were asked for."""
 
 
 @dataclass(frozen=True)
