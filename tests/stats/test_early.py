@@ -111,7 +111,9 @@ def test_the_first_right_sample_settles_pass_at_n_and_one_wrong_one_that_not_all
     full, early = average(), average(rule)
     assert early["pass@5"] == pytest.approx(full["pass@5"], abs=1e-12)
     found = figures(*stopped_row("ba", rule))
-    assert found["pass@5"] == 1 and found["pass^5"] == 0 and "pass@3" not in found
+    assert found["pass@5"] == 1
+    assert found["pass^5"] == 0
+    assert "pass@3" not in found
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -156,7 +158,8 @@ def test_a_failed_request_among_the_first_samples_leaves_the_prompt_out_of_their
     summary.add([Score(1.0), Score(0.0), Score(0.0)], early=early)
     found = summary.estimates()
     assert found["mean"].value == found["pass@1"].value == 1.0
-    assert "pass@2" not in found and not summary.unproven()
+    assert "pass@2" not in found
+    assert not summary.unproven()
 
 
 def test_a_row_tells_how_its_samples_came_and_other_objects_of_that_key_are_not_read():

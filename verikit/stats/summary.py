@@ -198,7 +198,9 @@ class Summary:
         return (self.ks, self.weighting, self.interval, self.level, self.seed)
 
     def estimates(self) -> dict[str, Estimate]:
-        """Every metric at least one group took part in and no stopped one leaves open; `n` counts those groups, `left_out` the others.
+        """Every metric at least one group took part in; `n` counts those groups, `left_out` the others.
+
+        What a group that was stopped early leaves open has none, see `unproven`.
 
         A method such as `beta, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
         """
