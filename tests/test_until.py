@@ -98,6 +98,16 @@ def test_the_first_that_passes_ends_it_and_errors_do_not():
     assert not broken.stop(told, 8)
 
 
+@pytest.mark.parametrize(("spec", "least"), [("majority", 8), ("majority(0.95)", 4), ("first(answer)", 1)])
+def test_a_rule_says_how_many_samples_come_before_it_can_stop_and_why_it_does(spec, least):
+    rule, told = load_rule(spec), [Sample("?", "\\boxed{4}", "4")] * 16
+    stop = next(m for m in range(1, 17) if rule.stop(told[:m], 16))
+    assert (rule.name, rule.least(16), stop) == (spec, least, least)
+    reason = {"majority": "settled", "majority(0.95)": "likely", "first(answer)": "passed"}[spec]
+    assert rule.why(told[:stop], 16) == reason
+    assert rule.least(1) == 1
+
+
 def test_a_confident_score_ends_it():
     rule = load_rule("confident(length(max=10), 0.9)")
     assert rule == ScoreRule(rule.by, 0.9)

@@ -7,7 +7,11 @@ from collections import Counter
 import pytest
 
 from tests.engines.server import Server, chat_reply
+from verikit import score
 from verikit.cli import main
+from verikit.engines import load_engine
+from verikit.sampling import SamplingSettings, sample
+from verikit.types import Group
 
 N = 8
 
@@ -159,3 +163,34 @@ def test_replies_cut_at_the_token_limit_are_counted_where_they_are_scored(runs):
     assert (found["count"], found["of"]) == (cut, len(replies))
     scores = rows(runs / "whole" / "scores.jsonl")
     assert [row["finish_reason"] for row in scores] == [c["finish_reason"] for c in replies]
+
+
+def test_the_prompts_behind_each_k_are_told_where_they_are_not_all(tmp_path, capsys):
+    here = tmp_path / "uneven.jsonl"
+    uneven = [
+        {"id": "a", "prompt": "1+1=", "answer": "2", "completions": ["2"] * 4},
+        {"id": "b", "prompt": "1+2=", "answer": "3", "completions": ["3", "4"]},
+    ]
+    here.write_text("".join(json.dumps(row) + "\n" for row in uneven))
+    assert verikit("score", here, "--k", "1,2,4", "-o", tmp_path / "run", "-q") == 0
+    told = capsys.readouterr().out
+    lines = [line.split() for line in told.splitlines()]
+    assert next(line for line in lines if line[:1] == ["k"])[-1] == "prompts"
+    assert {line[0]: line[-1] for line in lines if line[:1] in (["2"], ["4"])} == {"2": "2", "4": "1"}
+    assert "stopped early" not in told
+    table = score(here, k=(1, 2, 4), quiet=True)._repr_html_()
+    assert ">prompts<" in table
+
+
+def test_a_rule_of_the_callers_own_is_told_by_its_class_and_trusted_with_one_sample():
+    class Two:
+        def stop(self, samples, n):
+            return len(samples) == 2
+
+    with Server(reply) as server, load_engine(f"openai:{server.url}#m", api_key="k") as engine:
+        prompts = [(1, Group("2+2=", answer="4", id="a", meta={"early_stop": {"n": 1, "least": 1, "first": 1}}))]
+        (row,) = sample(engine, prompts, SamplingSettings(n=4), rule=Two())
+        (whole,) = sample(engine, prompts, SamplingSettings(n=4))
+    assert row.to_json()["early_stop"] == {"rule": "Two", "n": 4, "least": 1, "first": 1, "why": "stopped"}
+    assert "meta" not in row.to_json()
+    assert "early_stop" not in str(whole.to_json())  # what the prompts' file says of other samples

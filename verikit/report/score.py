@@ -100,13 +100,18 @@ def _facts(summary: JsonObject, plan: ScoringPlan) -> Iterator[tuple[str, str]]:
 def _headline(summary: JsonObject, plan: ScoringPlan) -> Iterator[Metric]:
     metrics = summary["metrics"]
     if "mean" in metrics:
-        yield estimate("Mean of one candidate", metrics["mean"])
+        yield estimate("Mean of one candidate", metrics["mean"], _among(metrics["mean"], summary))
     if "selected" in metrics:
-        yield estimate(f"Selected by {plan.select}", metrics["selected"])
+        yield estimate(f"Selected by {plan.select}", metrics["selected"], _among(metrics["selected"], summary))
     ks = [found[1] for name in metrics if (found := at_k(name))]
     for name in ("pass@", "pass^", "bon@", "maj@") if ks and max(ks) > 1 else ():
         if row := metrics.get(f"{name}{max(ks)}"):
-            yield estimate(f"{name}{max(ks)}", row)
+            yield estimate(f"{name}{max(ks)}", row, _among(row, summary))
+
+
+def _among(row: JsonObject, summary: JsonObject) -> str:
+    """On how many prompts an estimate rests; "" where it is all of them."""
+    return "" if row["n"] == summary["prompts"] else f"{row['n']:,} of {summary['prompts']:,} prompts"
 
 
 def _charts(summary: JsonObject, plan: ScoringPlan, seen: Seen, items: Sequence[SampleItem]) -> Iterator[Chart]:

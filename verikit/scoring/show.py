@@ -67,9 +67,8 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
         yield f"  no metrics for k={k}: no prompt has {k} scored candidates"
     if rows:
         heads = ["k", *(f"{metric}k" for metric in columns)]
-        prompts = [_prompts([metrics[name] for metric in columns if (name := f"{metric}{k}") in metrics]) for k in ks]
-        if set(prompts) != {f"{summary['prompts']:,}"}:
-            heads, rows = [*heads, "prompts"], [[*row, count] for row, count in zip(rows, prompts, strict=True)]
+        if reached := prompts_by_k(summary, columns, ks):
+            heads, rows = [*heads, "prompts"], [[*row, count] for row, count in zip(rows, reached, strict=True)]
         yield from ("  " + line for line in table(heads, rows))
     meanings = _GRADED if summary.get("graded") else _COLUMNS
     for metric in columns:
@@ -109,9 +108,13 @@ def stopped_early(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"no {', '.join(early['unproven'])}: the samples of stopped prompts do not settle it"
 
 
-def _prompts(estimates: Sequence[Mapping[str, Any]]) -> str:
-    """How many prompts stand behind the metrics of one k, each number once."""
-    return "/".join(f"{n:,}" for n in dict.fromkeys(estimate["n"] for estimate in estimates))
+def prompts_by_k(summary: Mapping[str, Any], kinds: Sequence[str], ks: Sequence[int]) -> list[str]:
+    """How many prompts stand behind the metrics of each k, each number once; nothing where it is always the run's."""
+    metrics = summary["metrics"]
+    counts = [dict.fromkeys(metrics[name]["n"] for kind in kinds if (name := f"{kind}{k}") in metrics) for k in ks]
+    if all(list(found) == [summary["prompts"]] for found in counts):
+        return []
+    return ["/".join(f"{n:,}" for n in found) for found in counts]
 
 
 def _many(count: int, what: str) -> str:
