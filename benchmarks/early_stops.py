@@ -75,7 +75,7 @@ def main() -> None:
     for samples in prompts(draw, 40_000):
         add(many, samples, None)
     truth = {name: estimate.value for name, estimate in many.estimates().items()}
-    print("| rule | samples | figure | of all 16 | bias as they come | coverage | bias | coverage |")
+    print("| rule | samples | figure | of all 16 | as they come: bias | coverage | as printed: bias | coverage |")
     print("|---|---|---|---|---|---|---|---|")
     for name, (rule, figures) in RULES.items():
         plain, told = ({figure: Found([]) for figure in figures} for _ in range(2))

@@ -236,5 +236,6 @@ def _over_k(summary: Mapping[str, Any]) -> Table:
     ]
     heads = ("k", *(f"{kind}k" for kind in kinds))
     if counts := prompts_by_k(summary, kinds, ks):
-        heads, rows = (*heads, "prompts"), [(*row, count) for row, count in zip(rows, counts, strict=True)]
+        heads = (*heads, "prompts")
+        rows = [[*row, count] for row, count in zip(rows, counts, strict=True)]
     return Table("Over k candidates", heads, rows if len(ks) > 1 else [])
