@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from verikit.base import describe
-from verikit.engines import Generation
+from verikit.engines import Generation, Output
 from verikit.messages import THOUGHT_KEYS
+from verikit.reply import CUT, FINISH_KEYS, finish_reason
 
 
 class Failed(str):
@@ -63,8 +64,19 @@ def texts(generation: Generation, n: int) -> list[str]:
     """A generation's n replies."""
     if generation.error is not None:
         return [Failed(describe(generation.error))] * n
-    found: list[str] = [
-        Noted(output.text, {THOUGHT_KEYS[0]: output.thoughts}) if output.thoughts else output.text
-        for output in generation.outputs
-    ]
+    found = [_noted(output) for output in generation.outputs]
     return found + [Failed(f"the engine gave {len(found)} outputs of {n}")] * (n - len(found))
+
+
+def finish_of(reply: str) -> str:
+    """Why the model stopped writing a reply, "" where that is not known; of several turns a cut one tells it."""
+    if isinstance(reply, TurnReplies):
+        reasons = list(map(finish_of, reply.turns))
+        return next((reason for reason in reasons if reason in CUT), reasons[-1])
+    return finish_reason(reply.meta) if isinstance(reply, Noted) else ""
+
+
+def _noted(output: Output) -> str:
+    told = {THOUGHT_KEYS[0]: output.thoughts, FINISH_KEYS[0]: output.finish_reason}
+    meta = {key: value for key, value in told.items() if value}
+    return Noted(output.text, meta) if meta else output.text

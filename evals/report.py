@@ -9,6 +9,9 @@ from verikit.terminal import markdown_table, printable, table
 
 RAW = ("score_of_10",)
 """Metrics that are no shares."""
+MUCH_CUT = 0.05
+"""Share of the replies above which the last line says that they were cut off."""
+LIMIT_HINT = "raise max_gen_toks (--gen, or [settings.generation] of a suite)"
 HEADER = ("task", "metric", "value", "95% interval", "n")
 
 
@@ -17,6 +20,8 @@ def show(results: Mapping[str, Any]) -> Iterator[str]:
     yield from table(HEADER, list(result_rows(results)))
     for name, task in results["tasks"].items():
         yield from (f"{name}: {printable(line)}" for line in remarks(task))
+    if cut := cut_line({results["model"]: results}):
+        yield cut
 
 
 def markdown(results: Mapping[str, Any]) -> str:
@@ -25,6 +30,8 @@ def markdown(results: Mapping[str, Any]) -> str:
     lines += [*markdown_table(HEADER, list(result_rows(results))), ""]
     for name, task in results["tasks"].items():
         lines += [f"- {name}: {printable(line)}" for line in remarks(task)]
+    if cut := cut_line({results["model"]: results}):
+        lines += ["", cut]
     for name, task in results["tasks"].items():
         if task["categories"]:
             parts = [
@@ -60,9 +67,25 @@ def remarks(task: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count:,} of {task['replies']:,} replies have no {metric}"
     for reason, count in task["reasons"].items():
         yield f"  {count:,} x {reason}"
+    if task.get("cut"):
+        cut, replies = task["cut"], task["replies"]
+        yield f"{cut:,} of {replies:,} replies ({cut / replies:.1%}) were cut off at the token limit"
     if task["unparsed"]:
         share = task["unparsed"] / task["replies"]
         yield f"no answer found in {task['unparsed']:,} of {task['replies']:,} replies ({share:.1%}): wrong"
+
+
+def cut_line(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """The last line of runs by model, where the token limit cut off many replies; "" where it cut off few."""
+    tasks = {(model, name): task for model, result in results.items() for name, task in result["tasks"].items()}
+    cut, replies = (sum(task.get(key, 0) for task in tasks.values()) for key in ("cut", "replies"))
+    if cut <= MUCH_CUT * replies:
+        return ""
+    shares = {key: task.get("cut", 0) / max(1, task["replies"]) for key, task in tasks.items()}
+    (model, name), most = max(shares.items(), key=lambda item: item[1])
+    where = f"{name} of {model}" if len(results) > 1 else name
+    told = f"{cut:,} of {replies:,} replies ({cut / replies:.1%}) were cut off at the token limit"
+    return f"{told}, the largest share in {where} ({most:.1%}): {LIMIT_HINT}"
 
 
 def metric_cells(metric: str, estimate: Mapping[str, Any]) -> tuple[str, str]:

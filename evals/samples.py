@@ -8,20 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.evals.replies import Failed, Noted, TurnReplies
+from verikit.evals.replies import Failed, Noted, TurnReplies, finish_of
 from verikit.readers.files import placed
 from verikit.readers.parse import parse
 from verikit.readers.source import opened
+from verikit.reply import CUT, FINISH_KEYS
 
 Row = dict[str, Any]
+FINISHED = "finish_reasons"
+"""Key of a row: why the model stopped writing each reply, parallel to `resps`; None where that is not known."""
 
 
 def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """Turn lm-eval's samples into rows of a file.
 
     `resps` holds the replies there are: one that failed is no text of the model's, and is under `failed` with its
-    reason. What verifiers need of a document beside its answer stands in the row itself. The grades in
-    `filtered_resps` are those of all repeats, in order.
+    reason. `finish_reasons` holds why the model stopped writing each of the others. What verifiers need of a document
+    beside its answer stands in the row itself. The grades in `filtered_resps` are those of all repeats, in order.
     """
     for sample in samples:
         row = dict(sample)
@@ -38,8 +41,16 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
             row["failed"] = failed
         if turns := [list(reply.turns) for reply in replies if isinstance(reply, TurnReplies)]:
             row["turns"] = turns
-        if notes := [dict(reply.meta) for reply in replies if isinstance(reply, Noted)]:
-            row["notes"] = notes
+        finished = [finish_of(reply) or None for reply in replies if not isinstance(reply, Failed)]
+        if any(finished):
+            row[FINISHED] = finished
+        notes = [
+            {key: value for key, value in reply.meta.items() if key not in FINISH_KEYS}
+            for reply in replies
+            if isinstance(reply, Noted)
+        ]
+        if any(notes):
+            row["notes"] = list(filter(None, notes))
         yield row
 
 
@@ -67,6 +78,11 @@ def grades_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The grades of a row's replies."""
     grades: list[dict[str, Any]] = row["filtered_resps"][0]
     return grades
+
+
+def cut_of(row: Mapping[str, Any]) -> int:
+    """How many of a row's replies the token limit cut off."""
+    return sum(reason in CUT for reason in row.get(FINISHED, ()))
 
 
 def own_metric(row: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from verikit.errors import ConfigError
 from verikit.evals.loading import Settings, expand
 from verikit.evals.models import opened_model
-from verikit.evals.report import interval, percent
+from verikit.evals.report import cut_line, interval, percent
 from verikit.evals.run import Note, run_tasks
 from verikit.evals.run_folder import units
 from verikit.report.difference_text import markdown_differences, verdict
@@ -125,9 +125,11 @@ def run_suite(
     }
     real = verdict(pairs)
     found["verdict"] = real
+    found["cut"] = cut_line(results)
     lines = ["# Models by tasks", "", *markdown_table(*by_task(results)), ""]
     if pairs:
         lines += ["## Differences", "", *markdown_differences(pairs), "", real]
+    lines += ["", found["cut"]] if found["cut"] else []
     with Folder(out, ()) as folder:
         folder.write_json(SUITE_JSON, found)
         folder.replace(SUITE_MD, ("\n".join(lines) + "\n").encode())
@@ -143,7 +145,8 @@ def by_task(results: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str
 
 def show_suite(found: Mapping[str, Any]) -> list[str]:
     """Lines that tell a suite's results."""
-    return [*table(*by_task(found["models"])), *(["", found["verdict"]] if found["differences"] else [])]
+    lines = [*table(*by_task(found["models"])), *(["", found["verdict"]] if found["differences"] else [])]
+    return lines + (["", found["cut"]] if found["cut"] else [])
 
 
 def _begun(begun: Note, model: str, task: str) -> None:
@@ -157,4 +160,6 @@ def _cell(results: Mapping[str, Any], name: str) -> str:
     estimate = found["metrics"][found["own"]]
     members = [results["tasks"][member] for member in units(results).get(name, ())]
     lost = sum(max(member["unscored"].values(), default=0) for member in members)
-    return f"{percent(estimate)} ({interval(estimate)})" + (f", {lost} unscored" if lost else "")
+    cut = sum(member.get("cut", 0) for member in members)
+    told = f"{percent(estimate)} ({interval(estimate)})" + (f", {lost} unscored" if lost else "")
+    return told + (f", {cut} cut off" if cut else "")

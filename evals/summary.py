@@ -11,7 +11,7 @@ from lm_eval.api.task import ConfigurableTask
 from verikit.evals.aggregate import Aggregate
 from verikit.evals.grade import AT_K, BY, NOTES, add, ks
 from verikit.evals.loading import graded
-from verikit.evals.samples import grades_of, own_metric, value_of
+from verikit.evals.samples import cut_of, grades_of, own_metric, value_of
 from verikit.stats import Summary, mean_interval
 
 Row = Mapping[str, Any]
@@ -28,6 +28,7 @@ def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
         found |= _graded(kept)
     else:
         found |= _plain(kept)
+    found["cut"] = sum(map(cut_of, kept))
     metrics = found["metrics"] | _aggregated(task, kept)
     first = {found["own"]: metrics[found["own"]]} if found["own"] in metrics else {}
     return found | {"metrics": first | metrics}

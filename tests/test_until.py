@@ -9,8 +9,9 @@ import pytest
 from verikit import Sample, Score, verifier
 from verikit.errors import SpecError, UsageError
 from verikit.select import Majority
+from verikit.stats.early import is_settled
 from verikit.types import Group
-from verikit.until import MajorityRule, ScoreRule, is_settled, leads_with, load_rule
+from verikit.until import MajorityRule, ScoreRule, leads_with, load_rule
 
 
 def samples(answers):
@@ -95,6 +96,16 @@ def test_the_first_that_passes_ends_it_and_errors_do_not():
     assert not rule.stop([Sample("?", "\\boxed{4}")], 8)  # no gold, no score
     broken = ScoreRule(verifier(lambda sample: 1 / 0, name="broken"))
     assert not broken.stop(told, 8)
+
+
+@pytest.mark.parametrize(("spec", "least"), [("majority", 8), ("majority(0.95)", 4), ("first(answer)", 1)])
+def test_a_rule_says_how_many_samples_come_before_it_can_stop_and_why_it_does(spec, least):
+    rule, told = load_rule(spec), [Sample("?", "\\boxed{4}", "4")] * 16
+    stop = next(m for m in range(1, 17) if rule.stop(told[:m], 16))
+    assert (rule.name, rule.least(16), stop) == (spec, least, least)
+    reason = {"majority": "settled", "majority(0.95)": "likely", "first(answer)": "passed"}[spec]
+    assert rule.why(told[:stop], 16) == reason
+    assert rule.least(1) == 1
 
 
 def test_a_confident_score_ends_it():

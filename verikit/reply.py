@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from verikit.types import Sample
 
@@ -36,6 +36,11 @@ TAGS: tuple[tuple[str, str], ...] = (
     ("<|START_THINKING|>", "<|END_THINKING|>"),
 )
 """The tags around thoughts; gpt-oss's channels are known beside them."""
+
+FINISH_KEYS = ("finish_reason", "finish_reasons", "stop_reason")
+"""Keys of a completion that tell why the model stopped writing."""
+CUT = ("length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length", "budget")
+"""What they say of a reply that a token limit cut off."""
 
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _OPENING_CHANNEL = _CHANNEL + r"(?:analysis|commentary)[^<\n]{0,200}(?:<\|constrain\|>[^<\n]{0,50})?<\|message\|>"
@@ -102,6 +107,11 @@ def split(completion: str) -> Reply:
     if not thoughts:
         return Reply(completion, reply_bounds=((0, len(completion)),))
     return _reply(completion, thoughts, reply, closed)
+
+
+def finish_reason(meta: Mapping[str, Any]) -> str:
+    """Why the model stopped writing, by a completion's own keys; "" where they don't tell."""
+    return next((told for key in FINISH_KEYS if isinstance(told := meta.get(key), str) and told), "")
 
 
 def reply_text(completion: str) -> str:

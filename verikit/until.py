@@ -6,6 +6,8 @@
     confident(SPEC, 0.9)  stop at the first sample that a verifier gives at least that much
 
 A rule is asked after each finished sample. It knows nothing of golds but what a verifier of its own makes of them.
+Of each prompt that it stops it says why: `settled` (no more samples could change the majority), `likely` (the leading
+answer is probably the most frequent one) or `passed` (a sample has the score that is enough).
 """
 
 from __future__ import annotations
@@ -13,16 +15,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from verikit.base import Verifier, score_all
 from verikit.errors import SpecError, UsageError
 from verikit.named_call import NamedCall, read_call
-from verikit.sampling import StopRule
 from verikit.select import clusters
 from verikit.spec import load
 from verikit.stats.beta import beta_probability
+from verikit.stats.early import is_settled
 from verikit.types import PASS_MARK, Sample
 from verikit.verifiers.answer import Answer
 from verikit.verifiers.stated import stated
@@ -51,6 +53,8 @@ class MajorityRule:
     """Whose extracted answers (`Score.answer`) vote; None: what a reply states as its answer, compared by `answer`."""
     form: Posterior = "beta"
     """`beta` or `dirichlet`."""
+    name: str = field(default="majority", compare=False)
+    """The rule as a row tells it."""
     _known: dict[tuple[str, str], str | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,14 +65,28 @@ class MajorityRule:
 
     def stop(self, samples: Sequence[Sample], n: int) -> bool:
         """Count the votes so far."""
+        return self._reason(self._votes(samples), n - len(samples)) is not None
+
+    def why(self, samples: Sequence[Sample], n: int) -> str:
+        """Return `settled` or `likely`, of samples at which it stops."""
+        return self._reason(self._votes(samples), n - len(samples)) or ""
+
+    def least(self, n: int) -> int:
+        """Return the fewest samples that can stop it: that many equal votes."""
+        return next((m for m in range(1, n) if self._reason({0: m}, n - m)), n)
+
+    def _votes(self, samples: Sequence[Sample]) -> Mapping[int, int]:
         reader = self.by or _ANSWERS
         voted = clusters(self.answers(samples), reader.equal, reader.keys)
-        votes = Counter(number for number in voted if number is not None)
+        return Counter(number for number in voted if number is not None)
+
+    def _reason(self, votes: Mapping[int, int], remaining: int) -> str | None:
         if not votes:
-            return False
-        if is_settled(votes, n - len(samples)):
-            return True
-        return self.confidence < 1 and leads_with(sorted(votes.values(), reverse=True), self.form) >= self.confidence
+            return None
+        if is_settled(votes, remaining):
+            return "settled"
+        likely = self.confidence < 1 and leads_with(sorted(votes.values(), reverse=True), self.form) >= self.confidence
+        return "likely" if likely else None
 
     def answers(self, samples: Sequence[Sample]) -> list[str | None]:
         """The answers that vote; None where a sample has none."""
@@ -92,30 +110,27 @@ class ScoreRule:
     by: Verifier
     level: float = PASS_MARK
     """The least score that is enough."""
+    name: str = field(default="confident", compare=False)
+    """The rule as a row tells it."""
 
     def stop(self, samples: Sequence[Sample], n: int) -> bool:
         """Score the newest sample: it was asked about each of those before."""
         value = score_all(self.by, [samples[-1]])[0].value
         return value is not None and value >= self.level
 
+    def why(self, samples: Sequence[Sample], n: int) -> str:
+        """Return `passed`."""
+        return "passed"
+
+    def least(self, n: int) -> int:
+        """Return 1: the first sample can have the score."""
+        return 1
+
 
 def _stated(reply: str) -> str | None:
     """The answer that a reply marks, or that it is; None for a long one that marks none."""
     found = stated(reply)
     return None if found.form == "whole" and (len(found.text or "") > MAX_BARE or not found.text) else found.text
-
-
-def is_settled(votes: Mapping[int, int], remaining: int) -> bool:
-    """Whether the leading answer stays so, however the remaining samples vote.
-
-    Args:
-        votes: By answer, numbered in order of first appearance: a tie goes to the lower number.
-        remaining: Samples still to come.
-    """
-    leader = min(votes, key=lambda number: (-votes[number], number))
-    most = votes[leader]
-    rivals = (count + remaining - (number > leader) for number, count in votes.items() if number != leader)
-    return max(remaining - 1, *rivals, -1) < most
 
 
 def leads_with(counts: Sequence[int], form: Posterior = "beta") -> float:
@@ -155,7 +170,7 @@ def _gamma_below(x: float, shape: int) -> float:
     return max(0.0, 1 - math.exp(-x) * total)
 
 
-def load_rule(spec: str) -> StopRule:
+def load_rule(spec: str) -> MajorityRule | ScoreRule:
     """Make the rule that a spec describes.
 
     Raises:
@@ -167,12 +182,12 @@ def load_rule(spec: str) -> StopRule:
     if call is None or make is None:
         raise SpecError(f"{spec!r} is no rule to stop by", hint=f"one of {', '.join(_EXAMPLES)}")
     try:
-        return make(call)
+        return replace(make(call), name=spec.strip())
     except ValueError as error:
         raise SpecError(f"{spec!r}: {error}", hint=f"as in {', '.join(_EXAMPLES)}") from None
 
 
-def _majority(call: NamedCall) -> StopRule:
+def _majority(call: NamedCall) -> MajorityRule:
     named = call.bound(("confidence", "by", "form"))
     by = named.get("by")
     forms: Mapping[str, Posterior] = {name: name for name in get_args(Posterior)}
@@ -182,15 +197,15 @@ def _majority(call: NamedCall) -> StopRule:
     return MajorityRule(float(named.get("confidence", 1.0)), load(by) if by else None, forms[form])
 
 
-def _first(call: NamedCall) -> StopRule:
+def _first(call: NamedCall) -> ScoreRule:
     return _scored(call, PASS_MARK)
 
 
-def _confident(call: NamedCall) -> StopRule:
+def _confident(call: NamedCall) -> ScoreRule:
     return _scored(call, 0.9)
 
 
-def _scored(call: NamedCall, level: float) -> StopRule:
+def _scored(call: NamedCall, level: float) -> ScoreRule:
     named = call.bound(("by", "level"))
     if not named.get("by", "").strip():
         raise ValueError("it needs a verifier")
@@ -198,7 +213,7 @@ def _scored(call: NamedCall, level: float) -> StopRule:
 
 
 _ANSWERS = Answer(tail_seconds=0)
-_RULES: Mapping[str, Callable[[NamedCall], StopRule]] = {
+_RULES: Mapping[str, Callable[[NamedCall], MajorityRule | ScoreRule]] = {
     "majority": _majority,
     "first": _first,
     "confident": _confident,

@@ -153,8 +153,7 @@ def score(
             return 1
         _tell_bad_rows(files[0], folder / ERRORS, summary["bad_rows"])
         checks = [
-            check_metric(summary["metrics"], least, metric or "mean", partial(wrong_rows, folder))
-            for metric, least in floors
+            check_metric(summary, least, metric or "mean", partial(wrong_rows, folder)) for metric, least in floors
         ]
         track_run(folder, track, kept=out != "-", restart=not resume, warn=watch.warn)
         if out == "-":

@@ -138,7 +138,7 @@ class PromptSearch:
         if self._unscored:
             search["unscored"] = self._unscored
         if self._failed:
-            return SearchedRow(self.line, self.group, (), self._failed, search)
+            return SearchedRow(self.line, self.group, (), self._failed, search=search)
         found = [self._candidate(index, draft) for index, draft in enumerate(ordered(self._result))]
         return SearchedRow(self.line, self.group, found, search=search)
 

@@ -10,7 +10,7 @@ from verikit.base import unique_names
 from verikit.errors import UsageError
 from verikit.report.curves import estimate
 from verikit.report.difference_text import verdict
-from verikit.report.differences import RunDifference, compare_all, read_outcomes
+from verikit.report.differences import RunDifference, check_drawn_alike, compare_all, read_outcomes
 from verikit.report.items import fit, mark_differences
 from verikit.report.kinds import KINDS, Unfinished, collect, runs_in
 from verikit.report.leaderboard import leaderboard
@@ -88,6 +88,11 @@ def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path], options: Opti
         if len(same) > 1:
             held = {run.name: folders[run.name] for run in same}
             outcomes = {name: read_outcomes(folder) for name, folder in held.items()} if kind in COMPARABLE else {}
+            try:
+                check_drawn_alike(outcomes)
+            except UsageError as problem:
+                same[0].notices.append(f"no differences between runs: {problem}")
+                outcomes = {}
             rows = read_rows_of(held, options.keys, options.data) if outcomes else {}
             pairs = compare_all(outcomes)
             tables = (

@@ -13,6 +13,7 @@ from verikit.errors import UsageError
 from verikit.folders import refuse_links
 from verikit.report.kinds import KINDS, kind_of
 from verikit.scoring.sums import verify
+from verikit.stats.early import WHOLE
 from verikit.stats.paired import Difference, Outcomes, paired_difference
 
 
@@ -57,14 +58,34 @@ def compare_runs(first: Path, second: Path, metric: str = "") -> list[Difference
     Raises:
         UsageError: see `read_outcomes`; or no question has a value in both.
     """
-    found = compare_outcomes(read_outcomes(first, metric), read_outcomes(second, metric))
+    before, after = read_outcomes(first, metric), read_outcomes(second, metric)
+    check_drawn_alike({str(first): before, str(second): after})
+    found = compare_outcomes(before, after)
     if not found:
         raise UsageError(f"{first} and {second} share no question with results", hint="run both on the same questions")
     return found
 
 
+def check_drawn_alike(runs: Mapping[str, Sequence[Outcomes]]) -> None:
+    """Refuse runs whose samples came in different ways: a rule that looks at samples before it stops biases them.
+
+    Raises:
+        UsageError: one was sampled with a rule that ends it early, another without or with another.
+    """
+    ways = {name: outcomes[0].drawn for name, outcomes in runs.items() if outcomes}
+    if len(set(ways.values())) > 1:
+        told = "; ".join(f"{name}: {way or WHOLE}" for name, way in ways.items())
+        hint = "sample all with the same --until and -n, or all without --until"
+        raise UsageError(f"these runs were not sampled alike and can't be compared ({told})", hint=hint)
+
+
 def compare_all(runs: Mapping[str, Sequence[Outcomes]]) -> list[RunDifference]:
-    """Return the differences of each pair of runs by name."""
+    """Return the differences of each pair of runs by name.
+
+    Raises:
+        UsageError: the runs were not sampled alike.
+    """
+    check_drawn_alike(runs)
     return [
         RunDifference(a, b, found) for a, b in combinations(runs, 2) for found in compare_outcomes(runs[a], runs[b])
     ]

@@ -110,18 +110,20 @@ def unscored_share(run: Path) -> float:
     return 1 - sum(len(outcomes.values) for outcomes in found) / max(1, asked)
 
 
-def check_metric(
-    metrics: Mapping[str, Mapping[str, Any]], least: float, metric: str, rows: Callable[[], list[str]]
-) -> FloorCheck:
-    """Compare one metric of a summary with a floor; `rows` is called where it is not reached.
+def check_metric(summary: Mapping[str, Any], least: float, metric: str, rows: Callable[[], list[str]]) -> FloorCheck:
+    """Compare one metric of a score run's summary with a floor; `rows` is called where it is not reached.
 
     Where nothing was scored there are no metrics: that fails, whatever the metric is called.
 
     Raises:
         UsageError: there is no such metric.
     """
+    metrics = summary["metrics"]
     if not metrics:
         return _unscored(metric, least)
+    if metric in summary.get("early_stop", {}).get("unproven", ()):
+        problem = f"{metric} is not known: prompts were stopped early, and their samples do not settle it"
+        raise UsageError(problem, hint=f"one of {', '.join(metrics)}, or sample without --until")
     if metric not in metrics:
         raise UsageError(f"the run has no metric {metric!r}", hint=f"one of {', '.join(metrics)}")
     row = metrics[metric]
@@ -136,7 +138,7 @@ def _unscored(metric: str, least: float) -> FloorCheck:
 
 def _of_scores(run: Path, least: float, metric: str, sure: bool, most: int) -> FloorCheck:
     summary = read_json(run, SUMMARY)
-    check = check_metric(summary["metrics"], least, metric, lambda: wrong_rows(run, most))._replace(sure=sure)
+    check = check_metric(summary, least, metric, lambda: wrong_rows(run, most))._replace(sure=sure)
     return check if check.passed or check.rows else check._replace(rows=wrong_rows(run, most))
 
 

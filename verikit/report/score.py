@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
+from verikit.reply import CUT
 from verikit.report.criteria import CriteriaSeen
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
@@ -20,15 +21,18 @@ from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rereading import find_input, plan_of, read_groups
-from verikit.scoring.rows import read_rows
+from verikit.scoring.rows import FINISH, read_rows
 from verikit.scoring.run import CONFIG, ENVIRONMENT, SUMMARY
-from verikit.scoring.show import tallied_alone
+from verikit.scoring.show import cut_share, stopped_early, tallied_alone
 from verikit.scoring.slices import Slices, slices
 from verikit.stats import at_k
+from verikit.stats.early import EARLY_STOP
 from verikit.terminal import spending
 from verikit.text import accepted
 from verikit.types import Group, JsonObject
 
+_OWN = ("id", "line", "index", "by", FINISH, EARLY_STOP)
+"""Keys of a row of scores.jsonl that are no part of the score."""
 BAD_ROWS = 20
 """Rows that could not be read and are shown."""
 
@@ -44,6 +48,7 @@ def collect(run: Path, options: Options) -> Run:
     page = Run(run.name, "score", plan.verifier, settings=_settings(run, config))
     page.facts = list(_facts(summary, plan))
     page.notices = [f"{count:,} unscored: {reason}" for reason, count in summary["unscored_reasons"].items()]
+    page.notices += filter(None, (cut_share(summary), *stopped_early(summary)))
     if summary["bad_rows"]:
         page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no metric")
     source = _source(run, config, options, page.notices)
@@ -96,13 +101,18 @@ def _facts(summary: JsonObject, plan: ScoringPlan) -> Iterator[tuple[str, str]]:
 def _headline(summary: JsonObject, plan: ScoringPlan) -> Iterator[Metric]:
     metrics = summary["metrics"]
     if "mean" in metrics:
-        yield estimate("Mean of one candidate", metrics["mean"])
+        yield estimate("Mean of one candidate", metrics["mean"], _among(metrics["mean"], summary))
     if "selected" in metrics:
-        yield estimate(f"Selected by {plan.select}", metrics["selected"])
+        yield estimate(f"Selected by {plan.select}", metrics["selected"], _among(metrics["selected"], summary))
     ks = [found[1] for name in metrics if (found := at_k(name))]
     for name in ("pass@", "pass^", "bon@", "maj@") if ks and max(ks) > 1 else ():
         if row := metrics.get(f"{name}{max(ks)}"):
-            yield estimate(f"{name}{max(ks)}", row)
+            yield estimate(f"{name}{max(ks)}", row, _among(row, summary))
+
+
+def _among(row: JsonObject, summary: JsonObject) -> str:
+    """On how many prompts an estimate rests; "" where it is all of them."""
+    return "" if row["n"] == summary["prompts"] else f"{row['n']:,} of {summary['prompts']:,} prompts"
 
 
 def _charts(summary: JsonObject, plan: ScoringPlan, seen: Seen, items: Sequence[SampleItem]) -> Iterator[Chart]:
@@ -143,20 +153,21 @@ def _bad_rows(run: Path) -> Iterator[Table]:
 
 def _items(rows: Sequence[JsonObject], group: Group | None, selected: int | None) -> Iterator[SampleItem]:
     for row in rows:
-        score = shortened({key: value for key, value in row.items() if key not in ("id", "line", "index", "by")})
+        score = shortened({key: value for key, value in row.items() if key not in _OWN})
         tags = [verdict_of(row["value"])]
         tags += [DISAGREE] * disagree(row) + [SELECTED] * (row["index"] == selected)
         scores = {"score": score} | ({RANKED_BY: shortened(row["by"])} if "by" in row else {})
         verdict = row["status"] if row["value"] is None else tags[0]
         label = f"#{row['index']}" if len(rows) > 1 else ""
         item = SampleItem(row["id"], label, tags, row["value"], verdict, 0, scores=scores)
+        item.facts = [("finish reason", row[FINISH])] if row.get(FINISH) in CUT else []
         if group is not None:
             index: int = row["index"]
             completion = group.completions[index]
             item.length = len(completion)
             item.texts = [shown("Prompt", conversation(group.prompt)), shown("Candidate", completion)]
             if gold := accepted(group.answer):
-                item.facts = [("gold answer", " or ".join(gold))]
+                item.facts += [("gold answer", " or ".join(gold))]
         yield item
 
 

@@ -21,7 +21,7 @@ from verikit.scoring.plan import DEFAULT_KS, ScoringPlan
 from verikit.scoring.rereading import plan_of, read_groups
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import SUMMARY, score_file
-from verikit.scoring.show import show
+from verikit.scoring.show import prompts_by_k, show
 from verikit.scoring.slices import values_of
 from verikit.scoring.watch import describe
 from verikit.stats import Estimate, at_k
@@ -148,7 +148,7 @@ class ScoreRun(FinishedRun):
         return read_groups(path, plan_of(self.config))
 
     def _tables(self, page: Run) -> list[Table]:
-        return [_over_k(self.summary["metrics"]), *super()._tables(page)]
+        return [_over_k(self.summary), *super()._tables(page)]
 
 
 def score(
@@ -254,11 +254,16 @@ def _texts(group: Group, index: int) -> dict[str, Any]:
     return {"prompt": conversation(group.prompt), "completion": group.completions[index], "gold": gold}
 
 
-def _over_k(metrics: Mapping[str, Any]) -> Table:
+def _over_k(summary: Mapping[str, Any]) -> Table:
     """The estimates over k, a row for each k, as the command prints them."""
-    ks = sorted({found[1] for name in metrics if (found := at_k(name))})
+    metrics = summary["metrics"]
+    ks = sorted({found[1] for name in metrics if (found := at_k(name)) and found[0] in OVER_K})
     kinds = [kind for kind in OVER_K if any(f"{kind}{k}" in metrics for k in ks)]
     rows: list[Sequence[Cell]] = [
         (k, *(estimate("", row) if (row := metrics.get(f"{kind}{k}")) else None for kind in kinds)) for k in ks
     ]
-    return Table("Over k candidates", ("k", *(f"{kind}k" for kind in kinds)), rows if len(ks) > 1 else [])
+    heads = ("k", *(f"{kind}k" for kind in kinds))
+    if counts := prompts_by_k(summary, kinds, ks):
+        heads = (*heads, "prompts")
+        rows = [[*row, count] for row, count in zip(rows, counts, strict=True)]
+    return Table("Over k candidates", heads, rows if len(ks) > 1 else [])

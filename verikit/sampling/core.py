@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from verikit.engines.types import Engine, Generation
 from verikit.sampling.lanes import EngineHealth, Lanes, Wave
 from verikit.sampling.settings import SamplingSettings, candidate_of, sample_of
+from verikit.stats.early import EARLY_STOP, EarlyStop
 from verikit.types import Group, JsonObject, Sample
 
 OPEN = 512
@@ -30,6 +31,24 @@ class StopRule(Protocol):
         ...
 
 
+@runtime_checkable
+class DescribedRule(StopRule, Protocol):
+    """A rule that tells of itself what the rows say; of another they say its class, and that it can stop at once."""
+
+    @property
+    def name(self) -> str:
+        """The rule, for the rows."""
+        ...
+
+    def least(self, n: int) -> int:
+        """Return how many of n samples come before it can stop, whatever they hold."""
+        ...
+
+    def why(self, samples: Sequence[Sample], n: int) -> str:
+        """Return why it stops at these samples, in a word."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SampledRow:
     """A prompt with its candidates."""
@@ -42,6 +61,8 @@ class SampledRow:
     """In the order of their numbers, those that failed left out."""
     failed: Sequence[JsonObject] = ()
     """Requests that failed: `index`, `seed`, `error`."""
+    early: EarlyStop | None = None
+    """How the samples came, where there is a rule."""
 
     def to_json(self) -> JsonObject:
         """The row as `verikit score` reads it."""
@@ -51,8 +72,10 @@ class SampledRow:
             row["answer"] = group.answer
         if self.failed:
             row["failed"] = list(self.failed)
-        if group.meta:
-            row["meta"] = dict(group.meta)
+        if self.early is not None:
+            row[EARLY_STOP] = self.early.as_row()
+        if meta := {key: value for key, value in group.meta.items() if key != EARLY_STOP}:  # that of other samples
+            row["meta"] = meta
         return row
 
 
@@ -161,10 +184,21 @@ class _Prompt:
     def done(self) -> bool:
         return not self.asked and all(index in self.known for index in range(self.end))
 
-    def row(self) -> SampledRow:
+    def row(self, rule: StopRule | None, n: int) -> SampledRow:
         found = [self.known[index] for index in range(self.end)]
         good = [candidate for candidate in found if "error" not in candidate]
-        return SampledRow(self.line, self.group, good, [candidate for candidate in found if "error" in candidate])
+        failed = [candidate for candidate in found if "error" in candidate]
+        return SampledRow(self.line, self.group, good, failed, self._early(rule, n, good))
+
+    def _early(self, rule: StopRule | None, n: int, good: Sequence[JsonObject]) -> EarlyStop | None:
+        if rule is None:
+            return None
+        name, least, why = type(rule).__name__, 1, "stopped"
+        if isinstance(rule, DescribedRule):
+            name, least = rule.name, rule.least(n)
+            why = rule.why(tuple(self.samples), n) if self.end < n else ""
+        first = sum(candidate["index"] < least for candidate in good)
+        return EarlyStop(name, n, least, first, why if self.end < n else None)
 
 
 _Tag = tuple[_Prompt, int, int | None]
@@ -235,4 +269,4 @@ class _Run:
             prompt = self._open[0]
             if prompt.wants(self._rule, self._settings.n, self._ahead) or not prompt.done:
                 return
-            yield self._open.popleft().row()
+            yield self._open.popleft().row(self._rule, self._settings.n)

@@ -24,6 +24,7 @@ from verikit.engines.types import Engine
 from verikit.errors import SchemaError, UsageError
 from verikit.sampling.core import Keep, Kept, SampledRow, StopRule, keep_none, none_kept, sample
 from verikit.sampling.settings import SamplingSettings
+from verikit.stats.early import EARLY_STOP
 from verikit.system import lock_file
 from verikit.types import Group, JsonObject
 
@@ -130,7 +131,7 @@ class SampleFile:
         if problem := _differs(made, plan):
             raise UsageError(f"{self.path} was sampled otherwise: {problem}", hint="--restart, or another --out")
         self._index(len(first))
-        self._move_back(everything=plan["n"] > made["n"])
+        self._move_back(everything=plan["n"] > made["n"], needed=EARLY_STOP if plan.get("until") else "id")
         if plan["n"] != made["n"]:
             self._replan(plan["n"])
 
@@ -142,13 +143,16 @@ class SampleFile:
     def _noted_at(self, record: JsonObject, offset: int) -> None:
         self._noted.setdefault(record["prompt"], {})[record["sample"]["index"]] = offset
 
-    def _move_back(self, *, everything: bool) -> None:
-        """Move rows to the journal from the first on that has a failed sample; then cut them off."""
+    def _move_back(self, *, everything: bool, needed: str) -> None:
+        """Move rows to the journal from the first on that has a failed sample; then cut them off.
+
+        A row without the `needed` key is moved as well: an earlier version wrote it, and it is written again.
+        """
         end, keep = 0, not everything
         with open(self.path, "rb") as lines:
             for line in lines:
                 row = _read(line, str(self.path))
-                keep = keep and "failed" not in row
+                keep = keep and "failed" not in row and needed in row
                 if keep:
                     end += len(line)
                     continue

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import EngineError, SchemaError, VerikitError, raise_if_gone
 from verikit.readers import FileParsers, Places, RawRow, RowParser
+from verikit.reply import finish_reason
 from verikit.scoring.plan import ScoringPlan
-from verikit.scoring.rows import to_line, to_row
+from verikit.scoring.rows import FINISH, to_line, to_row
 from verikit.scoring.tally import LOST, Tally
 from verikit.select import Selector, comparing, equality
+from verikit.stats.early import EARLY_STOP, EarlyStop
 from verikit.stats.intervals import LARGEST
 from verikit.types import Group, Sample, Score
 
@@ -99,18 +101,23 @@ class Scorer:
         return result
 
     def _score(self, groups: Sequence[tuple[int, Group]], dead: str, result: ChunkResult) -> None:
-        truth, ranking = self._scores([sample for _, group in groups for sample in group.samples()], dead)
+        samples = [sample for _, group in groups for sample in group.samples()]
+        truth, ranking = self._scores(samples, dead)
         scores, selections, start = [], [], 0
         for line, group in groups:
             end = start + len(group.completions)
             right, ranks = truth[start:end], None if ranking is None else ranking[start:end]
+            finished = [finish_reason(sample.meta) for sample in samples[start:end]]
+            early = EarlyStop.of(group.meta)
             start = end
             for i, score in enumerate(right):
                 row = {"id": group.id, "line": line, "index": i} | to_row(score)
+                row |= {FINISH: finished[i]} if finished[i] else {}
+                row |= {EARLY_STOP: early.as_row()} if early else {}
                 scores.append(to_line(row if ranks is None else row | {"by": to_row(ranks[i])}))
             chosen, selection = self._select(line, group, right, ranks)
             selections.append(selection)
-            result.tally.add(right, ranks, chosen)
+            result.tally.add(right, ranks, chosen, finished, early)
         result.written[SCORES] = b"".join(scores)
         result.written[SELECTED] = b"".join(selections)
 

@@ -9,16 +9,30 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from verikit.errors import UsageError
 from verikit.scoring.chunk import SCORES, SELECTED
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import SUMMARY
+from verikit.stats.early import WHOLE, EarlyStop, proven_all, proven_pass
 from verikit.stats.paired import Outcomes
 from verikit.stats.subsets import all_at_k, mean_at_k, pass_at_k
-from verikit.types import PASS_MARK, UNIT
+from verikit.types import PASS_MARK, UNIT, JsonObject
 
 _AT_K: Mapping[str, Callable[[int, int, int], float]] = {"pass@": pass_at_k, "pass^": all_at_k}
+_PROVEN: Mapping[str, Callable[[Sequence[float], int, int], float | None]] = {
+    "pass@": proven_pass,
+    "pass^": proven_all,
+}
+
+
+class _Prompt(NamedTuple):
+    """A prompt's values, those of its samples that no rule stops, and how its samples came."""
+
+    values: Sequence[float]
+    first: Sequence[float]
+    early: EarlyStop | None
 
 
 def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
@@ -31,21 +45,23 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
     Raises:
         UsageError: the run has no such metric.
     """
-    values: dict[str, list[float]] = {}
+    prompts: dict[str, _Prompt] = {}
     for id, rows in groupby(read_rows(run / SCORES), key=itemgetter("id")):
-        values[id] = [row["value"] for row in rows if row["value"] is not None]
+        prompts[id] = _prompt([dict(row) for row in rows])
     chosen = {row["id"]: row.get("value") for row in read_rows(run / SELECTED)}
-    every = dict.fromkeys(values, "")
-    questions = {id: id for id in every}
-    found = {"mean": {id: mean_at_k(held, 1) for id, held in values.items() if held}}
+    questions = {id: id for id in prompts}
+    found = {"mean": {id: mean_at_k(held.first, 1) for id, held in prompts.items() if held.first}}
     if chosen:
         found["selected"] = {id: value for id, value in chosen.items() if value is not None}
     if metric and metric not in found:
-        found[metric] = _at_k(metric, values, found)
+        found[metric] = _at_k(metric, prompts, found)
     names = [metric] if metric else list(found)
+    ways = sorted({held.early.told() if held.early else WHOLE for held in prompts.values()})
+    drawn = "" if ways == [WHOLE] else " or ".join(ways)
     bounds = _bounds(run)
     return [
-        Outcomes(name, "score", found[name], questions, UNIT if name.startswith("pass") else bounds) for name in names
+        Outcomes(name, "score", found[name], questions, UNIT if name.startswith("pass") else bounds, drawn)
+        for name in names
     ]
 
 
@@ -55,10 +71,36 @@ def _bounds(run: Path) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def _at_k(metric: str, values: Mapping[str, Sequence[float]], known: Mapping[str, object]) -> dict[str, float]:
+def _prompt(rows: Sequence[JsonObject]) -> _Prompt:
+    early = EarlyStop.of(rows[0])
+    first = rows if early is None else rows[: early.first]
+    values, head = ([row["value"] for row in some if row["value"] is not None] for some in (rows, first))
+    return _Prompt(values, head, early)
+
+
+def _at_k(metric: str, prompts: Mapping[str, _Prompt], known: Mapping[str, object]) -> dict[str, float]:
+    """A metric at k of each prompt that has k scored candidates.
+
+    Raises:
+        UsageError: there is no such metric, or the samples of a prompt that was stopped early do not settle it.
+    """
     named = re.fullmatch(r"(pass[@^])([1-9]\d{0,6})", metric)
     if named is None:
         raise UsageError(f"a score run has no metric {metric!r}", hint=f"{', '.join(known)}, pass@k or pass^k")
-    of, k = _AT_K[named[1]], int(named[2])
-    right = {id: sum(value >= PASS_MARK for value in held) for id, held in values.items() if len(held) >= k}
-    return {id: of(len(values[id]), count, k) for id, count in right.items()}
+    kind, k = named[1], int(named[2])
+    found = {}
+    for id, (values, first, early) in prompts.items():
+        if early is not None and early.why is not None and early.least < k <= early.n and len(values) < early.n:
+            value = _PROVEN[kind](values, early.n, k)
+            if value is None:
+                raise UsageError(
+                    f"{metric} is not known: prompt {id!r} was stopped early ({early.told()}), and its samples do not "
+                    "settle it",
+                    hint=f"a k up to {early.least}, or sample without --until",
+                )
+            found[id] = value
+            continue
+        held = values if early is None or k > early.least else first
+        if len(held) >= k:
+            found[id] = _AT_K[kind](len(held), sum(value >= PASS_MARK for value in held), k)
+    return found

@@ -12,6 +12,8 @@ from verikit.types import Score
 
 MAX_REASON = 2000
 """Characters of a reason that are kept."""
+FINISH = "finish_reason"
+"""Key of a row of scores.jsonl: why the model stopped writing the candidate, where that is known."""
 _ANEW = "--restart scores everything anew"
 
 

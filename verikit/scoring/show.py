@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -49,21 +49,30 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     for name, count in tallied_alone(summary).items():
         share = count / max(1, summary["candidates"])
         yield f"  {name.replace('_', ' ')}: {count:,} of {_many(summary['candidates'], 'candidate')} ({share:.1%})"
+    if cut := cut_share(summary):
+        yield click.style(f"  {cut}", fg="yellow")
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
-            yield f"  {label}: {_percent(metrics[name])}"
+            n = metrics[name]["n"]
+            among = f", {n:,} of {_many(summary['prompts'], 'prompt')}" if n != summary["prompts"] else ""
+            yield f"  {label}: {_percent(metrics[name])}{among}"
+    yield from (f"  {line}" for line in stopped_early(summary))
     if spent := spending(summary.get("usage", {})):
         yield f"  spent: {spent}"
     chosen = metrics.get("selected", {"n": 0})["n"] if config["select"] else summary["prompts"]
     if lost := summary["prompts"] - chosen:
         yield click.style(f"  {_many(lost, 'prompt')} without a scored selection: see selected.jsonl", fg="yellow")
-    ks = sorted({found[1] for name in metrics if (found := at_k(name))} - {1})
+    ks = sorted({found[1] for name in metrics if (found := at_k(name)) and found[0] in _COLUMNS} - {1})
     columns = [metric for metric in _COLUMNS if any(f"{metric}{k}" in metrics for k in ks)]
     rows = [[str(k), *(_percent(metrics.get(f"{metric}{k}")) for metric in columns)] for k in ks]
-    for k in sorted(set(config["ks"]) - set(ks) - set(DEFAULT_KS)):
+    unproven = {found[1] for name in summary.get("early_stop", {}).get("unproven", ()) if (found := at_k(name))}
+    for k in sorted(set(config["ks"]) - set(ks) - set(DEFAULT_KS) - unproven):
         yield f"  no metrics for k={k}: no prompt has {k} scored candidates"
     if rows:
-        yield from ("  " + line for line in table(["k", *(f"{metric}k" for metric in columns)], rows))
+        heads = ["k", *(f"{metric}k" for metric in columns)]
+        if reached := prompts_by_k(summary, columns, ks):
+            heads, rows = [*heads, "prompts"], [[*row, count] for row, count in zip(rows, reached, strict=True)]
+        yield from ("  " + line for line in table(heads, rows))
     meanings = _GRADED if summary.get("graded") else _COLUMNS
     for metric in columns:
         yield click.style("  " + meanings[metric].format(by=config["by"]), dim=True)
@@ -111,6 +120,40 @@ def tallied_alone(summary: Mapping[str, Any]) -> dict[str, int]:
     """What happened to candidates how often, where no rate says it."""
     told = {key for rate in summary.get("rates", {}).values() for key in rate["keys"]}
     return {name: count for name, count in summary.get("tallied", {}).items() if name not in told}
+
+
+def cut_share(summary: Mapping[str, Any]) -> str:
+    """How many candidates the token limit cut off; "" where none was, or no candidate tells."""
+    cut = summary.get("cut", {"count": 0})
+    if not cut["count"]:
+        return ""
+    return f"cut off at the token limit: {cut['count']:,} of {_many(cut['of'], 'candidate')} ({cut['value']:.1%})"
+
+
+def stopped_early(summary: Mapping[str, Any]) -> Iterator[str]:
+    """What the early end of prompts' sampling means for the metrics; nothing where no rule could end it."""
+    early = summary.get("early_stop")
+    if early is None:
+        return
+    why = ", ".join(f"{count:,} {reason}" for reason, count in early["why"].items())
+    head = f"stopped early ({'; '.join(early['rules'])}): {early['stopped']:,} of {_many(early['prompts'], 'prompt')}"
+    yield head + (f" ({why})" if why else "")
+    least = early["least"]
+    if least == 1:
+        yield "the mean uses the first sample of each prompt: the rule can stop after it"
+    else:
+        yield f"the mean and each k up to {least} use the first {least} samples of each prompt: no rule stops before"
+    if early["unproven"]:
+        yield f"no {', '.join(early['unproven'])}: the samples of stopped prompts do not settle it"
+
+
+def prompts_by_k(summary: Mapping[str, Any], kinds: Sequence[str], ks: Sequence[int]) -> list[str]:
+    """How many prompts stand behind the metrics of each k, each number once; nothing where it is always the run's."""
+    metrics = summary["metrics"]
+    counts = [dict.fromkeys(metrics[name]["n"] for kind in kinds if (name := f"{kind}{k}") in metrics) for k in ks]
+    if all(list(found) == [summary["prompts"]] for found in counts):
+        return []
+    return ["/".join(f"{n:,}" for n in found) for found in counts]
 
 
 def _many(count: int, what: str) -> str:

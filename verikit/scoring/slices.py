@@ -24,6 +24,7 @@ from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rereading import find_input, plan_of, read_groups
 from verikit.scoring.rows import from_row, read_rows
 from verikit.scoring.tally import Tally
+from verikit.stats.early import EarlyStop
 from verikit.types import Group, Prompt
 
 NONE = "(none)"
@@ -96,11 +97,24 @@ def slices(
                 _check_count(key, found[key])
                 by = [from_row(scores[i]["by"]) for i in held] if plan.by is not None else None
                 selected = held.index(chosen[line]) if chosen.get(line) in held else None
-                tally.add([from_row(scores[i]) for i in held], by, selected)
+                tally.add([from_row(scores[i]) for i in held], by, selected, early=_early(group, key, len(held)))
     for key, tallies in found.items():
         if not tallies.keys() - {NONE}:
             raise unknown_key(key, known)
     return {key: {value: _told(tally) for value, tally in _by_size(tallies)} for key, tallies in found.items()}
+
+
+def _early(group: Group, key: str, held: int) -> EarlyStop | None:
+    """How the candidates of a slice came.
+
+    Raises:
+        UsageError: a rule looked at all candidates of the prompt before it stopped, and the slice has some of them.
+    """
+    early = EarlyStop.of(group.meta)
+    if early is not None and held < len(group.completions):
+        problem = f"candidates of {group.id!r} differ in {key!r}, and a rule could end their sampling early"
+        raise UsageError(problem, hint="take a key of the prompt: figures of some of its candidates would be biased")
+    return early
 
 
 def _scored(

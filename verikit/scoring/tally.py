@@ -10,10 +10,12 @@ from typing import Any
 
 from verikit.base import Verifier, walk
 from verikit.errors import UsageError
+from verikit.reply import CUT
 from verikit.scoring.plan import ScoringPlan
-from verikit.scoring.rows import from_row
+from verikit.scoring.rows import FINISH, from_row
 from verikit.select import clusters, equality
 from verikit.stats import Mean, Summary
+from verikit.stats.early import EarlyStop
 from verikit.terminal import SPENT
 from verikit.types import STATUSES, UNIT, JsonObject, Score
 
@@ -42,17 +44,32 @@ class Tally:
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         """Why candidates are unscored, in order of appearance."""
+        self._early: Counter[EarlyStop] = Counter()
+        """How the samples of prompts came whose sampling a rule could end."""
 
     def part(self) -> Tally:
         """An empty tally of one chunk, to be merged; it keeps every reason, so that the cut of chunks doesn't show."""
         return Tally(self._plan, self._verifier, math.inf)
 
-    def add(self, truth: Sequence[Score], ranking: Sequence[Score] | None, selected: int | None) -> None:
-        """Count one group: the truth of its candidates, their ranking scores, and which was selected."""
+    def add(
+        self,
+        truth: Sequence[Score],
+        ranking: Sequence[Score] | None,
+        selected: int | None,
+        finished: Sequence[str] = (),
+        early: EarlyStop | None = None,
+    ) -> None:
+        """Count one group: the truth of its candidates, their ranking scores, and which was selected.
+
+        `finished` is why the model stopped writing each, and `early` how they came where a rule could end the sampling.
+        """
         self.counts["prompts"] += 1
         self.counts["candidates"] += len(truth)
         self.counts.update([score.status for score in truth])
         self.counts.update([f"by {rank.status}" for rank in ranking or ()])
+        self.counts.update(["cut" if reason in CUT else "whole" for reason in finished if reason])
+        if early is not None:
+            self._early[early] += 1
         for score, rank in zip(truth, ranking or truth, strict=True):
             if score.value is None or rank.value is None:
                 self._unscored(score, rank)
@@ -67,7 +84,7 @@ class Tally:
             if self._verifier is not None and any(answer is not None for answer in answers)
             else None
         )
-        self._estimates.add(truth, ranking, voted)
+        self._estimates.add(truth, ranking, voted, early)
         if selected is not None and (value := truth[selected].value) is not None:
             self._selected.add(value)
 
@@ -97,7 +114,8 @@ class Tally:
                 group = list(rows)
                 ranking = [from_row(row["by"]) for row in group] if self._plan.by is not None else None
                 selected = next(chosen)["selected"] if self._plan.select is not None else None
-                self.add([from_row(row) for row in group], ranking, selected)
+                finished = [str(row.get(FINISH, "")) for row in group]
+                self.add([from_row(row) for row in group], ranking, selected, finished, EarlyStop.of(group[0]))
                 yield str(group[0]["id"]), line
         except (KeyError, TypeError, ValueError, StopIteration) as error:
             raise UsageError(
@@ -115,6 +133,7 @@ class Tally:
         self.counts.update(other.counts)
         for reason, count in other.reasons.items():
             self._count(reason, count)
+        self._early.update(other._early)
         self._estimates.merge(other._estimates)
         self._selected.merge(other._selected)
 
@@ -145,6 +164,10 @@ class Tally:
             summary["usage"] = spent
         if rates := {name: self._rate(*pair) for name, pair in self._rates.items() if self.counts[pair[1]]}:
             summary["rates"] = rates
+        if told := self.counts["cut"] + self.counts["whole"]:
+            summary["cut"] = {"value": self.counts["cut"] / told, "count": self.counts["cut"], "of": told}
+        if self._early:
+            summary["early_stop"] = self._stopped()
         summary["unscored_reasons"] = dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))[:5])
         estimates = self._estimates.estimates()
         if self._selected.n:
@@ -153,3 +176,19 @@ class Tally:
         summary["bounds"] = [end if math.isfinite(end) else None for end in self._estimates.bounds]
         summary["metrics"] = {name: estimate.as_row() for name, estimate in estimates.items()}
         return summary
+
+    def _stopped(self) -> dict[str, Any]:
+        """What the rules that could end the sampling did, and the metrics that they leave without a value."""
+        found = sorted(self._early, key=lambda early: (early.told(), early.why or ""))
+        why = Counter({early.why: 0 for early in found if early.why is not None})
+        for early in found:
+            if early.why is not None:
+                why[early.why] += self._early[early]
+        return {
+            "rules": list(dict.fromkeys(early.told() for early in found)),
+            "prompts": self._early.total(),
+            "stopped": why.total(),
+            "why": dict(why),
+            "least": min(early.least for early in found),
+            "unproven": self._estimates.unproven(),
+        }

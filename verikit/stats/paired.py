@@ -48,6 +48,8 @@ class Outcomes:
     """What each id asks, also those without a value; ids that ask the same are one cluster."""
     bounds: tuple[float, float] = UNIT
     """Between which values can lie; -inf and inf where that is not known."""
+    drawn: str = ""
+    """The rule that could end the sampling early, and its n; "" where all samples were asked for."""
 
 
 @dataclass(frozen=True)

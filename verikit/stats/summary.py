@@ -3,15 +3,19 @@
 Fed one group at a time; what is kept is one `Mean` per metric, so memory is constant and the result has no order.
 Candidates whose truth is unscored are left out, as if never drawn (n shrinks); a group with fewer than k scored
 candidates is left out for that k, and each estimate says how many were. Every prompt counts the same, whatever its n.
+
+Groups whose samples a rule could end early (`early.py`) count their first samples up to the k at which no rule stops,
+and beyond it what their samples prove. A metric that some stopped group does not prove is `unproven`: no estimate.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from verikit.errors import UsageError
+from verikit.stats.early import EarlyStop, proven_all, proven_majority, proven_pass
 from verikit.stats.intervals import LARGEST, Estimate, Interval, Mean, check_interval
 from verikit.stats.subsets import all_at_k, best_of_ranked, mean_at_k, pass_at_k, ranked_truth
 from verikit.stats.votes import Weighting, vote_at_k, vote_weights
@@ -25,6 +29,31 @@ def at_k(metric: str) -> tuple[str, int] | None:
     """The kind, one of `METRICS`, and the k of a metric's name; None of one that has no k."""
     kind, k = metric.rstrip("0123456789"), metric[len(metric.rstrip("0123456789")) :]
     return (kind, int(k)) if kind in METRICS and k else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """The candidates of a group that have a truth."""
+
+    values: list[float]
+    ranks: list[float | None]
+    """Their ranking scores; none where the group has no ranking."""
+    votes: list[int | None] | None
+
+    @classmethod
+    def of(
+        cls, truth: Sequence[Score], ranking: Sequence[Score] | None, clusters: Sequence[int | None] | None
+    ) -> _Scored:
+        kept = [i for i, score in enumerate(truth) if score.value is not None]
+        return cls(
+            [truth[i].filled(0.0) for i in kept],
+            [ranking[i].value for i in kept] if ranking is not None else [],
+            [clusters[i] for i in kept] if clusters is not None else None,
+        )
+
+    def head(self, count: int) -> _Scored:
+        """The first of them."""
+        return _Scored(self.values[:count], self.ranks[:count], None if self.votes is None else self.votes[:count])
 
 
 class Summary:
@@ -64,17 +93,19 @@ class Summary:
         self.groups: int = 0
         self._means = {"mean": Mean()} | {f"{metric}{k}": Mean() for metric in METRICS for k in self.ks}
         self._monte_carlo = dict.fromkeys(self._means, 0)
+        self._unproven = dict.fromkeys(self._means, 0)
 
     def add(
         self,
         truth: Sequence[Score],
         ranking: Sequence[Score] | None = None,
         clusters: Sequence[int | None] | None = None,
+        early: EarlyStop | None = None,
     ) -> None:
         """Count one group: the truth of its candidates, their ranking scores, their clusters of equal answers.
 
         A candidate without a ranking score ranks below all that have one, and casts no weighted vote; a group where
-        none has one is left out of `bon` and `wmaj`.
+        none has one is left out of `bon` and `wmaj`. `early` tells that a rule could end its sampling.
 
         Raises:
             UsageError: lists of different lengths, or a truth beyond 1e100.
@@ -82,45 +113,76 @@ class Summary:
         for other in (ranking, clusters):
             if other is not None and len(other) != len(truth):
                 raise UsageError(f"{len(other)} ranking scores or clusters for {len(truth)} candidates")
-        kept = [i for i, score in enumerate(truth) if score.value is not None]
-        values = [truth[i].filled(0.0) for i in kept]
-        if any(abs(value) > LARGEST for value in values):
-            raise UsageError(f"a truth of {max(values, key=abs)!r} can't be averaged", hint="it belongs in [0, 1]")
+        every = _Scored.of(truth, ranking, clusters)
+        if any(abs(value) > LARGEST for value in every.values):
+            raise UsageError(
+                f"a truth of {max(every.values, key=abs)!r} can't be averaged", hint="it belongs in [0, 1]"
+            )
         self.groups += 1
-        if not kept:
+        first = every if early is None else every.head(sum(score.scored for score in truth[: early.first]))
+        mean = mean_at_k(first.values, 1) if first.values else None
+        if mean is not None:
+            self._means["mean"].add(mean)
+        if early is None:
+            self._count(every, self.ks, mean)
             return
-        ranks = [ranking[i].value for i in kept] if ranking is not None else []
-        known = [rank for rank in ranks if rank is not None]
-        self._means["mean"].add(mean_at_k(values, 1))
-        self._add_closed_forms(values, [-math.inf if rank is None else rank for rank in ranks] if known else None)
-        if clusters is not None:
-            votes = [clusters[i] for i in kept]
-            self._add_votes("maj", values, votes, None)
-            if known:
-                heard = [vote if rank is not None else None for vote, rank in zip(votes, ranks, strict=True)]
-                weights = iter(vote_weights(known, self.weighting))
-                self._add_votes("wmaj", values, heard, [0.0 if rank is None else next(weights) for rank in ranks])
+        self._count(first, [k for k in self.ks if k <= early.least], mean)
+        late = [k for k in self.ks if early.least < k <= early.n]
+        if early.why is not None and len(every.values) < early.n:
+            self._count_proven(every, late, early.n, mean)
+        else:
+            self._count(every, late, mean)
 
-    def _add_closed_forms(self, values: list[float], scores: list[float] | None) -> None:
+    def _count(self, scored: _Scored, ks: Iterable[int], mean: float | None) -> None:
+        """Count a group's estimates at these k, as far as it has so many candidates; `mean` is that of one."""
+        reached = [k for k in ks if k <= len(scored.values)]
+        if mean is not None:
+            for k in reached:
+                self._means[f"mean@{k}"].add(mean)
+        known = [rank for rank in scored.ranks if rank is not None]
+        ranks = [-math.inf if rank is None else rank for rank in scored.ranks] if known else None
+        self._add_closed_forms(scored.values, ranks, reached)
+        if scored.votes is not None:
+            self._add_votes("maj", scored.values, scored.votes, None, reached)
+            if known:
+                pairs = list(zip(scored.votes, scored.ranks, strict=True))
+                heard = [vote if rank is not None else None for vote, rank in pairs]
+                weights = iter(vote_weights(known, self.weighting))
+                weighed = [0.0 if rank is None else next(weights) for rank in scored.ranks]
+                self._add_votes("wmaj", scored.values, heard, weighed, reached)
+
+    def _count_proven(self, scored: _Scored, ks: Iterable[int], n: int, mean: float | None) -> None:
+        """Count what the samples of a stopped group prove at these k of all n; what they don't is noted."""
+        for k in ks:
+            found = {"pass@": proven_pass(scored.values, n, k), "pass^": proven_all(scored.values, n, k)}
+            if scored.votes is not None:
+                found["maj@"] = proven_majority(scored.values, scored.votes, n) if k == n else None
+            if any(rank is not None for rank in scored.ranks):
+                found |= {"bon@": None} if scored.votes is None else {"bon@": None, "wmaj@": None}
+            if mean is not None:
+                found["mean@"] = mean
+            for metric, value in found.items():
+                if value is None:
+                    self._unproven[f"{metric}{k}"] += 1
+                else:
+                    self._means[f"{metric}{k}"].add(value)
+
+    def _add_closed_forms(self, values: list[float], scores: list[float] | None, ks: Iterable[int]) -> None:
         n, right = len(values), sum(value >= PASS_MARK for value in values)
         ranked = None if scores is None else ranked_truth(values, scores)
-        for k in self._reached(n):
-            self._means[f"mean@{k}"].add(mean_at_k(values, k))
+        for k in ks:
             self._means[f"pass@{k}"].add(pass_at_k(n, right, k))
             self._means[f"pass^{k}"].add(all_at_k(n, right, k))
             if ranked is not None:
                 self._means[f"bon@{k}"].add(best_of_ranked(ranked, k))
 
     def _add_votes(
-        self, metric: str, values: list[float], votes: list[int | None], weights: list[float] | None
+        self, metric: str, values: list[float], votes: list[int | None], weights: list[float] | None, ks: Iterable[int]
     ) -> None:
-        for k in self._reached(len(values)):
+        for k in ks:
             vote = vote_at_k(values, votes, k, weights, seed=self.seed)
             self._means[f"{metric}@{k}"].add(vote.value)
             self._monte_carlo[f"{metric}@{k}"] += vote.method == "monte carlo"
-
-    def _reached(self, n: int) -> list[int]:
-        return [k for k in self.ks if k <= n]
 
     def merge(self, other: Summary) -> None:
         """Count what another summary of the same settings counted: workers each keep one, and the result has no order.
@@ -134,6 +196,7 @@ class Summary:
         for name, mean in self._means.items():
             mean.merge(other._means[name])
             self._monte_carlo[name] += other._monte_carlo[name]
+            self._unproven[name] += other._unproven[name]
 
     def _settings(self) -> tuple[object, ...]:
         return (self.ks, self.weighting, self.interval, self.level, self.seed, self.bounds)
@@ -141,11 +204,13 @@ class Summary:
     def estimates(self) -> dict[str, Estimate]:
         """Every metric at least one group took part in; `n` counts those groups, `left_out` the others.
 
+        What a group that was stopped early leaves open has none, see `unproven`.
+
         A method such as `beta, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
         """
         estimates = {}
         for name, mean in self._means.items():
-            if mean.n:
+            if mean.n and not self._unproven[name]:
                 drawn = self._monte_carlo[name]
                 left_out = self.groups - mean.n
                 bounds = UNIT if name.startswith("pass") else self.bounds
@@ -155,3 +220,7 @@ class Summary:
                 note = f", {drawn} groups by monte carlo" if drawn else ""
                 estimates[name] = replace(found, method=found.method + note)
         return estimates
+
+    def unproven(self) -> dict[str, int]:
+        """Metrics without an estimate since groups were stopped early, each with how many groups leave it open."""
+        return {name: count for name, count in self._unproven.items() if count}
