@@ -120,6 +120,12 @@ def _arithmetic(folder: Path, seed: int) -> Figures:
     return {"sampled, end": sampled[-1], "sampled, rise": _rise(sampled)}
 
 
+def _absolute_zero(folder: Path, seed: int) -> Figures:
+    logged = trained(folder, seed, "absolute-zero-tiny", run={"steps": 20, "evaluate_every": 20})
+    found = [_rise(logged[f"held-out/{task}"]) for task in ("deduction", "abduction", "induction")]
+    return {"mean of the tasks, rise": statistics.fmean(found), "least of the tasks, rise": min(found)}
+
+
 def _elo(folder: Path, seed: int) -> Figures:
     logged = trained(folder, seed, "elo-evolve-tiny")
     opponents = logged["opponent_rating"]
@@ -216,7 +222,6 @@ def _written(folder: Path, rows: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-TASKS = ("deduction", "abduction", "induction")
 WORLDS = {
     "demonstrations": World(_demonstrations, {"held-out loss, share that falls": 0.7}, seconds=6),
     "step labels": World(_step_labels, {"loss, share that falls": 0.8}, seconds=6),
@@ -228,14 +233,11 @@ WORLDS = {
         35,
     ),
     "Absolute Zero": World(
-        rises("absolute-zero-tiny", *TASKS, run={"steps": 20, "evaluate_every": 20}),
-        {f"{task}, rise": 0.15 for task in TASKS},
-        "absolute-zero-tiny",
-        50,
+        _absolute_zero, {"mean of the tasks, rise": 0.15, "least of the tasks, rise": 0.05}, "absolute-zero-tiny", 50
     ),
     "SPICE": World(
         rises("spice-tiny", "accuracy", run={"steps": 100, "evaluate_every": 100}),
-        {"accuracy, rise": 0.15},
+        {"accuracy, rise": 0.1},
         "spice-tiny",
         75,
     ),
