@@ -225,7 +225,7 @@ def _written(folder: Path, rows: list[dict[str, Any]]) -> str:
 WORLDS = {
     "demonstrations": World(_demonstrations, {"held-out loss, share that falls": 0.7}, seconds=6),
     "step labels": World(_step_labels, {"loss, share that falls": 0.8}, seconds=6),
-    "arithmetic": World(_arithmetic, {"sampled, end": 0.9, "sampled, rise": 0.4}, "arithmetic", 30),
+    "arithmetic": World(_arithmetic, {"sampled, end": 0.85, "sampled, rise": 0.4}, "arithmetic", 30),
     "tools": World(
         rises("tools-tiny", "greedy", run={"steps": 15}, options={"evaluate_samples": 0}),
         {"greedy, rise": 0.8},
@@ -237,7 +237,7 @@ WORLDS = {
     ),
     "SPICE": World(
         rises("spice-tiny", "accuracy", run={"steps": 100, "evaluate_every": 100}),
-        {"accuracy, rise": 0.1},
+        {"accuracy, rise": 0.08},
         "spice-tiny",
         75,
     ),
