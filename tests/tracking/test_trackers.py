@@ -2,6 +2,7 @@
 
 import json
 import socket
+from uuid import uuid4
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_wandb_goes_on_with_its_run_offline_and_has_the_samples_as_tables(offlin
 
 
 def test_trackio_goes_on_with_its_run(offline):
-    project = offline.parent.name  # trackio keeps to the folder that it found when it was imported
+    project = uuid4().hex  # trackio keeps to the folder that it found when it was imported, perhaps the user's own
     session(offline, f"trackio:{project}", range(1, 4))
     session(offline, f"trackio:{project}", range(3, 6))
     (rows,) = read.trackio(project).values()
