@@ -4,9 +4,13 @@ import ast
 import asyncio
 import json
 import os
+import shlex
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module, util
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -135,6 +139,74 @@ def test_verifiers_loads_the_taskset_and_scores_its_tasks(package):
     assert made.rewards["verikit"] is None
 
 
+def test_the_next_command_is_printed_with_the_folder_and_the_name(tmp_path):
+    data = tmp_path / "sums.jsonl"
+    data.write_text('{"question": "6 * 7?", "answer": "42"}\n')
+    out = tmp_path / "my NAME" / "Sums-2"
+    done = CliRunner().invoke(cli, ["adapter", "write", "verifiers-env", "answer", "--data", str(data), "-o", str(out)])
+    install, run = done.stderr.splitlines()[1].split(" && ")
+    assert shlex.split(install) == ["pip", "install", str(out)]
+    options = ["--env.agent.runtime.type", "subprocess", "--env.agent.harness.id", "null"]
+    assert shlex.split(run) == ["vf-eval", "sums_2", *options]
+
+
+def test_pip_takes_the_printed_folder_for_no_package_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    step = write_package("openenv", "answer", SUMS, Path("sums"), "", force=False)
+    assert step.startswith("pip install ./sums && server ")
+
+
+class Model(BaseHTTPRequestHandler):
+    """An endpoint of a model that always says 42, as a stream."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        message = {"role": "assistant", "content": "It is \\boxed{42}."}
+        choice = {"index": 0, "finish_reason": "stop", "delta": message}
+        told = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+        body = f"data: {json.dumps(told)}\n\ndata: [DONE]\n\n".encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *told):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_printed_vf_eval_command_runs_and_its_traces_hold_the_parts(tmp_path):
+    pytest.importorskip("verifiers.v1")
+    rows = [{"question": f"{a} * {b}?", "answer": str(a * b), "id": f"{a}x{b}"} for a, b in ((6, 7), (5, 8))]
+    data = tmp_path / "sums.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in (*rows, {"question": "?", "answer": ""})))
+    folder = tmp_path / "sums_run"
+    spec = "0.9*answer + 0.1*boxed"
+    write = ["adapter", "write", "verifiers-env", spec, "--data", str(data), "-o", str(folder)]
+    printed = CliRunner().invoke(cli, write).stderr.splitlines()[1].split(" && ")[1]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    own = ["-m", "m", "--client.base-url", url, "--client.api-key-var", "MODEL_KEY", "-o", str(tmp_path / "outputs")]
+    command = [sys.executable, "-c", "from verifiers.v1.cli.eval.main import main; main()"]
+    path = os.pathsep.join((str(folder), str(ROOT)))
+    env = {**os.environ, "PYTHONPATH": path, "MODEL_KEY": "x"}
+    try:
+        subprocess.run([*command, *shlex.split(printed)[1:], *own], env=env, cwd=tmp_path, check=True)
+    finally:
+        server.shutdown()
+        server.server_close()
+    (run,) = (tmp_path / "outputs").iterdir()
+    traces = [json.loads(line)["traces"][0] for line in (run / "traces.jsonl").read_text().splitlines()]
+    metrics = {trace["task"]["data"]["number"]: trace["metrics"] for trace in traces}
+    assert metrics[0] == {"part/answer": 1.0, "part/boxed": 1.0}
+    assert metrics[1] == {"part/answer": 0.0, "part/boxed": 1.0}
+    assert metrics[2] == {"part/answer": None, "part/boxed": 1.0}
+    found = check(run, spec, tasks=data)
+    assert (found.equal, found.compared, len(found.unrewarded)) == (2, 2, 1)
+
+
 @pytest.fixture
 def served(package):
     """A written OpenEnv environment, served by its own command."""
@@ -195,11 +267,19 @@ def test_openenv_is_told_none_where_there_is_no_score(served):
     pytest.importorskip("openenv.core.env_client")
     from openenv.core.generic_client import GenericEnvClient
 
-    address, _ = served("column('rm')")
+    address, name = served("column('rm')")
     with GenericEnvClient(base_url=address).sync() as client:
         client.reset()
         ended = client.step({"message": "42"})
     assert (ended.reward, ended.done) == (None, True)
+    module = import_module(name)
+    with module.__dict__[module.__all__[1]](base_url=address).sync() as client:
+        client.reset()
+        told = client.step(module.__dict__[module.__all__[0]](message="42")).observation.metadata["verikit"]
+    assert told["status"] == "error"
+    [played] = play(address, [{"completion": "42", "index": 0}])
+    assert (played.reward, played.why) == (None, f"error: {told['reason']}")
+    assert "rm" in played.why
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -31,6 +31,15 @@ def by_name(reward, **available):
     return asyncio.run(reward(**{name: value for name, value in available.items() if name in wanted}))
 
 
+def test_the_parts_of_a_score_become_metrics_of_the_trace():
+    trace = SimpleNamespace(last_reply="It is 42.", metrics={"turns": 1.0})
+    assert by_name(to_verifiers("0.75*answer + 0.25*boxed"), task=TASK, trace=trace) == 0.75
+    assert trace.metrics == {"turns": 1.0, "part/answer": 1.0, "part/boxed": 0.0}
+    with pytest.raises(Unscored):
+        by_name(to_verifiers("answer + column('rm')"), task=TASK, trace=trace)
+    assert (trace.metrics["part/answer"], trace.metrics["part/column"]) == (1.0, None)
+
+
 def test_v1_gives_task_and_trace():
     reward = pickle.loads(pickle.dumps(to_verifiers("answer", name="right")))
     assert reward.__name__ == "right"

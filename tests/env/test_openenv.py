@@ -32,6 +32,9 @@ def address():
                 said = told["data"]["message"]
                 reward = {"lost": None}.get(said, float(said == str(2 * task)))
                 reply = {"type": "observation", "data": {"observation": {}, "reward": reward, "done": said != "on"}}
+                if said == "unscored":
+                    told = {"status": "error", "reason": "bad gold", "answer": None}
+                    reply["data"] |= {"reward": None, "metadata": {"verikit": told}}
                 if said == "garbage":
                     socket.send("[1")
                     continue
@@ -60,6 +63,13 @@ def test_a_completion_gets_the_environments_own_reward(address):
     assert isinstance(bad, SchemaError)
     found = check([right, wrong, lost, absent], "answer")
     assert (found.equal, found.compared, len(found.unrewarded)) == (2, 2, 2)
+
+
+def test_a_reason_in_the_metadata_says_why_a_step_has_no_reward(address):
+    unscored, lost = play(address, [{"completion": text, "index": 1} for text in ("unscored", "lost")])
+    assert (unscored.reward, unscored.why) == (None, "error: bad gold")
+    assert unscored.row()["why"] == "error: bad gold"
+    assert lost.why == "the environment gave no reward"
 
 
 def test_the_command_writes_what_check_reads(address, tmp_path):

@@ -51,12 +51,13 @@ class @CLASS@Data(vf.TaskData):
 
 
 class @CLASS@Task(vf.Task[@CLASS@Data]):
-    """Rewarded by the verifier; a rollout without a score is an error, not a 0."""
+    """Rewarded by the verifier, with a metric per part; a rollout without a score is an error, not a 0."""
 
     @vf.reward(weight=1.0)
     async def verikit(self, trace: vf.Trace) -> float:
         """Score the last reply."""
         score = await ROWS.reward.score_sample(ROWS.trace_sample(self.data.number, trace))
+        trace.metrics.update(ROWS.reward.part_values(score))
         if score.value is None:
             raise Unscored(f"{score.status}: {score.reason}")
         return score.value

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import keyword
+import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,14 +25,16 @@ _ASK = [{"role": "user", "content": "What is 17 + 25? End with the answer in \\b
 PACKAGES = {
     "verifiers-env": Stack(
         "verifiers 0.4.0",
-        "pip install ./DIR, then vf-eval NAME; in prime-rl, env.taskset.id = NAME",
+        "pip install ./DIR && vf-eval NAME --env.agent.runtime.type subprocess --env.agent.harness.id null\n"
+        "(vf-eval samples from Prime's models; -m MODEL --client.base-url URL --client.api-key-var VAR name others. "
+        "In prime-rl, set env.taskset.id = NAME)",
         {"task": {"idx": 0, "prompt": _ASK[0]["content"], "number": 0}, "trace": "<verifiers.v1.Trace>"},
         "a float, awaited; a rollout without a score raises, and verifiers keeps its reward as missing",
         (),
     ),
     "openenv": Stack(
         "openenv 0.10.0",
-        "pip install ./DIR, then server --port 8000; NAME.client connects",
+        "pip install ./DIR && server --port 8000\n(NAME.client connects)",
         {"reset": {"index": 0}, "step": {"message": "17 + 25 = 42, so the answer is \\boxed{42}."}},
         "an observation with reward and done; without a score the reward is None, and metadata says why",
         (),
@@ -47,8 +51,8 @@ PACKAGES = {
 _TAKEN = frozenset(("verikit", "verifiers", "openenv", "nemo_gym", "server", "client", "models", "tests", "app"))
 
 
-def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path, name: str, *, force: bool) -> None:
-    """Write a package.
+def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path, name: str, *, force: bool) -> str:
+    """Write a package, and return what to run next.
 
     Args:
         stack: A key of `PACKAGES`.
@@ -82,6 +86,8 @@ def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path
         if not path.endswith((".json", ".jsonl")):
             text = text.replace("@NAME@", name).replace("@CLASS@", kind).replace("@DIST@", name.replace("_", "-"))
         _write(folder / path.replace("@NAME@", name), text)
+    where = os.path.join(".", folder)  # without a slash, pip reads a package's name
+    return PACKAGES[stack].hook.replace("NAME", name).replace("./DIR", shlex.quote(where))
 
 
 def package_name(text: str) -> str:

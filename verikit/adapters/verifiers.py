@@ -2,7 +2,8 @@
 
 Both pick arguments by name: v1 has `task` and `trace`, the older one `prompt`, `completion`, `answer`, `state`, `info`.
 A sample without a score raises `Unscored`: v1 keeps that as the trace's error and the reward as missing. The older
-`Rubric` would log it and count 0.0; give `unscored` for it, and look at `state["verikit"]`.
+`Rubric` would log it and count 0.0; give `unscored` for it, and look at `state["verikit"]`. In v1 the parts of a score
+are the trace's metrics `part/NAME`; a part without a value is missing there too.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class VerifiersReward(Reward):
         score = await self.score_sample(sample)
         if isinstance(state, MutableMapping):
             state["verikit"] = {"status": score.status, "reason": score.reason, "answer": score.answer}
+        if isinstance(metrics := getattr(trace, "metrics", None), MutableMapping):
+            metrics.update(self.part_values(score))
         [value] = self.rewards([sample], [score])
         if value is None:
             raise Unscored(f"{self.__name__}: {score.status}: {score.reason}")

@@ -41,8 +41,8 @@ def write(
     if stack in PACKAGES:
         if data is None or out is None:
             raise UsageError(f"{stack} is a package", hint="--data FILE holds its tasks, -o DIR is its folder")
-        write_package(stack, spec, read_problems(data, mapping), Path(out), name, force=force)
-        click.echo(f"written to {out}: {PACKAGES[stack].hook}", err=True)
+        next_step = write_package(stack, spec, read_problems(data, mapping), Path(out), name, force=force)
+        click.echo(f"written to {out}. To use it:\n{next_step}", err=True)
         return
     if data or name or mapping:
         raise UsageError(f"--data, --name and --map belong to a package: {', '.join(PACKAGES)}")

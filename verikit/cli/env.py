@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
-from verikit.cli.options import Command, json_option, parse_share
+from verikit.cli.options import Command, json_option, map_option, parse_share
 from verikit.env import Agreement, Rollout, check, play, play_ors, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
 from verikit.env.harbor import is_task
@@ -158,7 +159,8 @@ def _completions(file: str) -> Iterator[dict[str, Any] | SchemaError]:
 @click.argument("source")
 @click.argument("spec")
 @_answer_option
-@click.option("--with", "with_", metavar="FILE", help="NeMo-Gym's tasks, for rollouts stored without their fields.")
+@click.option("--with", "with_", metavar="FILE", help="Your rows, or NeMo-Gym's tasks: the rollouts' missing fields.")
+@partial(map_option, told="Keys of your rows in --with: prompt=problem, answer=sum, id=uid.")
 @click.option("--tolerance", default=TOLERANCE, show_default=True, type=click.FloatRange(0), help="Of equal rewards.")
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Differences shown.")
 @click.option("--fail-under", metavar="SHARE", callback=_share, help="Exit with 4 if fewer are equal: 95%.")
@@ -168,6 +170,7 @@ def check_(
     spec: str,
     gold: str | None,
     with_: str | None,
+    mapping: dict[str, str],
     tolerance: float,
     examples: int,
     fail_under: float | None,
@@ -178,8 +181,11 @@ def check_(
     \b
     verikit env check rollouts.jsonl "choice()"
     verikit env check outputs/run/traces.jsonl answer --fail-under 95%
+    verikit env check outputs/run answer --with sums.jsonl
     """  # noqa: D301 - click reads \b as "don't wrap"
-    found = check(source, spec, gold=gold, tasks=with_, tolerance=tolerance)
+    if mapping and with_ is None:
+        raise UsageError("--map names keys of the file that --with gives", hint="add --with FILE")
+    found = check(source, spec, gold=gold, tasks=with_, mapping=mapping, tolerance=tolerance)
     if as_json:
         click.echo(json.dumps(found.as_dict(), ensure_ascii=True))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -75,6 +75,7 @@ def check(
     *,
     gold: str | None = None,
     tasks: Paths | None = None,
+    mapping: Mapping[str, str] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Agreement:
     """Score stored rollouts and compare with the rewards that their environment gave.
@@ -83,7 +84,8 @@ def check(
         source: What `read` takes, or rollouts themselves.
         verifier: A verifier or its spec.
         gold: The field that holds the gold; None: the usual ones.
-        tasks: NeMo-Gym's data file of the rollouts, which says what they lack.
+        tasks: The data file of the rollouts, with the fields that they lack: your own rows, or NeMo-Gym's tasks.
+        mapping: From prompt, answer and id to the keys of your own rows; None: the usual ones.
         tolerance: Rewards and values within it are equal.
 
     Raises:
@@ -91,7 +93,7 @@ def check(
         UsageError: a file can't be read.
     """
     loaded = load(verifier)
-    found = _rollouts(source, gold, tasks)
+    found = _rollouts(source, gold, tasks, mapping)
     agreement = Agreement()
     while chunk := list(islice(found, CHUNK)):
         _compare(agreement, loaded, chunk, tolerance)
@@ -99,10 +101,13 @@ def check(
 
 
 def _rollouts(
-    source: Paths | Iterable[Rollout | SchemaError], gold: str | None, tasks: Paths | None
+    source: Paths | Iterable[Rollout | SchemaError],
+    gold: str | None,
+    tasks: Paths | None,
+    mapping: Mapping[str, str] | None,
 ) -> Iterator[Rollout | SchemaError]:
     if _are_paths(source):
-        return read(source, gold=gold, tasks=tasks)
+        return read(source, gold=gold, tasks=tasks, mapping=mapping)
     return iter(cast("Iterable[Rollout | SchemaError]", source))
 
 

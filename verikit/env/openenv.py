@@ -78,10 +78,17 @@ def _episode(socket: Any, row: Mapping[str, Any], field: str, timeout_s: float, 
     if problem := _problem(ended):
         return Rollout(sample, None, f"step: {problem}", where)
     reward = number(ended["data"].get("reward"))
-    why = "" if reward is not None else "the environment gave no reward"
-    if reward is None and not ended["data"].get("done"):
-        why += ": the episode goes on after one step"
-    return Rollout(sample, reward, why, where)
+    return Rollout(sample, reward, "" if reward is not None else _unrewarded(ended["data"]), where)
+
+
+def _unrewarded(ended: Mapping[str, Any]) -> str:
+    """Why a step has no reward: the reason that verikit's own environments keep in `metadata`, if there is one."""
+    metadata = ended.get("metadata")
+    told = metadata.get("verikit") if isinstance(metadata, Mapping) else None
+    if isinstance(told, Mapping) and told.get("reason"):
+        return f"{told.get('status', 'unscored')}: {told['reason']}"[:500]
+    why = "the environment gave no reward"
+    return why if ended.get("done") else f"{why}: the episode goes on after one step"
 
 
 def played_sample(row: Mapping[str, Any], where: str) -> Sample | SchemaError:

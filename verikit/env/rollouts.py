@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from verikit.adapters.nemo_gym import rollout_sample
 from verikit.adapters.reward import GOLD_KEYS, gold_of, prompt_of
 from verikit.env.gym_fields import TaskIndex, prepared
 from verikit.env.harbor import is_trials, trials
+from verikit.env.own_rows import OwnRows
 from verikit.errors import SchemaError, UsageError
 from verikit.messages import continuation, thoughts_of
 from verikit.numbers import number
@@ -51,19 +52,65 @@ class Rollout:
         return found | ({"rewards": dict(self.rewards)} if self.rewards else {})
 
 
-def read(source: Paths, *, gold: str | None = None, tasks: Paths | None = None) -> Iterator[Rollout | SchemaError]:
+def read(
+    source: Paths,
+    *,
+    gold: str | None = None,
+    tasks: Paths | None = None,
+    mapping: Mapping[str, str] | None = None,
+) -> Iterator[Rollout | SchemaError]:
     """Read stored rollouts; a row that is none is yielded as its error.
 
     Args:
         source: Files of rollouts (NeMo-Gym's `rollouts.jsonl`, verifiers' `traces.jsonl` or `results.jsonl`), a folder
             of verifiers' run, or a folder of Harbor's trials.
         gold: The field that holds the gold; None: the usual ones.
-        tasks: NeMo-Gym's data file of the rollouts, which says what they lack; matched by the prompt.
+        tasks: The data file of the rollouts, with the fields that they lack: your own rows, or NeMo-Gym's tasks.
+            They are matched by the prompt.
+        mapping: From prompt, answer and id to the keys of your own rows; None: the usual ones, with `gold` for answer.
 
     Raises:
-        UsageError: a file can't be read.
+        UsageError: a file can't be read, no row of yours has the prompt of a rollout, or `mapping` is given for
+            NeMo-Gym's tasks.
+        SchemaError: a row of yours has no prompt.
     """
-    index = TaskIndex(row for _, _, row in rows(_listed(tasks)) if not isinstance(row, SchemaError)) if tasks else None
+    if tasks is None:
+        return _read(source, gold, None)
+    found = [row for _, _, row in rows(_listed(tasks)) if not isinstance(row, SchemaError)]
+    if any("responses_create_params" in row for row in found):
+        if mapping:
+            raise UsageError("NeMo-Gym's tasks have fixed keys", hint="leave the mapping (--map) out")
+        return _read(source, gold, TaskIndex(found))
+    own = OwnRows(_listed(tasks), ({"answer": gold} if gold else {}) | dict(mapping or {}))
+    return _joined(_read(source, gold, None), own, ", ".join(_listed(tasks)))
+
+
+def _joined(rollouts: Iterator[Rollout | SchemaError], own: OwnRows, file: str) -> Iterator[Rollout | SchemaError]:
+    """Rollouts with the fields of their rows; one without a row stays as it is.
+
+    Raises:
+        UsageError: there are rollouts, and none has a row.
+    """
+    alone = matched = 0
+    for item in rollouts:
+        if isinstance(item, SchemaError):
+            yield item
+            continue
+        try:
+            sample = own.completed(item.sample)
+        except UsageError as error:
+            matched += 1
+            yield SchemaError(f"{item.where}: {error} in {file}", hint=error.hint)
+            continue
+        matched += sample is not None
+        alone += sample is None
+        yield item if sample is None else replace(item, sample=sample)
+    if alone and not matched:
+        hint = "give the file that the rollouts were made from; --map prompt=KEY names the field with the prompt"
+        raise UsageError(f"no row of {file} has the prompt of a rollout", hint=hint)
+
+
+def _read(source: Paths, gold: str | None, index: TaskIndex | None) -> Iterator[Rollout | SchemaError]:
     if isinstance(source, (str, Path)) and Path(source).is_dir():
         if is_trials(Path(source)):
             for where, made in trials(Path(source)):
