@@ -15,20 +15,26 @@ from __future__ import annotations
 import argparse
 import math
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
-from statistics import fmean, median, pstdev
+from statistics import NormalDist, fmean, median, pstdev
 from typing import NamedTuple
 
 from verikit.evals.instructions import inst_level
-from verikit.evals.processbench import f1_of
+from verikit.evals.pairs import length_controlled_rate
+from verikit.evals.prmbench import StepCounts, prmscore, prmscore_of
+from verikit.evals.processbench import auc_of, f1_of
+from verikit.evals.rewardbench import Ranked, score_of, ties_score
 from verikit.evals.simpleqa import f1 as simpleqa_f1
-from verikit.judges.calibration.labels import Label
-from verikit.judges.calibration.measure import calibrate
-from verikit.judges.calibration.verdicts import SCORE, RunVerdicts
+from verikit.judges.calibration.confusion import kappa_interval
+from verikit.judges.calibration.corrected import Labelled, corrected_rates
+from verikit.judges.rates.agreement import cohen_kappa
 from verikit.judges.rates.bradley_terry import SCALE, Game, bradley_terry
 from verikit.stats import Estimate, all_at_k, best_at_k, mean_interval, pass_at_k, vote_at_k
+from verikit.stats.clustered import clustered_mean
 from verikit.stats.paired import Outcomes, paired_difference
+from verikit.stats.parts import mean_of_parts
 from verikit.types import UNIT
 
 PROMPTS = (20, 50, 200)
@@ -223,8 +229,8 @@ def of_ratings() -> Iterator[Setting]:
 
 def of_ratios() -> Iterator[Setting]:
     """Figures of benchmark tasks that are ratios or harmonic means over questions."""
-    for rate in (0.3, 0.8):
-        for questions in (50, 200):
+    for rate in (0.3, 0.8, 0.95):
+        for questions in (20, 50, 200):
 
             def follows(rng: random.Random, rate: float = rate, n: int = questions) -> list[Interval]:
                 counts = [(beta_chance(rng, rate, 3.0), rng.randint(1, 3)) for _ in range(n)]
@@ -243,8 +249,93 @@ def of_ratios() -> Iterator[Setting]:
             yield Setting(f"ProcessBench F1 {rate}, {questions}", [rate], errors)
 
 
+def of_steps() -> Iterator[Setting]:
+    """PRMScore and AUC over the steps of solutions; steps of one solution are alike."""
+    for solutions in (20, 50):
+        for keeps, finds in ((0.9, 0.5), (0.97, 0.9)):
+
+            def counted(
+                rng: random.Random, n: int = solutions, judge: tuple[float, float] = (keeps, finds)
+            ) -> list[Interval]:
+                rows = []
+                for _ in range(n):
+                    right, wrong = rng.randint(2, 7), rng.randint(1, 3)
+                    kept, found = (beta_chance(rng, rate, 3.0) for rate in judge)
+                    steps = [rng.random() < kept for _ in range(right)]
+                    caught = [rng.random() < found for _ in range(wrong)]
+                    rows.append(StepCounts(sum(steps), wrong - sum(caught), sum(caught), right - sum(steps)))
+                return [told(prmscore_of.estimate(rows))]
+
+            truth = prmscore(StepCounts(4.5 * keeps, 2 * (1 - finds), 2 * finds, 4.5 * (1 - keeps)))
+            yield Setting(f"PRMScore, right kept {keeps}, wrong found {finds}, {solutions} solutions", [truth], counted)
+        for gap in (1.0, 3.0):
+
+            def ranked(rng: random.Random, n: int = solutions, gap: float = gap) -> list[Interval]:
+                rows = []
+                for _ in range(n):
+                    level, right = rng.gauss(0, 0.5), rng.randint(1, 6)
+                    steps = [(gap + level + rng.gauss(0, 1), True) for _ in range(right)]
+                    rows.append([*steps, (level + rng.gauss(0, 1), False)])
+                return [told(auc_of.estimate(rows))]
+
+            area = NormalDist(0, math.sqrt(2 * (1 + 0.5**2))).cdf(gap)
+            yield Setting(f"AUC, gap {gap}, {solutions} solutions", [area], ranked)
+
+
+def of_parts() -> Iterator[Setting]:
+    """Plain means over tasks or subsets of their own sizes: RewardBench's score, means of groups."""
+    for rates in ((0.3, 0.6, 0.9), (0.9, 0.95, 0.98)):
+        for prompts in (20, 50):
+
+            def group(rng: random.Random, rates: tuple[float, ...] = rates, n: int = prompts) -> list[Interval]:
+                parts = ((n * size, rate) for size, rate in enumerate(rates, 1))
+                return [told(mean_of_parts([mean_interval(rng.random() < p for _ in range(k)) for k, p in parts]))]
+
+            def subsets(rng: random.Random, rates: tuple[float, ...] = rates, n: int = prompts) -> list[Interval]:
+                best = [
+                    (f"subset {rate}", f"{number}", 1, [float(rng.random() < rate), 0.5, 0.5, 0.5])
+                    for rate in rates
+                    for number in range(n)
+                ]
+                return [told(score_of.estimate([*best, *tied_prompts(rng, n)]))]
+
+            yield Setting(f"group of rates {rates}, {prompts} questions and more", [fmean(rates)], group)
+            truth = (sum(rates) + TIED) / (len(rates) + 1)
+            yield Setting(f"RewardBench, rates {rates} and Ties, {prompts} prompts each", [truth], subsets)
+
+
+def tied_prompts(rng: random.Random, n: int) -> list[Ranked]:
+    found: list[Ranked] = []
+    for number in range(n):
+        lift = rng.choice((0.2, 1.0))
+        found.append(("Ties", f"ref:{number}", 1, [rng.random() + lift, rng.random()]))
+        right = [rng.random() / 2 + lift for _ in range(3)]
+        found.append(("Ties", f"tied:{number}", len(right), [*right, rng.random(), rng.random()]))
+    return found
+
+
+TIED = ties_score(tied_prompts(random.Random("population"), 40_000))
+"""What the subset Ties comes to over many prompts."""
+
+
+def of_lengths() -> Iterator[Setting]:
+    """Length-controlled win rates: longer answers win more often."""
+    for strength in (0.0, 2.0):
+        for documents in (20, 50):
+
+            def draw(rng: random.Random, strength: float = strength, n: int = documents) -> list[Interval]:
+                rows = []
+                for _ in range(n):
+                    longer = rng.gauss(0, 1)
+                    won = float(rng.random() < logistic(strength + math.tanh(longer)))
+                    rows.append([(won, 2000 + 400 * longer, 2000.0)])
+                return [told(length_controlled_rate.estimate(rows))]
+
+            yield Setting(f"strength {strength}, {documents} documents", [logistic(strength)], draw)
+
+
 def of_calibration() -> Iterator[Setting]:
-    """Corrected rates and kappa of `verikit calibrate`: a third of the candidates is labelled."""
+    """Rates of the judge, corrected rates and kappa of `verikit calibrate`: a third of the candidates is labelled."""
     for prompts, candidates, concentration in ((40, 1, 1.0), (60, 4, 1.0), (60, 8, 0.5), (100, 8, 4.0)):
         for hit, false in ((0.95, 0.05), (0.8, 0.3)):
             said = 0.6 * hit + 0.4 * false
@@ -255,23 +346,33 @@ def of_calibration() -> Iterator[Setting]:
                 shape: tuple[int, int, float] = (prompts, candidates, concentration),
                 judge: tuple[float, float] = (hit, false),
             ) -> list[Interval] | None:
-                run, labels = RunVerdicts(SCORE), {}
-                for prompt in range(shape[0]):
+                verdicts, labels = {}, {}
+                pairs = defaultdict[str, list[tuple[float, float]]](list)
+                for prompt in map(str, range(shape[0])):
                     rate = beta_chance(rng, 0.6, shape[2])
                     for index in range(shape[1]):
                         right = rng.random() < rate
-                        run.values[f"{prompt}", index] = float(rng.random() < judge[not right])
+                        verdicts[prompt, index] = float(rng.random() < judge[not right])
                         if rng.random() < 1 / 3:
-                            labels[f"{prompt}", index] = Label(float(right))
-                found = calibrate(run, labels)
-                kappa = found.confusion
-                if not found.corrected or kappa.kappa is None or kappa.kappa_low is None or kappa.kappa_high is None:
+                            labels[prompt, index] = float(right)
+                            pairs[prompt].append((verdicts[prompt, index], float(right)))
+                rates = corrected_rates(Labelled(verdicts, labels), draws=SIMULATED_DRAWS)
+                hits = [[verdict for verdict, label in some if label] for some in pairs.values()]
+                kappa = cohen_kappa(*zip(*(pair for some in pairs.values() for pair in some), strict=True))
+                if len(rates) < CORRECTED or math.isnan(kappa):
                     return None
-                first = found.corrected[0]
-                return [(first.value, first.low, first.high), (kappa.kappa, kappa.kappa_low, kappa.kappa_high)]
+                low, high = kappa_interval(pairs.values(), draws=SIMULATED_DRAWS)
+                found = [(rate.value, rate.low, rate.high) for rate in rates]
+                return [*found, (kappa, low, high), told(clustered_mean(hits))]
 
             name = f"{prompts} prompts x {candidates}, difficulty beta x {concentration}, judge {hit}/{false}"
-            yield Setting(name, [0.6, (agreed - chance) / (1 - chance)], draw)
+            yield Setting(name, [*[0.6] * CORRECTED, (agreed - chance) / (1 - chance), hit], draw)
+
+
+CORRECTED = 3
+"""Forms of the corrected rate."""
+SIMULATED_DRAWS = 300
+"""Of each interval of `calibrate`, where the command takes 2,000."""
 
 
 FAMILIES: dict[str, tuple[str, Callable[[], Iterator[Setting]], float]] = {
@@ -281,7 +382,10 @@ FAMILIES: dict[str, tuple[str, Callable[[], Iterator[Setting]], float]] = {
     "differences": ("differences of `compare`", of_differences, 0.25),
     "ratings": ("Bradley-Terry ratings of `judge`", of_ratings, 0.25),
     "ratios": ("instruction level, SimpleQA F1, ProcessBench F1 of `eval`", of_ratios, 0.5),
-    "calibrate": ("corrected rates and kappa of `calibrate`", of_calibration, 0.25),
+    "steps": ("PRMScore and AUC over steps of `eval`", of_steps, 0.5),
+    "parts": ("RewardBench score and means of groups of `eval`", of_parts, 0.5),
+    "lengths": ("length-controlled win rates of `eval`", of_lengths, 0.25),
+    "calibrate": ("corrected rates, kappa and sensitivity of `calibrate`", of_calibration, 0.25),
 }
 """What a family is, its settings, and what fraction of the runs it gets, since some are slow."""
 
