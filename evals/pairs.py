@@ -33,13 +33,14 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
 
 def _length_controlled(values: Sequence[Sequence[Sequence[float]]]) -> Estimate | None:
     """The win rate at equal lengths; the next comparison may be lost, or won, by answers of equal lengths."""
-    documents = [tuple((won, ours, theirs) for won, ours, theirs in compared) for compared in values]
-    lost, won = (((preference, 1.0, 1.0),) for preference in (0.0, 1.0))
+    # Numbered, so that equal ones stay apart: the spread of the lengths is that of the documents.
+    documents = [(number, tuple((won, a, b) for won, a, b in compared)) for number, compared in enumerate(values)]
+    lost, won = ((-1, ((preference, 1.0, 1.0),)) for preference in (0.0, 1.0))
     return drawn_estimate(documents, _rate, worst=[lost], best=[won], draws=DRAWS)
 
 
-def _rate(documents: Sequence[tuple[tuple[Compared, ...], float]]) -> float:
-    rows = [(*one, weight) for compared, weight in documents for one in compared]
+def _rate(documents: Sequence[tuple[tuple[int, tuple[Compared, ...]], float]]) -> float:
+    rows = [(*one, weight) for (_, compared), weight in documents for one in compared]
     preferences, ours, theirs, weights = zip(*rows, strict=True)
     return length_controlled(preferences, [*map(int, theirs)], [*map(int, ours)], weights=weights).value
 
