@@ -6,8 +6,7 @@ Each family of intervals is simulated in many settings: number of prompts, diffi
 setting gives the fraction of runs whose 95 % interval holds the true value. The lowest of many fractions is low by
 chance, so the three lowest settings of a family are simulated again with five times the runs, and the least of those
 counts. The width is that of an interval of the estimate's own normal distribution: 3.92 times its standard deviation
-over the runs. `--settings` prints each setting. All of it takes some
-minutes on one core; `calibrate` is the slowest.
+over the runs. `--settings` prints each setting. All of it takes some minutes on one core.
 """
 
 from __future__ import annotations
