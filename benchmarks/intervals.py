@@ -6,8 +6,7 @@ Each family of intervals is simulated in many settings: number of prompts, diffi
 setting gives the fraction of runs whose 95 % interval holds the true value. The lowest of many fractions is low by
 chance, so the three lowest settings of a family are simulated again with five times the runs, and the least of those
 counts. The width is that of an interval of the estimate's own normal distribution: 3.92 times its standard deviation
-over the runs. `--settings` prints each setting. All of it takes some
-minutes on one core; `calibrate` is the slowest.
+over the runs. `--settings` prints each setting. All of it takes some minutes on one core.
 """
 
 from __future__ import annotations
@@ -15,73 +14,35 @@ from __future__ import annotations
 import argparse
 import math
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
-from statistics import fmean, median, pstdev
-from typing import NamedTuple
+from statistics import fmean, median
 
-from verikit.evals.instructions import inst_level
-from verikit.evals.processbench import f1_of
-from verikit.evals.simpleqa import f1 as simpleqa_f1
-from verikit.judges.calibration.labels import Label
-from verikit.judges.calibration.measure import calibrate
-from verikit.judges.calibration.verdicts import SCORE, RunVerdicts
+from benchmarks.eval_settings import of_lengths, of_parts, of_ratios, of_steps
+from benchmarks.simulated import (
+    Both,
+    Interval,
+    Setting,
+    Value,
+    beta_chance,
+    logistic,
+    population,
+    simulate,
+    told,
+)
+from verikit.judges.calibration.confusion import kappa_interval
+from verikit.judges.calibration.corrected import Labelled, corrected_rates
+from verikit.judges.rates.agreement import cohen_kappa
 from verikit.judges.rates.bradley_terry import SCALE, Game, bradley_terry
-from verikit.stats import Estimate, all_at_k, best_at_k, mean_interval, pass_at_k, vote_at_k
+from verikit.stats import all_at_k, best_at_k, mean_interval, pass_at_k, vote_at_k
+from verikit.stats.clustered import clustered_mean
 from verikit.stats.paired import Outcomes, paired_difference
 from verikit.types import UNIT
 
 PROMPTS = (20, 50, 200)
 CANDIDATES = 8
 AGAIN, MORE = 3, 5
-Interval = tuple[float, float, float]
-"""The estimate and its ends."""
-Value = Callable[[random.Random], float]
-Both = Callable[[random.Random], tuple[float, float]]
-"""A question's chance in each of two runs."""
-Draw = Callable[[random.Random], list[Interval] | None]
-"""One run's intervals, or None if such a run has none."""
-
-
-class Setting(NamedTuple):
-    name: str
-    truths: list[float]
-    """Of each interval that a run has."""
-    draw: Draw
-
-
-class Result(NamedTuple):
-    setting: Setting
-    coverage: float
-    """Of the interval of a run that covers least."""
-    width: float
-    """Beside the ideal."""
-
-
-def simulate(setting: Setting, runs: int, seed: str) -> Result:
-    rng = random.Random(f"{seed} {setting.name}")
-    found = [drawn for _ in range(runs) if (drawn := setting.draw(rng)) is not None]
-    covers, widths = [], []
-    for column, truth in zip(zip(*found, strict=True), setting.truths, strict=True):
-        covers.append(fmean(low <= truth <= high for _, low, high in column))
-        spread = pstdev(value for value, _, _ in column)
-        if spread:
-            widths.append(fmean(high - low for _, low, high in column) / (3.92 * spread))
-    return Result(setting, min(covers), fmean(widths) if widths else math.nan)
-
-
-def told(estimate: Estimate | None) -> Interval:
-    assert estimate is not None
-    return estimate.value, estimate.low, estimate.high
-
-
-def beta_chance(rng: random.Random, mean: float, concentration: float) -> float:
-    return rng.betavariate(mean * concentration, (1 - mean) * concentration)
-
-
-def population(value: Callable[[random.Random], float], draws: int = 40_000) -> float:
-    rng = random.Random("population")
-    return fmean(value(rng) for _ in range(draws))
 
 
 def of_score() -> Iterator[Setting]:
@@ -153,10 +114,6 @@ def of_sums() -> Iterator[Setting]:
                     yield Setting(name, [truth], partial(mean_of, prompts, value, (low, 1.0)))
 
 
-def logistic(x: float) -> float:
-    return 1 / (1 + math.exp(-x))
-
-
 def of_differences() -> Iterator[Setting]:
     """Differences of two runs, one or several samples a question; see `agreement` for their p-values."""
     for samples in (1, 4, 32):
@@ -221,30 +178,8 @@ def of_ratings() -> Iterator[Setting]:
                 yield Setting(f"strengths {strengths}, {design}, {prompts} prompts", centred, draw)
 
 
-def of_ratios() -> Iterator[Setting]:
-    """Figures of benchmark tasks that are ratios or harmonic means over questions."""
-    for rate in (0.3, 0.8):
-        for questions in (50, 200):
-
-            def follows(rng: random.Random, rate: float = rate, n: int = questions) -> list[Interval]:
-                counts = [(beta_chance(rng, rate, 3.0), rng.randint(1, 3)) for _ in range(n)]
-                rows = [[sum(rng.random() < chance for _ in range(among)), among] for chance, among in counts]
-                return [told(inst_level.estimate(rows))]
-
-            def attempts(rng: random.Random, rate: float = rate, n: int = questions) -> list[Interval]:
-                letters = rng.choices("ABC", (rate, (1 - rate) / 2, (1 - rate) / 2), k=n)
-                return [told(simpleqa_f1.estimate([[float(said == "A"), float(said == "B")] for said in letters]))]
-
-            def errors(rng: random.Random, rate: float = rate, n: int = questions) -> list[Interval]:
-                return [told(f1_of.estimate([(i % 2 == 0, float(rng.random() < rate)) for i in range(n)]))]
-
-            yield Setting(f"instructions followed {rate}, {questions}", [rate], follows)
-            yield Setting(f"SimpleQA F1 {rate}, {questions}", [2 * rate / (1 + rate + (1 - rate) / 2)], attempts)
-            yield Setting(f"ProcessBench F1 {rate}, {questions}", [rate], errors)
-
-
 def of_calibration() -> Iterator[Setting]:
-    """Corrected rates and kappa of `verikit calibrate`: a third of the candidates is labelled."""
+    """Rates of the judge, corrected rates and kappa of `verikit calibrate`: a third of the candidates is labelled."""
     for prompts, candidates, concentration in ((40, 1, 1.0), (60, 4, 1.0), (60, 8, 0.5), (100, 8, 4.0)):
         for hit, false in ((0.95, 0.05), (0.8, 0.3)):
             said = 0.6 * hit + 0.4 * false
@@ -255,23 +190,33 @@ def of_calibration() -> Iterator[Setting]:
                 shape: tuple[int, int, float] = (prompts, candidates, concentration),
                 judge: tuple[float, float] = (hit, false),
             ) -> list[Interval] | None:
-                run, labels = RunVerdicts(SCORE), {}
-                for prompt in range(shape[0]):
+                verdicts, labels = {}, {}
+                pairs = defaultdict[str, list[tuple[float, float]]](list)
+                for prompt in map(str, range(shape[0])):
                     rate = beta_chance(rng, 0.6, shape[2])
                     for index in range(shape[1]):
                         right = rng.random() < rate
-                        run.values[f"{prompt}", index] = float(rng.random() < judge[not right])
+                        verdicts[prompt, index] = float(rng.random() < judge[not right])
                         if rng.random() < 1 / 3:
-                            labels[f"{prompt}", index] = Label(float(right))
-                found = calibrate(run, labels)
-                kappa = found.confusion
-                if not found.corrected or kappa.kappa is None or kappa.kappa_low is None or kappa.kappa_high is None:
+                            labels[prompt, index] = float(right)
+                            pairs[prompt].append((verdicts[prompt, index], float(right)))
+                rates = corrected_rates(Labelled(verdicts, labels), draws=SIMULATED_DRAWS)
+                hits = [[verdict for verdict, label in some if label] for some in pairs.values()]
+                kappa = cohen_kappa(*zip(*(pair for some in pairs.values() for pair in some), strict=True))
+                if len(rates) < CORRECTED or math.isnan(kappa):
                     return None
-                first = found.corrected[0]
-                return [(first.value, first.low, first.high), (kappa.kappa, kappa.kappa_low, kappa.kappa_high)]
+                low, high = kappa_interval(pairs.values(), draws=SIMULATED_DRAWS)
+                found = [(rate.value, rate.low, rate.high) for rate in rates]
+                return [*found, (kappa, low, high), told(clustered_mean(hits))]
 
             name = f"{prompts} prompts x {candidates}, difficulty beta x {concentration}, judge {hit}/{false}"
-            yield Setting(name, [0.6, (agreed - chance) / (1 - chance)], draw)
+            yield Setting(name, [*[0.6] * CORRECTED, (agreed - chance) / (1 - chance), hit], draw)
+
+
+CORRECTED = 3
+"""Forms of the corrected rate."""
+SIMULATED_DRAWS = 300
+"""Of each interval of `calibrate`, where the command takes 2,000."""
 
 
 FAMILIES: dict[str, tuple[str, Callable[[], Iterator[Setting]], float]] = {
@@ -281,7 +226,10 @@ FAMILIES: dict[str, tuple[str, Callable[[], Iterator[Setting]], float]] = {
     "differences": ("differences of `compare`", of_differences, 0.25),
     "ratings": ("Bradley-Terry ratings of `judge`", of_ratings, 0.25),
     "ratios": ("instruction level, SimpleQA F1, ProcessBench F1 of `eval`", of_ratios, 0.5),
-    "calibrate": ("corrected rates and kappa of `calibrate`", of_calibration, 0.25),
+    "steps": ("PRMScore and AUC over steps of `eval`", of_steps, 0.5),
+    "parts": ("RewardBench score and means of groups of `eval`", of_parts, 0.5),
+    "lengths": ("length-controlled win rates of `eval`", of_lengths, 0.25),
+    "calibrate": ("corrected rates, kappa and sensitivity of `calibrate`", of_calibration, 0.25),
 }
 """What a family is, its settings, and what fraction of the runs it gets, since some are slow."""
 

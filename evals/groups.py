@@ -5,14 +5,15 @@ A group whose means are by size is one benchmark in parts (MMLU-Pro's categories
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from verikit.evals.loading import task_file
+from verikit.results.run import estimate_of
 from verikit.stats import Estimate, mean_interval
+from verikit.stats.parts import mean_of_parts
 
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -49,17 +50,5 @@ def _pooled(metric: str, rows: Sequence[Mapping[str, Any]]) -> Estimate | None:
 
 
 def _mean(metric: str, members: Iterable[Mapping[str, Any]]) -> Estimate | None:
-    """The plain mean of the members' metrics; each end lies as far off as the parts' ends do together.
-
-    That is the square root of their summed squared distances (Zou and Donner 2008), so no part counts as certain.
-    """
-    parts = [member["metrics"][metric] for member in members if metric in member["metrics"]]
-    if not parts:
-        return None
-    value = math.fsum(part["value"] for part in parts) / len(parts)
-    stderr = math.sqrt(math.fsum(part["stderr"] ** 2 for part in parts)) / len(parts)
-    low, high = (
-        value + sign * math.hypot(*(part[end] - part["value"] for part in parts)) / len(parts)
-        for sign, end in ((-1, "low"), (1, "high"))
-    )
-    return Estimate(value, low, high, stderr, sum(part["n"] for part in parts), f"beta, over {len(parts)} parts")
+    parts = [estimate_of(member["metrics"][metric]) for member in members if metric in member["metrics"]]
+    return mean_of_parts(parts) if parts else None

@@ -14,7 +14,8 @@ from verikit.evals.aggregate import Aggregate
 from verikit.evals.docs import Doc
 from verikit.evals.grade import Grade
 from verikit.evals.grade import results as graded
-from verikit.stats import Estimate, mean_interval
+from verikit.stats import Estimate
+from verikit.stats.drawn import drawn_estimate, typical
 
 HOW = ("strict", "loose")
 
@@ -35,19 +36,13 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
 def _pooled(values: Sequence[Sequence[float]]) -> Estimate | None:
     """All instructions together; the interval is over prompts, whose instructions are no independent ones."""
     counts = [(float(followed), float(among)) for followed, among in values if among]
-    if not counts:
-        return None
-    whole = math.fsum(among for _, among in counts)
-    share = math.fsum(followed for followed, _ in counts) / whole
-    n = len(counts)
-    spread = math.fsum((followed - share * among) ** 2 for followed, among in counts)
-    if n < 2 or not spread:
-        alike = mean_interval([followed / among for followed, among in counts])
-        return Estimate(share, alike.low, alike.high, alike.stderr, n, alike.method)
-    # The standard error of a ratio of two sums over prompts (the delta method).
-    stderr = math.sqrt(spread * n / (n - 1)) / whole
-    low, high = max(0.0, share - 1.96 * stderr), min(1.0, share + 1.96 * stderr)
-    return Estimate(share, low, high, stderr, n, "normal")
+    size = typical([among for _, among in counts])
+    return drawn_estimate(counts, _share, worst=[(0.0, size)], best=[(size, size)])
+
+
+def _share(prompts: Sequence[tuple[tuple[float, float], float]]) -> float:
+    followed = math.fsum(weight * followed for (followed, _), weight in prompts)
+    return followed / math.fsum(weight * among for (_, among), weight in prompts)
 
 
 inst_level: Aggregate = Aggregate(_pooled)

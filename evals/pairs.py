@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
-from statistics import stdev
 from typing import Any
 
 from verikit.evals.aggregate import Aggregate
@@ -13,11 +11,12 @@ from verikit.evals.grade import Grade
 from verikit.evals.grade import results as graded
 from verikit.judges.rates.length_control import length_controlled
 from verikit.stats import Estimate
+from verikit.stats.drawn import drawn_estimate
 
-RESAMPLES = 200
+DRAWS = 200
 """Of the fit, for its interval."""
-Compared = Sequence[float]
-"""A document's preference for the model, and the lengths of the model's and the baseline's answer in characters."""
+Compared = tuple[float, float, float]
+"""A preference for the model, and the lengths of the model's and the baseline's answer in characters."""
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
@@ -32,20 +31,18 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
     return found | ({"win_rate_lc": compared} if compared else {})
 
 
-def _length_controlled(values: Sequence[Sequence[Compared]]) -> Estimate | None:
-    """The win rate at equal lengths, with a percentile bootstrap over documents."""
-    if not values:
-        return None
-    rng = Random(0)
-    drawn = sorted(_rate(rng.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    low, high = drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES) - 1]
-    return Estimate(_rate(values), low, high, stdev(drawn), len(values), "bootstrap")
+def _length_controlled(values: Sequence[Sequence[Sequence[float]]]) -> Estimate | None:
+    """The win rate at equal lengths; the next comparison may be lost, or won, by answers of equal lengths."""
+    # Numbered, so that equal ones stay apart: the spread of the lengths is that of the documents.
+    documents = [(number, tuple((won, a, b) for won, a, b in compared)) for number, compared in enumerate(values)]
+    lost, won = ((-1, ((preference, 1.0, 1.0),)) for preference in (0.0, 1.0))
+    return drawn_estimate(documents, _rate, worst=[lost], best=[won], draws=DRAWS)
 
 
-def _rate(values: Sequence[Sequence[Compared]]) -> float:
-    rows = [value for compared in values for value in compared]
-    preferences, ours, theirs = zip(*rows, strict=True)
-    return length_controlled(preferences, [int(their) for their in theirs], [int(our) for our in ours]).value
+def _rate(documents: Sequence[tuple[tuple[int, tuple[Compared, ...]], float]]) -> float:
+    rows = [(*one, weight) for (_, compared), weight in documents for one in compared]
+    preferences, ours, theirs, weights = zip(*rows, strict=True)
+    return length_controlled(preferences, [*map(int, theirs)], [*map(int, ours)], weights=weights).value
 
 
 length_controlled_rate: Aggregate = Aggregate(_length_controlled)

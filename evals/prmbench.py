@@ -9,8 +9,7 @@ wrong steps, and numbers of steps that there are not say nothing. What can't be 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from random import Random
-from statistics import stdev
+from operator import mul
 from typing import Any, NamedTuple
 
 from verikit.errors import SchemaError
@@ -19,17 +18,16 @@ from verikit.evals.docs import STEP_SCORES, THRESHOLD, Doc, Row, process_doc
 from verikit.evals.processbench import NO_ERROR, harmonic
 from verikit.evals.replies import Failed, Noted
 from verikit.stats import Estimate
-
-RESAMPLES = 500
+from verikit.stats.drawn import drawn_estimate, typical
 
 
 class StepCounts(NamedTuple):
-    """How steps that are right or wrong were called."""
+    """How steps that are right or wrong were called: counts, or their sums under weights of the solutions."""
 
-    right_kept: int
-    wrong_kept: int
-    wrong_found: int
-    right_refused: int
+    right_kept: float
+    wrong_kept: float
+    wrong_found: float
+    right_refused: float
 
 
 def prmbench_doc(row: Row) -> Doc:
@@ -102,7 +100,7 @@ def prmscore(counts: StepCounts) -> float:
     return (f1(counts) + negative_f1(counts)) / 2
 
 
-def _f1(hits: int, false: int, missed: int) -> float:
+def _f1(hits: float, false: float, missed: float) -> float:
     precision, recall = (hits / (hits + other) if hits + other else 0.0 for other in (false, missed))
     return harmonic(precision, recall)
 
@@ -111,20 +109,21 @@ def over_steps(of: Callable[[StepCounts], float]) -> Aggregate:
     """Makes a figure of a solution's counts one of all solutions."""
 
     def estimate(values: Sequence[StepCounts | None]) -> Estimate | None:
-        """A figure over all steps, with a percentile bootstrap over solutions."""
+        """A figure over all steps; the interval is over solutions, whose steps are no independent ones."""
         known = [StepCounts(*value) for value in values if value is not None]
-        if not known:
-            return None
-        rng = Random(0)
-        drawn = sorted(of(_sum(rng.choices(known, k=len(known)))) for _ in range(RESAMPLES))
-        tail = round(0.025 * RESAMPLES)
-        return Estimate(of(_sum(known)), drawn[tail], drawn[-1 - tail], stdev(drawn), len(known), "bootstrap")
+        right = typical([counts.right_kept + counts.right_refused for counts in known])
+        wrong = typical([counts.wrong_kept + counts.wrong_found for counts in known])
+        # A solution that was not seen may have all its steps called wrongly, or all rightly.
+        worst, best = StepCounts(0, wrong, 0, right), StepCounts(right, 0, wrong, 0)
+        return drawn_estimate(known, lambda solutions: of(_sum(solutions)), worst=[worst], best=[best])
 
     return Aggregate(estimate)
 
 
-def _sum(counts: Sequence[StepCounts]) -> StepCounts:
-    return StepCounts(*(sum(column) for column in zip(*counts, strict=True)))
+def _sum(solutions: Sequence[tuple[StepCounts, float]]) -> StepCounts:
+    columns = zip(*(counts for counts, _ in solutions), strict=True)
+    weights = [weight for _, weight in solutions]
+    return StepCounts(*(sum(map(mul, column, weights)) for column in columns))
 
 
 prmscore_of: Aggregate = over_steps(prmscore)

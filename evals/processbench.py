@@ -15,23 +15,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from random import Random
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from verikit.evals.aggregate import Aggregate
 from verikit.evals.docs import STEP_SCORES, Doc
 from verikit.evals.grade import Grade
 from verikit.stats import Estimate
+from verikit.stats.drawn import drawn_estimate, typical
 from verikit.text import boxes
 
 CONFIGS = ("gsm8k", "math", "olympiadbench", "omnimath")
 NO_ERROR = -1
 GRID = tuple(i / 100 for i in range(2, 100))
 """Thresholds that `best_threshold` tries, as ReasonEval's scripts do."""
-RESAMPLES = 1000
-STEP_RESAMPLES = 200
-"""Of the area under the curve of all steps."""
+STEP_DRAWS = 200
+"""Of the area under the curve of all steps, which are sorted for each."""
 Marked = list[tuple[float, bool]]
 """A solution's step scores, each with whether the step is right; those behind the first error are left out."""
 _INDEX = re.compile(r"\s*(?:\\text\{\s*)?(?:paragraph[_ ]?)?(-?\d{1,6})\s*\}?\.?\s*", re.IGNORECASE)
@@ -131,18 +130,18 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
 
 
 def _f1(values: Sequence[tuple[bool, float]]) -> Estimate | None:
-    """F1 of (has no error, share found) pairs, with a percentile bootstrap over documents."""
-    if not values:
-        return None
-    rng = Random(0)
-    drawn = sorted(_of(rng.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return Estimate(_of(values), drawn[25], drawn[974], stdev(drawn), len(values), "bootstrap")
+    """F1 of (has no error, share found) pairs; the next solution of either kind may be missed, or found."""
+    pairs = [(bool(correct), share) for correct, share in values]
+    missed, found = ([(correct, share) for correct in (False, True)] for share in (0.0, 1.0))
+    return drawn_estimate(pairs, _of, worst=missed, best=found)
 
 
-def _of(values: Sequence[tuple[bool, float]]) -> float:
-    wrong = [share for correct, share in values if not correct]
-    right = [share for correct, share in values if correct]
-    return harmonic(fmean(wrong) if wrong else 0.0, fmean(right) if right else 0.0)
+def _of(solutions: Sequence[tuple[tuple[bool, float], float]]) -> float:
+    hits, weights = {False: 0.0, True: 0.0}, {False: 0.0, True: 0.0}
+    for (correct, share), weight in solutions:
+        hits[correct] += weight * share
+        weights[correct] += weight
+    return harmonic(*(hits[kind] / weights[kind] if weights[kind] else 0.0 for kind in hits))
 
 
 def marked(scores: Sequence[float], label: int) -> Marked:
@@ -157,33 +156,30 @@ def brier(steps: Marked) -> float:
     return math.fsum((score - right) ** 2 for score, right in steps) / len(steps)
 
 
-def auc(steps: Sequence[tuple[float, bool]]) -> float:
+def auc(steps: Iterable[tuple[float, bool]]) -> float:
     """Chance that a right step scores above a wrong one, ties half; NaN where there is only one kind."""
-    right = sum(good for _, good in steps)
-    wrong = len(steps) - right
-    if not right or not wrong:
-        return math.nan
-    below, total = 0, 0.0
-    for _, tied in groupby(sorted(steps), key=itemgetter(0)):
-        goods = [good for _, good in tied]
-        total += sum(goods) * (below + (len(goods) - sum(goods)) / 2)
-        below += len(goods) - sum(goods)
-    return total / (right * wrong)
+    return _weighted_auc([(tuple(steps), 1.0)])
+
+
+def _weighted_auc(solutions: Sequence[tuple[tuple[tuple[float, bool], ...], float]]) -> float:
+    steps = sorted((score, good, weight) for steps, weight in solutions for score, good in steps)
+    below = above = total = 0.0
+    for _, tied in groupby(steps, key=itemgetter(0)):
+        right = wrong = 0.0
+        for _, good, weight in tied:
+            right, wrong = (right + weight, wrong) if good else (right, wrong + weight)
+        total += right * (below + wrong / 2)
+        above, below = above + right, below + wrong
+    return total / (above * below) if above and below else math.nan
 
 
 def _auc(values: Sequence[Marked]) -> Estimate | None:
-    """AUC over all steps, with a percentile bootstrap over solutions."""
-    value = auc([step for steps in values for step in steps])
-    if math.isnan(value):
-        return None
-    rng = Random(0)
-    drawn = sorted(
-        again
-        for _ in range(STEP_RESAMPLES)
-        if not math.isnan(again := auc([step for steps in rng.choices(values, k=len(values)) for step in steps]))
-    )
-    low, high = drawn[int(0.025 * len(drawn))], drawn[min(len(drawn) - 1, int(0.975 * len(drawn)))]
-    return Estimate(value, low, high, stdev(drawn) if len(drawn) > 1 else 0.0, len(values), "bootstrap")
+    """AUC over all steps; in the unseen solution right steps score lowest and wrong ones highest, or the reverse."""
+    solutions = [tuple((score, good) for score, good in steps) for steps in values]
+    right, wrong = (typical([sum(good is kind for _, good in steps) for steps in solutions]) for kind in (True, False))
+    worst = ((-math.inf, True),) * round(right) + ((math.inf, False),) * round(wrong)
+    best = tuple((-score, good) for score, good in worst)
+    return drawn_estimate(solutions, _weighted_auc, worst=[worst], best=[best], draws=STEP_DRAWS)
 
 
 f1_of: Aggregate = Aggregate(_f1)

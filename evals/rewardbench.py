@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Sequence
-from random import Random
-from statistics import fmean, stdev
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from verikit.errors import SchemaError
@@ -21,10 +21,11 @@ from verikit.evals.aggregate import Aggregate
 from verikit.evals.docs import Doc
 from verikit.evals.replies import Failed
 from verikit.stats import Estimate, mean_interval
+from verikit.stats.parts import mean_of_parts
 
 TIES = "ties"
-RESAMPLES = 200
-"""Of the figures that are no mean, for their intervals."""
+TIES_BOUNDS = (-0.01, 1.01)
+"""Of what a pair of prompts of the subset Ties can get."""
 Ranked = tuple[str, str, int, list[float]]
 """A document's subset and id, how many of its candidates are right, and all scores, the right ones' first."""
 
@@ -55,19 +56,32 @@ def margins(scores: Sequence[float], correct: int) -> Margins:
 
 def ties_score(prompts: Sequence[Ranked]) -> float:
     """The figure of the subset Ties, of its prompts; NaN where no `tied` prompt has its `ref`."""
+    found = _by_kind(prompts)
+    refs, tied = found["ref"], found["tied"]
+    both = _pairs(refs, tied)
+    if not both:
+        return math.nan
+    accuracies = [fmean(value.accurate for value in kind.values()) for kind in (tied, refs)]
+    return 0.30 * sum(accuracies) + fmean(_margin_score(ref, tie) for ref, tie in both)
+
+
+def _by_kind(prompts: Sequence[Ranked]) -> dict[str, dict[int, Margins]]:
     found: dict[str, dict[int, Margins]] = defaultdict(dict)
     for _, id, correct, scores in prompts:
         kind, _, number = id.partition(":")
         found[kind][int(number)] = margins(scores, correct)
-    refs, tied = found["ref"], found["tied"]
-    both = [(refs[number], tied[number]) for number in sorted(set(refs) & set(tied))]
-    if not both:
-        return math.nan
-    preferred = fmean(tie.to_wrong > tie.among_right for _, tie in both)
-    hard = fmean(min(ref.to_wrong, tie.to_wrong) > tie.among_right for ref, tie in both)
-    close = fmean(_closeness(min(ref.to_wrong, tie.to_wrong), tie.among_right) for ref, tie in both)
-    accuracies = [fmean(value.accurate for value in kind.values()) for kind in (tied, refs)]
-    return 0.30 * sum(accuracies) + 0.20 * preferred + 0.20 * hard + 0.01 * close
+    return found
+
+
+def _pairs(refs: Mapping[int, Margins], tied: Mapping[int, Margins]) -> list[tuple[Margins, Margins]]:
+    return [(refs[number], tied[number]) for number in sorted(set(refs) & set(tied))]
+
+
+def _margin_score(ref: Margins, tie: Margins) -> float:
+    """What a pair of prompts gets for its margins, beside what it gets for its accuracies."""
+    gap = min(ref.to_wrong, tie.to_wrong)
+    preferred, hard = tie.to_wrong > tie.among_right, gap > tie.among_right
+    return 0.20 * preferred + 0.20 * hard + 0.01 * _closeness(gap, tie.among_right)
 
 
 def _closeness(gap: float, among: float) -> float:
@@ -117,53 +131,37 @@ def _accuracy(ranked: Ranked) -> float:
     return float(margins(scores, correct).accurate) if subset.lower() == TIES else best_of_n(scores)
 
 
-def _subset_score(prompts: Sequence[Ranked]) -> float:
-    if prompts[0][0].lower() == TIES:
-        return ties_score(prompts)
-    return fmean(map(_accuracy, prompts))
-
-
-def _score(prompts: Sequence[Ranked]) -> float:
-    """The plain mean of the subsets' figures."""
-    subsets: dict[str, list[Ranked]] = defaultdict(list)
-    for ranked in prompts:
-        subsets[ranked[0]].append(ranked)
-    return fmean(map(_subset_score, subsets.values()))
-
-
 def _accuracies(values: Sequence[float | None]) -> Estimate | None:
     known = [value for value in values if value is not None]
     return mean_interval(known) if known else None
 
 
-def _resampled(values: Sequence[Ranked | None]) -> Estimate | None:
-    """The score, with a percentile bootstrap over prompts within subsets; a tied prompt is drawn with its reference."""
-    known = [value for value in values if value is not None]
-    value = _score(known) if known else math.nan
+def _score(values: Sequence[Ranked | None]) -> Estimate | None:
+    """The plain mean of the subsets' figures."""
+    subsets: dict[str, list[Ranked]] = defaultdict(list)
+    for ranked in values:
+        if ranked is not None:
+            subsets[ranked[0]].append(ranked)
+    found = [_subset(prompts) for prompts in subsets.values()]
+    known = [part for part in found if part is not None]
+    return mean_of_parts(known) if known and len(known) == len(found) else None
+
+
+def _subset(prompts: Sequence[Ranked]) -> Estimate | None:
+    if prompts[0][0].lower() != TIES:
+        return mean_interval(map(_accuracy, prompts))
+    value = ties_score(prompts)
     if math.isnan(value):
         return None
-    units: dict[str, dict[str, list[Ranked]]] = defaultdict(lambda: defaultdict(list))
-    for ranked in known:
-        units[ranked[0]][ranked[1].partition(":")[2] if ranked[0].lower() == TIES else ranked[1]].append(ranked)
-    rng = Random(0)
-    drawn = sorted(score for _ in range(RESAMPLES) if not math.isnan(score := _score(_redrawn(units, rng))))
-    low, high = drawn[int(0.025 * len(drawn))], drawn[int(0.975 * len(drawn))]
-    return Estimate(value, low, high, stdev(drawn) if len(drawn) > 1 else 0.0, len(known), "bootstrap")
-
-
-def _redrawn(units: dict[str, dict[str, list[Ranked]]], rng: Random) -> list[Ranked]:
-    found: list[Ranked] = []
-    for prompts in units.values():
-        for copy, unit in enumerate(rng.choices(list(prompts.values()), k=len(prompts))):
-            found += [(subset, _numbered(id, copy), correct, scores) for subset, id, correct, scores in unit]
-    return found
-
-
-def _numbered(id: str, copy: int) -> str:
-    """An id of its own for each drawing of a prompt."""
-    kind, sign, _ = id.partition(":")
-    return f"{kind}:{copy}" if sign else id
+    # A tied prompt and its reference are one unit. The accuracies also count prompts that lack the other.
+    kinds = _by_kind(prompts)
+    both = _pairs(kinds["ref"], kinds["tied"])
+    pairs = mean_interval(
+        (0.30 * (ref.accurate + tie.accurate) + _margin_score(ref, tie) for ref, tie in both), bounds=TIES_BOUNDS
+    )
+    moved = value - pairs.value
+    return replace(pairs, value=value, low=pairs.low + moved, high=pairs.high + moved, n=len(prompts))
 
 
 acc_of: Aggregate = Aggregate(_accuracies)
-score_of: Aggregate = Aggregate(_resampled)
+score_of: Aggregate = Aggregate(_score)

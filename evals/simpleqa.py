@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import NormalDist, fmean
 from typing import Any
 
 from verikit.evals.aggregate import Aggregate
 from verikit.evals.docs import Doc
 from verikit.evals.grade import Grade
 from verikit.evals.grade import results as graded
-from verikit.stats import Estimate, mean_interval
+from verikit.stats import Estimate
+from verikit.stats.drawn import drawn_estimate
 
 OWN = "correct"
-Shares = Sequence[float]
+Shares = tuple[float, float]
 """Of a question's graded replies: how many are correct, and how many incorrect."""
-_Z = NormalDist().inv_cdf(0.975)
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
@@ -45,22 +44,16 @@ def letter(row: Grade) -> str:
 
 
 def _ratio(parts: Callable[[Shares], tuple[float, float]]) -> Aggregate:
-    """A ratio of two sums over questions, with the interval of the delta method; 0 where the second sum is."""
+    """A ratio of two sums over questions; 0 where the second sum is."""
 
-    def estimate(values: Sequence[Shares]) -> Estimate | None:
-        if not values:
-            return None
-        pairs = [parts(shares) for shares in values]
-        count, below = len(pairs), fmean(bottom for _, bottom in pairs)
-        if below == 0:
-            return Estimate(0.0, 0.0, 1.0, 0.0, count, "none")
-        value = fmean(top for top, _ in pairs) / below
-        spread = sum((top - value * bottom) ** 2 for top, bottom in pairs) / max(1, count - 1)
-        if spread == 0:
-            return mean_interval([value] * count)
-        error = math.sqrt(spread / count) / below
-        low, high = max(0.0, value - _Z * error), min(1.0, value + _Z * error)
-        return Estimate(value, low, high, error, count, "normal")
+    def figure(questions: Sequence[tuple[Shares, float]]) -> float:
+        pairs = [(parts(shares), weight) for shares, weight in questions]
+        below = math.fsum(weight * bottom for (_, bottom), weight in pairs)
+        return math.fsum(weight * top for (top, _), weight in pairs) / below if below else 0.0
+
+    def estimate(values: Sequence[Sequence[float]]) -> Estimate | None:
+        shares = [(right, wrong) for right, wrong in values]
+        return drawn_estimate(shares, figure, worst=[(0.0, 1.0)], best=[(1.0, 0.0)])
 
     return Aggregate(estimate)
 

@@ -100,6 +100,7 @@ def length_controlled(
     form: Form | None = None,
     exact: bool = False,
     by_position: bool = False,
+    weights: Sequence[float] | None = None,
 ) -> LengthControlled:
     """Fit one model against one baseline.
 
@@ -113,14 +114,19 @@ def length_controlled(
         exact: Fit on scikit-learn as alpaca_eval does, to 1e-6 of its result.
         by_position: Look difficulties up by row, as alpaca_eval does when rows are missing; its published values for
             such models come from that misalignment.
+        weights: What each row counts in the fit; all the same without.
 
     Raises:
         UsageError: lengths that differ, an unknown form, an instruction without difficulty, or no verdicts.
         MissingExtra: numpy (or, if `exact`, scikit-learn) is not installed.
     """
     raw = win_rate(preferences).value
-    if not len(preferences) == len(baseline_lengths) == len(model_lengths):
-        raise UsageError("preferences and lengths are parallel: one of each per row")
+    counts: Sequence[float] = [1.0] * len(preferences) if weights is None else weights
+    if not len(preferences) == len(baseline_lengths) == len(model_lengths) == len(counts):
+        raise UsageError("preferences, lengths and weights are parallel: one of each per row")
+    if weights is not None:
+        judged_rows = [(p, weight) for p, weight in zip(preferences, weights, strict=True) if p is not None]
+        raw = math.fsum(p * weight for p, weight in judged_rows) / math.fsum(weight for _, weight in judged_rows)
     form = _form(form, gamed)
     difficulty = _difficulties(len(preferences), instructions, gamed, by_position) if form != "minimal" else None
     np = numpy()
@@ -132,16 +138,16 @@ def length_controlled(
     d = np.zeros(len(delta)) if difficulty is None else np.array(difficulty)
     features = np.column_stack([np.tanh(delta / deviation), d, np.ones(len(delta))])
     judged = np.array([p is not None for p in preferences])
-    rows = (features[judged], np.array([p for p in preferences if p is not None], float), np.ones(int(judged.sum())))
+    rows = (features[judged], np.array([p for p in preferences if p is not None], float), np.array(counts)[judged])
     if form == "v1" and gamed is not None:
         rows = tuple(np.concatenate(pair) for pair in zip(gamed.columns, rows, strict=True))
     used = [0, 1, 2] if difficulty is not None else [0, 2]
-    weights = np.zeros(3)
-    weights[used] = _fit(rows[0][:, used], rows[1], None if form != "v1" else rows[2], exact)
-    predicted = _sigmoid(d * weights[1] + weights[2])
+    fitted = np.zeros(3)
+    fitted[used] = _fit(rows[0][:, used], rows[1], None if form != "v1" and weights is None else rows[2], exact)
+    predicted = _sigmoid(d * fitted[1] + fitted[2])
     value = float(predicted.mean())
     stderr = float(predicted.std(ddof=1)) / math.sqrt(len(predicted))
-    return LengthControlled(value, stderr, Weights(*map(float, weights)), form, is_extreme(raw, value))
+    return LengthControlled(value, stderr, Weights(*map(float, fitted)), form, is_extreme(raw, value))
 
 
 def predicted_win_rate(model: Weights, baseline: Weights, difficulty: Sequence[float]) -> float:

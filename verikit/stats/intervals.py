@@ -47,7 +47,7 @@ class Estimate:
     n: int
     """Independent units behind it: prompts, or the subsets looked at in one group."""
     method: str
-    """Where the interval comes from: `beta`, `bootstrap`, `normal`, `none`; in one group `exact` or `monte carlo`."""
+    """How it was made: `beta`, `draws`, `bootstrap`, `normal`, `none`; in one group `exact` or `monte carlo`."""
     left_out: int = 0
     """Groups that could not take part: fewer than k scored candidates, no ranking, or no answers."""
 

@@ -1,0 +1,71 @@
+"""Figures of many units together that are no plain mean of them: shares of all steps, F1, areas under curves.
+
+The units (questions, solutions) get random weights, those of the Bayesian bootstrap (Rubin 1981). What was not seen may
+still be there: each end of the interval adds `UNSEEN` of a unit that pulls the figure its way. For a mean of 0/1 values
+these are the beta distributions of `verikit.stats.beta`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from statistics import NormalDist
+from typing import TypeVar
+
+from verikit.errors import UsageError
+from verikit.stats.beta import UNSEEN
+from verikit.stats.intervals import Estimate, check_interval
+
+T = TypeVar("T", bound=Hashable)
+DRAWS = 1000
+
+
+def drawn_estimate(
+    units: Iterable[T],
+    figure: Callable[[Sequence[tuple[T, float]]], float],
+    *,
+    worst: Sequence[T],
+    best: Sequence[T],
+    level: float = 0.95,
+    draws: int = DRAWS,
+) -> Estimate | None:
+    """A figure of units with its interval, seeded; None where the figure is NaN or there are no units.
+
+    Args:
+        units: Independent of each other.
+        figure: Of units with their weights; NaN where they give none.
+        worst: Units that pull the figure down, one for each part of it that has units of its own.
+        best: Units that pull it up.
+        level: Confidence.
+        draws: Of each end.
+
+    Raises:
+        UsageError: a level outside (0, 1), or no draws.
+    """
+    check_interval(level)
+    if draws < 1:
+        raise UsageError(f"an interval needs draws, not {draws}")
+    # Equal units are drawn together: a sum of n weights is a gamma variable of shape n.
+    counts = Counter(units)
+    value = figure([(unit, float(count)) for unit, count in counts.items()]) if counts else math.nan
+    if math.isnan(value):
+        return None
+    rng = random.Random(0)
+    ends: tuple[list[float], list[float]] = ([], [])
+    for _ in range(draws):
+        seen = [(unit, rng.gammavariate(count, 1.0)) for unit, count in counts.items()]
+        for drawn, unseen in zip(ends, (worst, best), strict=True):
+            drawn.append(figure([*seen, *((unit, rng.gammavariate(UNSEEN, 1.0)) for unit in unseen)]))
+    lows, highs = (sorted(one for one in drawn if not math.isnan(one)) or [value] for drawn in ends)
+    tail = (1 - level) / 2
+    low = min(value, lows[math.floor(tail * len(lows))])
+    high = max(value, highs[-1 - math.floor(tail * len(highs))])
+    return Estimate(value, low, high, (high - low) / (2 * NormalDist().inv_cdf(1 - tail)), counts.total(), "draws")
+
+
+def typical(sizes: Sequence[float]) -> float:
+    """The size of a unit, larger ones counting more (Kish): the sum of squares over the sum."""
+    whole = math.fsum(sizes)
+    return math.fsum(size * size for size in sizes) / whole if whole else 0.0
