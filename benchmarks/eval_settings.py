@@ -1,4 +1,4 @@
-"""Settings of the figures of `eval` that are no plain mean over documents, for `benchmarks.intervals`."""
+"""Settings of the figures of `eval` that are no plain mean over documents, for `intervals.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import random
 from collections.abc import Iterator
 from statistics import NormalDist, fmean
 
-from benchmarks.simulated import Interval, Setting, beta_chance, logistic, told
+from simulated import Interval, Setting, beta_chance, logistic, told
+
 from verikit.evals.instructions import inst_level
 from verikit.evals.pairs import length_controlled_rate
 from verikit.evals.prmbench import StepCounts, prmscore, prmscore_of

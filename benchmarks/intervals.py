@@ -1,6 +1,6 @@
 """Intervals: how often those that the commands print cover the truth, and how wide they are.
 
-    python -m benchmarks.intervals [--runs 400] [--only NAME] [--settings]
+    python benchmarks/intervals.py [--runs 400] [--only NAME] [--settings]
 
 Each family of intervals is simulated in many settings: number of prompts, difficulty, samples, size of an effect. A
 setting gives the fraction of runs whose 95 % interval holds the true value. The lowest of many fractions is low by
@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import fmean, median
 
-from benchmarks.eval_settings import of_lengths, of_parts, of_ratios, of_steps
-from benchmarks.simulated import (
+from eval_settings import of_lengths, of_parts, of_ratios, of_steps
+from simulated import (
     Both,
     Interval,
     Setting,
@@ -31,6 +31,7 @@ from benchmarks.simulated import (
     simulate,
     told,
 )
+
 from verikit.judges.calibration.confusion import kappa_interval
 from verikit.judges.calibration.corrected import Labelled, corrected_rates
 from verikit.judges.rates.agreement import cohen_kappa

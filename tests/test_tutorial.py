@@ -64,7 +64,7 @@ def shown(found: re.Match[str], output: str) -> str:
     return f"{code}\n```text\n{output}```\n" if output else code
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=45)
 def test_the_model_of_the_page_is_trained_exported_sampled_and_scored(folder):
     for package in ("torch", "transformers", "peft"):
         pytest.importorskip(package)

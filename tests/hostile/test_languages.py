@@ -62,7 +62,7 @@ def chosen(programs: list[dict[str, str]]) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=30)
 @pytest.mark.parametrize("language", languages.NAMES)
 def test_hostile_programs_of_a_language_are_held(language: str) -> None:
     check(caged(language, chosen(languages.programs(language))))

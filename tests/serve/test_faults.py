@@ -129,7 +129,7 @@ def test_an_overload_is_refused_with_the_time_to_come_back(serve):
     overload(serve, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=32)
 def test_a_long_overload_leaves_memory_flat(serve):
     overload(serve, 30)
 

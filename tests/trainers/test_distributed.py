@@ -9,7 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytestmark = pytest.mark.slow
+# One group: the runs that all compare with are made once, not on every worker.
+pytestmark = [pytest.mark.slow(seconds=190), pytest.mark.xdist_group("distributed")]
 
 SETS = {
     "run.steps": 4, "run.save_every": 2, "warmup.steps": 1, "warmup.gate": 0, "run.evaluate_every": 0,

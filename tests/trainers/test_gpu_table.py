@@ -10,7 +10,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "benchmarks/gpu.py"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=50)
 def test_every_part_is_measured_or_says_which_package_it_lacks(tmp_path):
     table = tmp_path / "table.md"
     done = subprocess.run(

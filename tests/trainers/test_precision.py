@@ -319,7 +319,7 @@ def test_activation_checkpointing_changes_no_gradient(tmp_path):
     assert max((plain[name] - saved[name]).abs().max().item() for name in plain) < 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=27)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_compiled_layers_learn_the_same(tmp_path):
     if os.system("which g++ > /dev/null") != 0:

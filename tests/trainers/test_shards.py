@@ -179,7 +179,7 @@ def model(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=135)
 def test_two_and_four_processes_learn_as_one_does_each_holding_its_share(model, tmp_path):
     path = f"model.path={model}"
     alone = counted(tmp_path / "one", 1, path)
@@ -205,7 +205,7 @@ def test_two_and_four_processes_learn_as_one_does_each_holding_its_share(model, 
             assert own["load"] < paper.weights + paper.copy + 0.5 * paper.copy  # no second whole model
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=60)
 def test_adapters_over_shares_are_learnt_and_sampled_as_by_one_process(model, tmp_path):
     """The reference is the policy without adapters; the second step samples from adapters added to whole weights."""
     pytest.importorskip("peft")

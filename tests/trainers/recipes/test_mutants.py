@@ -39,7 +39,7 @@ def f(x: Literal[1] = 2) -> Tuple[3]:
     assert told == ["the condition turned round", "Lt -> LtE", "5 -> 6", "returns None"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=50)
 def test_nine_in_ten_changes_of_the_recipes_are_noticed():
     command = [sys.executable, "-m", "tests.mutants", "--sample", "10", "--seed", "3"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
