@@ -29,7 +29,8 @@ def step(folder: Path, name: str, model: str, *changes: str) -> Any:
     from verikit.trainers.config import load_config
 
     torch.set_num_threads(1)
-    trainer = make(folder / "run", load_config(name, [f'model.path="{model}"', *changes]))
+    fp32 = ['precision.master="same"', 'model.dtype="float32"']  # `auto` multiplies bf16 numbers on some processors
+    trainer = make(folder / "run", load_config(name, [f'model.path="{model}"', *fp32, *changes]))
     try:
         trainer.recipe.evaluate = lambda sampler, step: {}  # the step is what is tried
         trainer.run()
