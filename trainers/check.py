@@ -106,7 +106,7 @@ def _model_settings(config: Config) -> Any:
 
 
 def _window(config: Config, cost: StepCost) -> str:
-    """The longest prompt and completion against the positions that the model has.
+    """A prompt of mean length and the longest completion against the positions that the model has.
 
     Raises:
         ConfigError: they don't fit.
