@@ -8,8 +8,8 @@ passes on one machine can therefore fail on another. `WORLDS` holds the bars tha
 table shows, over seeds and arithmetics, how many standard deviations each bar is away from what was measured.
 
 A processor's arithmetic is set by environment variables (`arithmetics`). Where two of them give the same weights after
-`PROBE` steps of a world's warm-up, they are one arithmetic, and only the first is trained: more threads and other
-settings of oneDNN change nothing in models this small.
+`PROBE` steps of a world's warm-up, they are one arithmetic, and only the first is trained. With AVX2 and AVX-512 a
+second thread changes nothing in models this small. With the base instruction set it does.
 """
 
 from __future__ import annotations
