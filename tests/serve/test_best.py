@@ -246,7 +246,7 @@ def test_a_dead_engines_last_error_is_told_within_a_short_deadline_and_without_h
         unused.bind(("127.0.0.1", 0))  # and nobody listens
         dead = f"openai:http://127.0.0.1:{unused.getsockname()[1]}/v1#m"
         backend = ("--model", dead) if reply is None else ()
-        with served(serve, lambda body, k: reply, "--deadline", 2, *backend, *options) as (server, _):
+        with served(serve, lambda body, k: reply, "--deadline", 6, *backend, *options) as (server, _):
             found = server.http.post("/v1/chat/completions", json=ask())
     error = found.json()["error"]
     assert found.status_code == status
@@ -262,10 +262,10 @@ def test_a_dead_engines_last_error_is_told_within_a_short_deadline_and_without_h
 
 def test_requests_that_wait_for_each_other_at_a_dead_engine_are_told_its_last_error(serve):
     def answer(body, k):
-        time.sleep(0.4)
+        time.sleep(1.2)
         return 500, {"error": {"message": "out of memory"}}
 
-    with served(serve, answer, "--deadline", 2, "--model-args", "concurrency=1") as (server, _):
+    with served(serve, answer, "--deadline", 6, "--model-args", "concurrency=1") as (server, _):
         found = server.http.post("/v1/chat/completions", json=ask())
     assert found.status_code == 502
     assert "out of memory" in found.json()["error"]["message"]
