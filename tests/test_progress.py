@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import threading
 from functools import partial
 
 import pytest
@@ -19,7 +20,7 @@ from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
 from verikit.scoring.size import COUNTED, PART, InputSize
 from verikit.scoring.watch import describe
-from verikit.terminal import clock, pace, spending
+from verikit.terminal import Watch, clock, pace, spending
 
 CANDIDATES = ROOT / "examples/candidates.jsonl"
 
@@ -208,3 +209,12 @@ def test_a_search_tells_the_time_left_by_its_prompts_and_not_by_its_steps():
     run = SamplingRun(Tree(), SamplingSettings(n=1), sampler=partial(guided_search, strategy=strategy))
     run.earlier, run.done, run.asked = 10, 12, 400
     assert describe_samples(run, 4.0, None, False, 20).startswith("12 of 20 prompts (60%), 0:16 left, 400 samples")
+
+
+def test_an_interrupt_before_the_progress_thread_has_started_is_no_other_error(monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt), Watch() as watch:
+        watch.start(lambda seconds: "")

@@ -109,7 +109,7 @@ class Watch:
 
     def __exit__(self, *exception: object) -> None:
         self._done.set()
-        if self._thread:
+        if self._thread and self._thread.is_alive():  # an interrupt may come before it has started
             self._thread.join()
 
     def start(self, describe: Callable[[float], str]) -> None:
