@@ -37,6 +37,20 @@ def test_a_written_shim_imports_and_holds_the_named_reward(stack, tmp_path):
     assert callable(reward)
 
 
+@pytest.mark.parametrize(
+    ("stack", "named"),
+    [
+        ("verl", "reward.custom_reward_function.path={path} "),
+        ("trl", "--reward_funcs mine.reward`"),
+        ("verifiers", '"{path}:reward"'),
+    ],
+)
+def test_what_is_said_after_writing_names_the_written_file(stack, named, tmp_path):
+    path = tmp_path / "mine.py"
+    done = CliRunner().invoke(cli, ["adapter", "write", stack, "answer", "-o", str(path)])
+    assert named.format(path=path) in done.output
+
+
 def test_a_spec_in_a_file_is_found_from_another_folder(tmp_path, monkeypatch):
     (tmp_path / "style.py").write_text("def brief(sample):\n    return float(len(sample.completion) < 9)\n")
     (tmp_path / "specs.toml").write_text('[verifiers]\ngood = "0.5*answer + 0.5*length(max=9)"\n')

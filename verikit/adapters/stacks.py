@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,13 @@ class Stack:
     no_score: str = ""
     """What becomes of a sample without a score there."""
 
+    def hook_for(self, path: Path) -> str:
+        """The hook with the file at `path` in the place of the example's `reward.py` and its module."""
+        return _EXAMPLE.sub(lambda found: str(path) if found["file"] else f"{path.stem}.", self.hook)
+
+
+_EXAMPLE = re.compile(r"\breward\.(?!custom_reward_function)(?P<file>py\b)?")
+"""The example's file or module in a hook. verl's setting `reward.custom_reward_function` is neither."""
 
 _PROMPT = "What is 17 + 25? End with the answer in \\boxed{}."
 _REPLY = "17 + 25 = 42, so the answer is \\boxed{42}."

@@ -57,7 +57,7 @@ def write(
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise VerikitError(f"can't write {path}: {error.strerror}") from None
-    click.echo(f"written to {path}; name it as {stack_of(stack).hook}", err=True)
+    click.echo(f"written to {path}; name it as {stack_of(stack).hook_for(path)}", err=True)
 
 
 @adapter.command()
