@@ -94,6 +94,17 @@ def test_time_that_is_used_up_spares_no_program_the_false_tests() -> None:
     assert Code(wall_s=5, row_s=0.9).score([sample])[0].value == 0.0
 
 
+def test_what_the_prompt_shows_is_not_enough_to_tell_true_tests_from_false_ones() -> None:
+    needs("bash")
+    task = appended.Task("number", 3, 1, (1, 2, 5))
+    source = appended.ATTACKS["bash"]["expected from the source"].partition("{")[2]
+    knows = f'twin() {{\n    if [ "$1" = 5 ]; then echo 16; return; fi{source}'
+    sample = appended.sample("bash", task, knows)
+    shown = {**sample.meta, "prompt": '# Twice.\n# >>> $(twin "5")\n# "16"\n' + sample.meta["prompt"]}
+    samples = [Sample(completion=f"# {number}\n{sample.completion}", meta=shown) for number in range(12)]
+    assert [score.value for score in score_all(Code(), samples)] == [0.0] * 12
+
+
 def test_tests_whose_values_can_not_be_exchanged_are_made_false_in_another_way() -> None:
     needs("cpp")
     tests = '}\nint main() {\n    assert(twin(2) == 4);\n    assert(twin(std::string("a")) == std::string("aa"));\n}\n'
@@ -164,6 +175,22 @@ def test_false_tests_differ_in_what_they_expect_alone(language: str, line: str) 
         if false:
             assert false[: spans[0][0]] == line[: spans[0][0]]
             assert false.endswith(line[spans[-1][1] :])
+
+
+def test_calls_that_the_prompt_shows_are_left_alone() -> None:
+    tests = "assert.deepEqual(candidate(1, [2]),4);\nassert.deepEqual(candidate(3, [4]),9);\n"
+    for seed in range(20):
+        false = falsified("javascript", tests, ["f", "candidate"], random.Random(seed), "// >>> f(1,[2])\n// 4\n")
+        assert "assert.deepEqual(candidate(1, [2]),4);" in false
+        assert false != tests
+        assert "4" not in falsified("javascript", tests[:39], ["candidate"], random.Random(seed), "f(1, [2])")
+
+
+def test_values_that_a_loose_comparison_takes_for_equal_are_not_exchanged() -> None:
+    tests = 'assert.deepEqual(f(1),0);\nassert.deepEqual(f(2),"");\nassert.deepEqual(f(3),false);\n'
+    for seed in range(20):
+        false = falsified("javascript", tests, ["f"], random.Random(seed))
+        assert sum(line not in tests for line in false.split("\n")) == 1
 
 
 def test_equal_values_that_are_written_differently_are_not_exchanged() -> None:

@@ -85,7 +85,7 @@ class _Appended:
         draw = random.Random(hashlib.blake2b(content, key=_KEY).digest())
         names = [code_forms.defined(self.prompt, self.language), "candidate"]
         for _ in range(_FALSE):
-            if tests := falsified(self.language, self.tests, [name for name in names if name], draw):
+            if tests := falsified(self.language, self.tests, [name for name in names if name], draw, self.prompt):
                 yield self.whole(tests)
         one, other = draw.sample(range(2, 100), 2)
         yield self.whole(last=code_forms.false_assertion(self.language, self.tests, one, other))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,7 +26,7 @@ _TRUTHS = frozenset({"assert", "assert!", "console.assert", "assert.ok"})
 _JAVA_LIST = re.compile(r"\bList<Boolean>\s+\w+\s*=\s*\w+\.(?:asList|of)\s*\(")
 _GO_TABLE = re.compile(r"\bexpected:[ \t]*")
 _SHELL_CHECK = re.compile(
-    r"""^[ \t]*\[\[ \$\(candidate\b.*\) ==? ("(?:[^"\\]|\\.)*"|\$?'(?:[^'\\]|\\.)*') \]\]""", re.MULTILINE
+    r"""^[ \t]*\[\[ \$\(candidate\b(.*)\) ==? ("(?:[^"\\]|\\.)*"|\$?'(?:[^'\\]|\\.)*') \]\]""", re.MULTILINE
 )
 _OPENING = r"[(\[{]"
 _OPERATOR, _COMMA, _MINUS, _FIELD_END = (
@@ -61,41 +61,53 @@ class Expected:
     start: int
     end: int
     kind: Literal["value", "number", "truth"]
+    call: str
+    """What is called, from its arguments on, without white space."""
 
 
-def falsified(language: str, tests: str, names: Sequence[str], draw: random.Random) -> str:
+def falsified(language: str, tests: str, names: Sequence[str], draw: random.Random, prompt: str = "") -> str:
     """The tests with one expectation changed or two exchanged; empty if none is found that can be.
 
-    They look as the true ones do: to tell one from the other means to know what is right.
+    They look as the true ones do: to tell one from the other means to know what is right. Calls that the prompt shows
+    are left alone where there are others, since it shows what they give.
 
     Args:
         language: of the tests.
         tests: a test program.
         names: of the functions that it tests.
         draw: says which.
+        prompt: what the program was asked for.
     """
     found = expectations(language, tests, names)
     draw.shuffle(found)
-    for one in found:
-        own = tests[one.start : one.end]
-        if one.kind == "truth":
-            return _put(tests, {one: "" if own else "!"})
-        changed = _changed(own, draw, first=one.kind == "number")
-        exchangeable = [
-            other for other in found if other.kind == one.kind and _differ(own, tests[other.start : other.end])
-        ]
-        if exchangeable and (not changed or draw.random() < 0.5):
-            other = draw.choice(exchangeable)
-            return _put(tests, {one: tests[other.start : other.end], other: own})
-        if changed:
-            return _put(tests, {one: changed})
+    shown = _close(prompt)
+    hidden = [one for one in found if one.call not in shown]
+    for pool in (hidden, found):
+        for one in pool:
+            if places := _falsehood(one, pool, tests, draw):
+                for place in sorted(places, key=lambda place: place.start, reverse=True):
+                    tests = tests[: place.start] + places[place] + tests[place.end :]
+                return tests
     return ""
+
+
+def _falsehood(one: Expected, pool: Sequence[Expected], tests: str, draw: random.Random) -> dict[Expected, str]:
+    """What is written where, so that an expectation is false; nothing if no way is seen."""
+    own = tests[one.start : one.end]
+    if one.kind == "truth":
+        return {one: "" if own else "!"}
+    changed = _changed(own, draw, first=one.kind == "number")
+    others = [other for other in pool if other.kind == one.kind and _differ(own, tests[other.start : other.end])]
+    if others and (not changed or draw.random() < 0.5):
+        other = draw.choice(others)
+        return {one: tests[other.start : other.end], other: own}
+    return {one: changed} if changed else {}
 
 
 def expectations(language: str, tests: str, names: Sequence[str]) -> list[Expected]:
     """What a test program expects of functions of these names, wherever that is certain."""
     if language == "bash":
-        return [Expected(*found.span(1), "value") for found in _SHELL_CHECK.finditer(tests)]
+        return [Expected(*found.span(2), "value", _close(found[1])) for found in _SHELL_CHECK.finditer(tests)]
     return list(dict.fromkeys(_Reader(language, tests, names).read()))
 
 
@@ -138,7 +150,8 @@ class _Reader:
             ends = self._outside((found.end(), len(self.text)), _FIELD_END)
             written = (found.end(), next(ends, found).start())
             if self._is_closed(written):
-                yield Expected(*self._stripped(written), "value")
+                before = self.text.rfind("actual:", 0, found.start())
+                yield Expected(*self._stripped(written), "value", self._call((max(before, 0), found.start())))
 
     def _of_condition(self, span: tuple[int, int]) -> Iterator[Expected]:
         """What an asserted condition expects."""
@@ -160,7 +173,7 @@ class _Reader:
         bare = start + (self.text[start] == "!")
         name, named, opening = self._last_call((bare, end))
         if name in self.names:
-            yield Expected(start, bare, "truth")
+            yield Expected(start, bare, "truth", self._call((bare, end)))
         elif _SAME.search(name) and bare == start:
             arguments = self._arguments(opening)
             if len(arguments) == 2:
@@ -183,10 +196,16 @@ class _Reader:
         """Of two operands the one that is written out, where the other one calls a tested function."""
         for called, written in ((one, other), (other, one)):
             if self._calls(called) and not self._calls(written) and self._is_closed(written, ratio=kind == "number"):
-                yield Expected(*self._stripped(written), kind)
+                yield Expected(*self._stripped(written), kind, self._call(called))
 
     def _calls(self, span: tuple[int, int]) -> bool:
         return any(re.search(rf"\b{re.escape(name)}\b", self.text[slice(*span)]) for name in self.names)
+
+    def _call(self, span: tuple[int, int]) -> str:
+        """The arguments of the first call of a tested function."""
+        names = "|".join(map(re.escape, self.names))
+        found = re.compile(rf"\b(?:{names})\s*\(").search(self.text, *span)
+        return _close(self.tests[found.end() - 1 : self.closing.get(found.end() - 1, span[1]) + 1]) if found else ""
 
     def _is_closed(self, span: tuple[int, int], *, ratio: bool = False) -> bool:
         """Whether what stands here is the same value everywhere: made of constants, types and calls."""
@@ -241,27 +260,37 @@ class _Reader:
         return start, max(start, span[1] - len(text) + len(text.rstrip()))
 
 
+def _close(text: str) -> str:
+    """A text without white space."""
+    return "".join(text.split())
+
+
 def _blank(found: re.Match[str]) -> str:
     """As much white space as a comment or the inside of a text takes."""
     text = found[0]
     return " " * len(text) if text.startswith("/") else text[0] + " " * (len(text) - 2) + text[-1]
 
 
-def _put(tests: str, places: Mapping[Expected, str]) -> str:
-    """The tests with other words in some places."""
-    for place in sorted(places, key=lambda place: place.start, reverse=True):
-        tests = tests[: place.start] + places[place] + tests[place.end :]
-    return tests
-
-
 def _differ(one: str, other: str) -> bool:
-    """Whether two expectations are different values, however they are written: as sets and near numbers, too."""
-    return _essence(one) != _essence(other)
+    """Whether two expectations are different values of one type, whatever it is that compares them.
+
+    Sets, near numbers, and what a language without types takes for equal (`0`, `""`, `false`) are no different values.
+    """
+    first, second = _essence(one), _essence(other)
+    return sorted(first) != sorted(second) and _begins(first) == _begins(second)
+
+
+def _begins(tokens: Sequence[str]) -> str:
+    """The type of a value as far as its first word tells."""
+    first = next(iter(tokens), "")
+    if first in ("true", "false"):
+        return "truth"
+    return "number" if first[:1].isdigit() or first == "-" else first[:1]
 
 
 def _essence(text: str) -> list[str]:
     tokens = [token for token in _TOKEN.findall(text) if token not in _SUFFIXES]
-    return sorted(f"{float(token):.2f}" if _NUMBER.fullmatch(token) else token for token in tokens)
+    return [f"{float(token):.2f}" if _NUMBER.fullmatch(token) else token for token in tokens]
 
 
 def _changed(text: str, draw: random.Random, *, first: bool) -> str:
