@@ -1,7 +1,8 @@
 """Does the program pass its tests? Each case runs in a sandboxed child of its own; the verdict is computed outside.
 
 What the program does (crash, hang, cheat) is its own 0.0; a row without readable tests, or a sandbox that fails, is
-unscored. Expected values never enter the child, so there is nothing to forge, save with `in_process=True`.
+unscored. Expected values never enter the child, so there is nothing to forge, save with `in_process=True` and in test
+programs of other languages (`code_appended`).
 """
 
 from __future__ import annotations
