@@ -198,3 +198,14 @@ def test_equal_values_that_are_written_differently_are_not_exchanged() -> None:
     for seed in range(20):
         false = falsified("cpp", tests, ["f"], random.Random(seed))
         assert sorted([line for line in tests.split("\n") if line not in false]) != []
+
+
+def test_tests_in_which_nothing_can_be_changed_are_left_as_they_are() -> None:
+    tests = "assert_eq!(f(1), None);\n" * 5000
+    assert len(expectations("rust", tests, ["f"])) == 5000
+    assert falsified("rust", tests, ["f"], random.Random(1)) == ""
+
+
+def test_numbers_of_any_length_can_be_changed() -> None:
+    tests = f"assert.deepEqual(f(1),{'9' * 6000});"
+    assert falsified("javascript", tests, ["f"], random.Random(1)) not in ("", tests)

@@ -110,7 +110,7 @@ def _confirmed(found: Score, appended: _Appended, row: ForeignRow, box: LocalSan
     if isinstance(true, RunResult):
         return not_built(true, row.program)
     order = [True] * _TRUE + [False] * _FALSE
-    random.Random(secrets.token_bytes(16)).shuffle(order)
+    secrets.SystemRandom().shuffle(order)
     for number, is_true in enumerate(order):
         result, passes = _run(true if is_true else false[number % len(false)], box, budget)
         if result.status == "infra_error":
