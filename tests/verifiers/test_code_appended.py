@@ -21,7 +21,7 @@ from verikit.verifiers.code_falsified import expectations, falsified
 from verikit.verifiers.code_forms import SCRIPTS
 
 ROUNDS = int(os.environ.get("VERIKIT_FORGERIES", "1"))
-SLOW = {"cpp": 60, "java": 90, "rust": 90, "go": 240, "typescript": 40}
+SLOW = {"cpp": 60, "java": 30, "rust": 20, "go": 20, "typescript": 10}
 """CPU seconds of those whose compilers are slow."""
 LANGUAGES = [
     pytest.param(name, marks=pytest.mark.slow(seconds=SLOW[name])) if name in SLOW else name
