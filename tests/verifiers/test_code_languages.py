@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from verikit.sandbox import default_sandbox, toolchains
+from verikit.sandbox.programs import java_class
 from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
 from verikit.verifiers.code import Code
@@ -261,3 +262,10 @@ def test_tests_of_codecontests_are_read() -> None:
     }
     texts = ("print(int(input()) + 1)", "print(2)")
     assert [s.value for s in Code().score([Sample(completion=t, meta=meta) for t in texts])] == [1.0, 0.0]
+
+
+def test_the_java_class_around_main_is_started() -> None:
+    nested = "class Problem {\n  static class Box { int n; }\n  public static void main(String[] a) {}\n}"
+    assert java_class(nested) == ("Problem", "Problem")
+    assert java_class("class Helper { }\npublic class Sum { public static void main(String[] a) {} }") == ("Sum", "Sum")
+    assert java_class("class Solution { }") == ("Main", "Main")

@@ -31,6 +31,8 @@ _JAVA_CLASS = re.compile(r"\b(?:class|interface|enum|record)[ \t\n]+([A-Za-z_$][
 _JAVA_PUBLIC = re.compile(r"^[ \t]*public[ \t]+(?:(?:final|abstract|strictfp)[ \t]+)*(?:class|interface|enum|record)"
                           r"[ \t\n]+([A-Za-z_$][\w$]*)", re.MULTILINE)  # fmt: skip
 _JAVA_MAIN = re.compile(r"\bstatic[ \t\n]+(?:final[ \t\n]+)?void[ \t\n]+main\b")
+_MOST_CLASSES = 50
+"""Classes before `main` of which it is asked whether they are around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,11 +291,15 @@ def _weight(built: Program | RunResult) -> int:
 
 
 def java_class(text: str) -> tuple[str, str]:
-    """The class that names the file, and the class that is started: the one before `static void main`."""
+    """The class that names the file, and the class that is started: the one around `static void main`."""
     public = _JAVA_PUBLIC.search(text)
     main = _JAVA_MAIN.search(text)
-    before = _JAVA_CLASS.findall(text[: main.start()]) if main else []
-    start = before[-1] if before else "Main"
+    before = text[: main.start()] if main else ""
+    classes = list(_JAVA_CLASS.finditer(before))[-_MOST_CLASSES:]
+    start = classes[-1][1] if classes else "Main"
+    for found in classes:
+        if before.count("{", found.end()) > before.count("}", found.end()):
+            start = found[1]
     if public and main and public.start() < main.start():
         start = public[1]
     return (public[1] if public else start), start

@@ -1,7 +1,8 @@
 """Does the program pass its tests? Each case runs in a sandboxed child of its own; the verdict is computed outside.
 
 What the program does (crash, hang, cheat) is its own 0.0; a row without readable tests, or a sandbox that fails, is
-unscored. Expected values never enter the child, so there is nothing to forge, save with `in_process=True`.
+unscored. Expected values never enter the child, so there is nothing to forge, save with `in_process=True` and in test
+programs of other languages (`code_appended`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from verikit.sandbox.backends import backend_name, chosen_sandbox
 from verikit.sandbox.guest import source
 from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
-from verikit.verifiers import code_forms, code_languages, code_lcb, code_suites, code_tests
+from verikit.verifiers import code_appended, code_forms, code_languages, code_lcb, code_suites, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
@@ -207,31 +208,10 @@ class Code(TextVerifier):
         return score_row(self._foreign(language, program, cases, judge), box)
 
     def _score_form(self, sample: Sample, language: str, tests: str, box: LocalSandbox) -> Score:
-        """The score of a program with its test program appended: in its own process, which the score says."""
+        """The score of a program with its test program appended."""
         if language not in code_forms.FORMS:
             return Score.error(f"test programs in {language} can't be run")
-        prompt = str(sample.meta.get("declaration") or sample.meta.get("prompt") or sample.prompt)
-        name = code_forms.defined(prompt, language)
-        program = code_languages.program(sample.completion, language, [name] if name else ())
-        if not program.strip():
-            return Score(0.0, reason=f"no program in {language} in the completion")
-        stops = sample.meta.get("stop_tokens")
-        stops = [stop for stop in stops if isinstance(stop, str)] if isinstance(stops, list) else []
-        setup = sample.meta.get("test_setup")
-        try:
-            text, word = code_forms.whole(
-                language, prompt, program, tests, stops, setup if isinstance(setup, str) else ""
-            )
-        except ValueError as problem:
-            return Score.error(f"the row's tests can't be read: {problem}")
-
-        def judge(case: Piped, result: RunResult) -> str:
-            lines = result.stdout.rstrip().rsplit("\n", 1)
-            return "" if lines[-1].strip() == case.stdout else "it ended before its tests did"
-
-        score = score_row(self._foreign(language, text, [Piped("", word, "test program")], judge), box)
-        reason = f"in process, forgeable: {score.reason}" if score.scored else score.reason
-        return replace(score, answer=program, reason=reason.replace(word, "…"))
+        return code_appended.score(sample, tests, self._foreign(language, "", [], lambda *_: ""), box)
 
     def _foreign(
         self, language: str, program: str, cases: list[Piped], judge: Callable[[Piped, RunResult], str | Score]

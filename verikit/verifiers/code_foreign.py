@@ -36,20 +36,21 @@ def score_row(row: ForeignRow, box: LocalSandbox) -> Score:
     try:
         if problem := box.programs.problem(row.language):
             return Score.error(problem)
-        built = box.programs.build(row.language, row.program, _of_compiler(row.compile_s))
+        built = box.programs.build(row.language, row.program, of_compiler(row.compile_s))
         if isinstance(built, RunResult):
-            return _not_built(built, row.program)
+            return not_built(built, row.program)
         return _run(row, built, box)
     except SandboxUnavailable as problem:
         return Score.error(f"{problem}; {problem.hint}")
 
 
-def _of_compiler(seconds: float) -> RunLimits:
+def of_compiler(seconds: float) -> RunLimits:
     """So many seconds of a processor; a compiler waits for nothing but a busy machine, so its wall clock is far off."""
     return replace(BUILD, wall_s=10 * seconds, cpu_s=seconds)
 
 
-def _not_built(result: RunResult, program: str) -> Score:
+def not_built(result: RunResult, program: str) -> Score:
+    """The score of a program that its compiler refused; without a value where that is not the program's fault."""
     if result.status == "infra_error":
         return Score.error(f"not the program's fault: {result.error}")
     if result.status == "timeout" and "wall" in str(result.error):

@@ -1,30 +1,41 @@
 """Test programs of other languages: rows whose tests are appended to the program (MultiPL-E, HumanEval-X).
 
-The verdict is computed in the program's own process, so a determined program can forge it; scores say so. What ends the
-process before its tests, redefines `assert` or prints a guess does not pass: a word that is made for the row and this
-process must be the last line written, and the tests' own part writes it after the last of them.
+A program that comes to the end of its tests reads a word from its standard input and writes it; no source holds it.
+`code_appended` runs these programs, and says what a pass is worth.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verikit.verifiers import code_go
 
-_KEY = secrets.token_bytes(16)
+_C = (
+    '{ char verikit_word[99] = { 0 }; if (fgets(verikit_word, 99, stdin)) { puts(""); puts(verikit_word); } '
+    "fflush(stdout); }"
+)
+_NODE = (
+    'console.log("\\n" + (typeof require === "function" ? require("fs") : process.getBuiltinModule("fs"))'
+    '.readFileSync(0, "utf8"));'
+)
 _WRITE = {
-    "c": 'puts("{word}"); fflush(stdout);', "cpp": 'puts("{word}"); fflush(stdout);',
-    "java": 'System.out.println("{word}");', "rust": 'println!("{word}");',
+    "c": _C, "cpp": _C, "java": 'System.out.println("\\n" + new java.util.Scanner(System.in).nextLine());',
+    "rust": "{ let mut word = ::std::string::String::new(); ::std::io::stdin().read_line(&mut word).unwrap(); "
+    'println!("\\n{}", word); }',
+    "javascript": _NODE, "typescript": _NODE,
+    "bash": "IFS= read -r verikit_word <&\"$verikit_input\"; printf '\\n%s\\n' \"$verikit_word\"",
 }  # fmt: skip
-_LAST = {
-    "javascript": 'console.log("{word}");',
-    "typescript": 'console.log("{word}");',
-    "bash": "printf '\\n%s\\n' {word}",
-}
+"""What comes to the end of the tests writes the word that it reads."""
+_SHELL_INPUT = "exec {verikit_input}<&0 </dev/null\n"
+"""What a shell program starts would read the word away."""
+_FALSE = {
+    "c": "assert({one} == {other});", "cpp": "assert({one} == {other});", "java": "assert {one} == {other};",
+    "rust": "assert_eq!({one}, {other});", "javascript": "console.assert({one} === {other});",
+    "typescript": "console.assert({one} === {other});", "bash": '[[ "{one}" = "{other}" ]]',
+    "go": 't.Error("{one} is not {other}")',
+}  # fmt: skip
 _HELD = "console.assert = (good, ...about) => { if (!good) throw new Error(`assertion ${about.join(' ')}`) };\n"
 _BEFORE = {"javascript": _HELD, "typescript": _HELD}
 """What tests need that tell of a failure on standard error only."""
@@ -50,8 +61,10 @@ _DEFINES = {
 _STATEMENTS = frozenset({"return", "else", "throw", "case", "new", "delete", "goto", "co_return", "if", "while", "for"})
 _LONGEST = 300
 """Of what stands before a function's name on its line."""
-FORMS = frozenset({*_WRITE, *_LAST, "go"})
+FORMS = frozenset({*_WRITE, "go"})
 """Languages whose test programs are run."""
+SCRIPTS = frozenset({"javascript", "typescript", "bash"})
+"""Those of which nothing, or little, is compiled."""
 
 
 def test_program(meta: Mapping[str, Any]) -> str:
@@ -84,10 +97,18 @@ def defines(language: str, name: str, program: str) -> bool:
     return False
 
 
+def false_assertion(language: str, tests: str, one: int, other: int) -> str:
+    """An assertion that two different numbers are equal, as such tests make theirs."""
+    text = _FALSE[language].format(one=one, other=other)
+    if language == "bash" and "set -e" not in tests:
+        return f"{text} || exit 1"
+    return text
+
+
 def whole(
-    language: str, prompt: str, program: str, tests: str, stops: Sequence[str] = (), setup: str = ""
-) -> tuple[str, str]:
-    """The program with its tests, and the word that must be written last.
+    language: str, prompt: str, program: str, tests: str, stops: Sequence[str] = (), setup: str = "", last: str = ""
+) -> str:
+    """The program with its tests, which at their end write the word that they read from standard input.
 
     Args:
         language: one of `FORMS`.
@@ -96,11 +117,11 @@ def whole(
         tests: the row's.
         stops: where a completion that goes on with the prompt ends (MultiPL-E's `stop_tokens`).
         setup: what stands before all (HumanEval-X's `test_setup`).
+        last: an assertion to stand after all others.
 
     Raises:
         ValueError: the tests have none.
     """
-    word = hashlib.blake2b("\0".join([program, tests]).encode("utf-8", "replace"), key=_KEY, digest_size=12).hexdigest()
     name = defined(prompt, language)
     alone = bool(name) and defines(language, name, program)
     if not alone:
@@ -108,7 +129,7 @@ def whole(
     if language == "go":
         closed = prompt + program + ("\n}" if program.count("}") < (prompt + program).count("{") else "")
         parts = [code_go.head(prompt), program] if alone else [closed]
-        return code_go.whole([setup, *parts], _opened(tests), word), word
+        return code_go.whole([setup, *parts], _opened(tests), last)
     if language == "rust" and "#[test]" in tests:
         prompt, program, tests = _EMPTY_MAIN.sub("", prompt), _EMPTY_MAIN.sub("", program), _called_tests(tests)
     if alone:
@@ -116,17 +137,19 @@ def whole(
         text, tests = _alone(language, prompt, program, closes=closes), _opened(tests)
     else:
         text = prompt + program
+    ending = f"{last}\n{_WRITE[language]}" if last else _WRITE[language]
     end = _END.get(language)
     if end is None:
-        return f"{text}\n{_BEFORE.get(language, '')}{tests}\n{_LAST[language].format(word=word)}\n", word
+        before = _SHELL_INPUT if language == "bash" else ""
+        return f"{before}{text}\n{_BEFORE.get(language, '')}{tests}\n{ending}\n"
     closing = end.search(tests)
     at = closing.start() if closing else len(tests)
-    tests = f"{tests[:at]}\n{_WRITE[language].format(word=word)}\n{tests[at:]}"
+    tests = f"{tests[:at]}\n{ending}\n{tests[at:]}"
     guard = _GUARD.get(language, "")
     if guard and tests.lstrip().startswith("}"):  # it closes the function first
         before, tests = tests[: tests.index("}") + 1], tests[tests.index("}") + 1 :]
-        return f"{text}{before}{guard}{tests}\n", word
-    return f"{text}\n{guard}{tests}\n", word
+        return f"{text}{before}{guard}{tests}\n"
+    return f"{text}\n{guard}{tests}\n"
 
 
 def _called_tests(tests: str) -> str:

@@ -73,8 +73,13 @@ func (verikitAssertions) InDelta(t *testing.T, want, got, delta float64, _ ...in
 """
 
 
-def whole(parts: Sequence[str], tests: str, word: str) -> str:
-    """One program of the candidate's parts and the tests; it writes a word if all tests passed.
+def whole(parts: Sequence[str], tests: str, last: str = "") -> str:
+    """One program of the candidate's parts and the tests; it writes the word that it reads if all tests passed.
+
+    Args:
+        parts: of the candidate's program.
+        tests: the row's.
+        last: an assertion to stand after all others.
 
     Raises:
         ValueError: there is no test function.
@@ -97,10 +102,14 @@ def whole(parts: Sequence[str], tests: str, word: str) -> str:
     needed = {("verikitExit", "os"), ("verikitPrint", "fmt"), ("verikitTesting", "testing")}
     lines = "".join(f'\t{alias} "{path}"\n' for alias, path in [*used, *sorted(needed)])
     runs = "".join(f"\t\t\tt.Run({_quoted(name)}, {name})\n" for name in names)
+    if last:
+        runs += f'\t\t\tt.Run("last", func(t *verikitTesting.T) {{ {last} }})\n'
     return (
         f"package main\n\nimport (\n{lines})\n{body}\nfunc verikitAll(t *verikitTesting.T) {{\n"
         f'\tif t.Run("tests", func(t *verikitTesting.T) {{\n{runs}\t}}) {{\n'
-        f"\t\tverikitPrint.Println({_quoted(word)})\n\t\tverikitExit.Exit(0)\n\t}}\n}}\n\nfunc main() {{\n"
+        "\t\tvar verikitWord string\n\t\tverikitPrint.Scanln(&verikitWord)\n"
+        "\t\tverikitPrint.Println()\n\t\tverikitPrint.Println(verikitWord)\n"
+        "\t\tverikitExit.Exit(0)\n\t}\n}\n\nfunc main() {\n"
         '\tall := []verikitTesting.InternalTest{{Name: "all", F: verikitAll}}\n'
         "\tverikitTesting.Main(func(_, _ string) (bool, error) { return true, nil }, all, nil, nil)\n}\n"
     )
