@@ -54,7 +54,7 @@ def huge_data(draw: random.Random) -> str:
 def constant_of_rust(draw: random.Random) -> str:
     return (
         "#![allow(long_running_const_eval)]\nconst fn f()->u64{let mut i=0u64;let mut s=0u64;"
-        f"while i<{draw.randint(10**11, 10**12)}{{s^=i;i+=1;}}s}}\nconst X:u64=f();\nfn main(){{println!(\"{{}}\",X);}}"
+        f'while i<{draw.randint(10**11, 10**12)}{{s^=i;i+=1;}}s}}\nconst X:u64=f();\nfn main(){{println!("{{}}",X);}}'
     )
 
 

@@ -38,7 +38,8 @@ def row_of(score: Score) -> bytes:
 def fit(verifier: Verifier, deadline_s: float) -> int:
     """Bound what a sample takes by a request's deadline; how many are done in a quarter of it (0: not known).
 
-    They may take half of it, so that a machine with other work still keeps the promise. A program that loops must get its zero before the server gives up on it, which would leave it unscored.
+    They may take half of it, so that a machine with other work still keeps the promise. A program that loops must get
+    its zero before the server gives up on it, which would leave it unscored.
     """
     budget.set_ceiling(deadline_s / ROWS_PER_DEADLINE)
     slowest = sum(part.slowest_s for part in walk(verifier))
