@@ -11,9 +11,8 @@ from __future__ import annotations
 import sys
 import time
 
-from tests.contracts.test_linear_work import FACTOR, META, RULES, units
+from tests.contracts.test_linear_work import FACTOR, RULES, sample, units
 from verikit.spec import load
-from verikit.types import Sample
 
 LEAST_S = 0.05
 """Less is noise."""
@@ -24,7 +23,7 @@ def seconds(rule: str, text: str, tries: int) -> float:
     verifier, best = load(rule), float("inf")
     for _ in range(tries):
         begun = time.thread_time()
-        verifier.score([Sample(prompt="What is it?", completion=text, answer="12", meta=META)])
+        verifier.score([sample(rule, text)])
         best = min(best, time.thread_time() - begun)
     return best
 

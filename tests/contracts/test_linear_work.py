@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from tests.hostile_texts import HOSTILE
-from verikit.base import Verifier
 from verikit.spec import load
 from verikit.types import Sample
 
@@ -31,9 +30,11 @@ NOISE = 20_000
 """Calls that are not judged: what is done once, and what a cap lets through."""
 RULES = [
     "answer(tail_seconds=0)", "math(tail_seconds=0)", "boxed", "boxed(once=True)", "choice", "numeric", "exact", "f1",
-    "cover_em", "citations", "refusal", "length(max=100)", "length(max=100, unit='words')", "repetition", "tags('think', 'answer')",
-    "json_schema(schema={'type': 'object'})", "yaml", "toml", "csv", "tool_calls", "instructions", "regex('a+b')",
+    "cover_em", "citations", "refusal", "length(max=100)", "length(max=100, unit='words')", "repetition",
+    "tags('think', 'answer')", "json_schema(schema={'type': 'object'})", "yaml", "toml", "csv", "tool_calls",
+    "instructions", "regex('x[0-9]y')",
 ]  # fmt: skip
+GOLDS = {"choice": "B", "tool_calls": '[{"name": "f", "arguments": {"a": 1}}]'}
 META = {
     "options": ["one", "two", "three"], "passages": ["the quick brown fox", "a lazy dog"],
     "tool_calls": [{"name": "f", "arguments": {"a": 1}}], "instruction_id_list": ["punctuation:no_comma"],
@@ -73,17 +74,19 @@ def units() -> list[str]:
             *("".join(draw.sample(HOSTILE, 2)) for _ in range(UNITS))]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=RULES)
-def rule(request: pytest.FixtureRequest) -> Verifier:
-    return load(request.param)
+def sample(rule: str, text: str) -> Sample:
+    """A text in a row that is sound for the rule."""
+    return Sample(prompt="What is it?", completion=text, answer=GOLDS.get(rule, "12"), meta=META)
 
 
-def test_calls_grow_with_the_length_of_a_text_and_not_with_its_square(rule: Verifier) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_calls_grow_with_the_length_of_a_text_and_not_with_its_square(rule: str) -> None:
+    verifier = load(rule)
+    assert verifier.score([sample(rule, "The answer is 12.")])[0].scored
+
     def work(text: str) -> int:
-        samples = [Sample(prompt="What is it?", completion=text, answer="12", meta=META)]
-        return calls(lambda: rule.score(samples))
+        return calls(lambda: verifier.score([sample(rule, text)]))
 
-    work("warm up")
     for unit in units():
         small = work((unit * (SMALL // len(unit) + 1))[:SMALL])
         large = work((unit * (FACTOR * SMALL // len(unit) + 1))[: FACTOR * SMALL])

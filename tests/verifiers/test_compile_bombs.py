@@ -1,4 +1,4 @@
-"""Programs that keep their compiler busy: its time is the row's, each is 0.0 within the row's seconds, none unscored."""
+"""Programs that keep their compiler busy: its time is the row's, and each is 0.0 within the row's seconds."""
 
 from __future__ import annotations
 
