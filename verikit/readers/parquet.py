@@ -13,7 +13,7 @@ from typing import Any
 
 from verikit.errors import MissingExtra, SchemaError
 from verikit.readers.parse import JsonRow
-from verikit.readers.row_groups import BATCH, batch_rows, dictionary_columns
+from verikit.readers.row_groups import batch_rows, dictionary_columns, record_batch_rows
 from verikit.readers.values import plain
 
 MAGIC = b"PAR1"
@@ -89,8 +89,9 @@ def arrow_rows(stream: io.BufferedReader, name: str, *, stream_format: bool) -> 
         for batch in batches:
             batch.validate(full=True)  # else offsets of a damaged file are followed out of memory
             odd = _odd_columns(batch.schema)
-            for start in range(0, batch.num_rows, BATCH):
-                for row in _listed(batch.slice(start, BATCH), odd):
+            step = record_batch_rows(batch)
+            for start in range(0, batch.num_rows, step):
+                for row in _listed(batch.slice(start, step), odd):
                     number += 1
                     yield number, row
     except (ArrowException, OSError, ValueError, OverflowError) as error:

@@ -52,20 +52,35 @@ def batch_rows(table: Any, longest: Any, group: int) -> int:
     return max(1, min(BATCH, int(MAX_BATCH / max(1.0, row))))
 
 
+def record_batch_rows(batch: Any) -> int:
+    """How many rows of an Arrow record batch, whose dictionaries are as they are, are decoded at a time."""
+    row = sum(_VALUE + _longest(column) for column in batch.columns)
+    return max(1, min(BATCH, MAX_BATCH // max(1, row)))
+
+
 def _longest_value(file: Any, group: int, path: str) -> int:
     """Bytes of the longest value in a column's dictionary; 0 if it has none after all."""
+    first = next(file.iter_batches(1, row_groups=[group], columns=[path]), None)
+    return 0 if first is None else _longest(first.column(0))
+
+
+def _longest(values: Any) -> int:
+    """Bytes of the longest text in the dictionary of an array, or of what it is made of; 0 where there is none."""
     from pyarrow import compute, types
 
-    first = next(file.iter_batches(1, row_groups=[group], columns=[path]), None)
-    if first is None:
-        return 0
-    values = first.column(0)
     while not types.is_dictionary(values.type) and hasattr(values, "flatten"):
         parts = values.flatten()
         values = parts[0] if isinstance(parts, list) else parts
-    if not types.is_dictionary(values.type):
+    if not types.is_dictionary(values.type) or not _is_text(values.type.value_type):
         return 0
     return compute.max(compute.binary_length(values.dictionary)).as_py() or 0
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    checks = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(check(kind) for check in checks)
 
 
 def dictionary_columns(table: Any) -> list[str]:
