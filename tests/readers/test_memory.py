@@ -122,9 +122,7 @@ def test_the_rows_of_a_batch_are_fewer_where_dictionaries_hold_long_values(arrow
     assert rows(arrow.table({"a": [{"b": "x" * 1_000_000}] * 40})) == MAX_BATCH // 1_000_064
 
 
-def test_a_value_beyond_the_cap_is_told_by_its_row_group_and_the_others_are_read(
-    arrow, tmp_path, monkeypatch
-):
+def test_a_value_beyond_the_cap_is_told_by_its_row_group_and_the_others_are_read(arrow, tmp_path, monkeypatch):
     import pyarrow.parquet as parquet
 
     monkeypatch.setattr(row_groups, "MAX_BATCH", 1 << 20)

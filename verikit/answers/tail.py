@@ -10,8 +10,9 @@ share a budget: up to `FULL` of them have all of theirs, more have equal parts, 
 
 from __future__ import annotations
 
-import signal
+import math
 import sys
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -113,6 +114,8 @@ class _OutOfStepsError(BaseException):
 
 def within(gold: Any, answer: Any, steps: int, cpu_s: float) -> bool | str | None:
     """In the helper: `decide`, or that it ran out of steps; the process ends where one step takes too long."""
+    import resource
+
     from sympy.core.cache import clear_cache
 
     clear_cache()  # what an earlier pair left there would save this one steps
@@ -124,7 +127,9 @@ def within(gold: Any, answer: Any, steps: int, cpu_s: float) -> bool | str | Non
         if taken > steps:
             raise _OutOfStepsError
 
-    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    before, most = resource.getrlimit(resource.RLIMIT_CPU)
+    end = math.ceil(time.process_time() + cpu_s)
+    resource.setrlimit(resource.RLIMIT_CPU, (end if before == resource.RLIM_INFINITY else min(end, before), most))
     sys.setprofile(count)
     try:
         return decide(gold, answer)
@@ -132,7 +137,7 @@ def within(gold: Any, answer: Any, steps: int, cpu_s: float) -> bool | str | Non
         return _OUT_OF_STEPS
     finally:
         sys.setprofile(None)
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        resource.setrlimit(resource.RLIMIT_CPU, (before, most))
 
 
 def decide(gold: Any, answer: Any) -> bool | None:
