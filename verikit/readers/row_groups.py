@@ -73,7 +73,8 @@ def _longest(values: Any) -> int:
         values = parts[0] if isinstance(parts, list) else parts
     if not types.is_dictionary(values.type) or not _is_text(values.type.value_type):
         return 0
-    return compute.max(compute.binary_length(values.dictionary)).as_py() or 0
+    lengths = compute.call_function("binary_length", [values.dictionary])
+    return compute.call_function("max", [lengths]).as_py() or 0
 
 
 def _is_text(kind: Any) -> bool:
