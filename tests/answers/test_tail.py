@@ -71,10 +71,10 @@ def granted(monkeypatch):
 def test_a_group_of_undecidable_answers_shares_one_budget_and_a_right_one_among_them_is_right(granted):
     draw, verifier = random.Random(7), Answer(tail_seconds=0.05)
     right = [r"\int_0^1 x\,dx", r"\sum_{k=1}^{100} \frac{k}{10100}", r"\lim_{x\to 0} \frac{\sin x}{2x}"]
-    texts = [*right, *{undecidable(draw) for _ in range(120)}]
+    texts = [*right, *{undecidable(draw) for _ in range(80)}]
     scores = verifier.score([Sample(completion=rf"\boxed{{{text}}}", answer=r"\frac12") for text in texts])
     assert [score.value for score in scores] == [1.0] * 3 + [0.0] * (len(texts) - 3)
-    assert sum("out of steps" in score.reason for score in scores) > 60
+    assert sum("out of steps" in score.reason for score in scores) > 40
     full = int(0.05 * STEPS_PER_SECOND)
     assert len(granted) <= len(texts)
     assert sum(granted) <= FULL * full
