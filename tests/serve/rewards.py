@@ -3,8 +3,12 @@
 import os
 import signal
 import time
+from dataclasses import dataclass
 
 from verikit import Score, verifier
+from verikit.base import TextVerifier
+from verikit.sandbox import RunLimits, RunResult
+from verikit.verifiers.budget import Budget, row_seconds
 
 
 @verifier
@@ -31,3 +35,28 @@ def adds(sample):
         return Score.error("the judge is away")
     a, b = sample.prompt[-1]["content"].removesuffix("=").split("+")
     return Score(float(f"boxed{{{int(a) + int(b)}}}" in sample.completion), reason="added up – ✓")
+
+
+@dataclass(frozen=True)
+class Declared(TextVerifier):
+    """1.0 for a program that ends within its row's seconds. A completion says how many it takes; none pass here."""
+
+    name = "declared"
+
+    def score(self, samples):
+        return [self._score(float(sample.completion)) for sample in samples]
+
+    @property
+    def slowest_s(self):
+        return row_seconds(100.0, None)
+
+    def _score(self, wanted):
+        def run(limits):
+            late = wanted > limits.wall_s
+            return RunResult("timeout" if late else "ok", seconds=min(wanted, limits.wall_s))
+
+        result = Budget(RunLimits(wall_s=600.0), row_seconds(100.0, None)).run(run)
+        return Score(float(result.status == "ok"), reason=str(result.error or ""))
+
+
+declared = Declared()

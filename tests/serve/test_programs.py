@@ -6,6 +6,7 @@ import base64
 import importlib.util
 import json
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ import httpx
 import pytest
 
 from tests.sandbox.test_choice import samples
+from tests.verifiers.test_compile_bombs import sums_of_constants
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import ISOLATION, RunLimits, backends
 from verikit.sandbox.http import HttpSandbox
@@ -266,6 +268,38 @@ def test_only_a_token_runs_programs_and_it_may_stand_in_the_address(tmp_path: Pa
         assert post(others, code="while True: pass", run_timeout=1).status_code == 200
         assert "processor" in post(others, code="print(1)").json()["error"]
         assert "alpha" not in (tmp_path / "log").read_text()
+
+
+def test_a_compiler_s_time_is_its_tokens_and_a_kept_program_is_paid_for_once(tmp_path: Path) -> None:
+    heavy = "#include <regex>\n#include <iostream>\nint main(){std::regex r(\"a*\"); std::cout << %d << '\\n';}"
+    with serving(tmp_path / "log", "--workers", 2, "--quota", "cpu_s=0.6") as address:
+        if "cpp" not in httpx.get(f"{address}/sandbox").json()["languages"]:
+            pytest.skip("no g++")
+        bodies = [{"code": heavy % i, "language": "cpp", "compile_timeout": 20} for i in range(6)]
+        replies = [post(address, **body) for body in bodies]
+        assert replies[0].json()["run_result"]["stdout"] == "0\n"
+        assert replies[0].json()["compile_result"]["cpu_time"] > 0.1
+        assert replies[-1].status_code == 429
+        assert "processor" in replies[-1].json()["error"]
+    with serving(tmp_path / "log", "--workers", 2, "--quota", "cpu_s=30") as address:
+        replies = [post(address, **bodies[0]).status_code for _ in range(40)]
+        assert replies == [200] * 40
+
+
+def test_the_tests_of_a_submission_are_compiled_for_once_and_share_what_the_compiler_left(address: str) -> None:
+    if "cpp" not in httpx.get(f"{address}/sandbox").json()["languages"]:
+        pytest.skip("no g++")
+    code = "#include <iostream>\nint main(){int n; std::cin >> n; std::cout << 2 * n;}"
+    tests = [{"input": {"stdin": str(n)}, "output": {"stdout": str(2 * n)}} for n in range(12)]
+    config = {"language": "cpp", "provided_data": {"test": tests}, "extra": {"run_all_cases": True}}
+    body = {"id": 1, "completion": f"```cpp\n{code}\n```", "config": config}
+    assert post(address, "/submit", **body).json()["accepted"]
+    config["compile_timeout"] = 1
+    bomb = sums_of_constants(random.Random(0))
+    reply = post(address, "/submit", **body | {"completion": f"```cpp\n{bomb}\n```"}).json()
+    assert not reply["accepted"]
+    assert len(reply["tests"]) == 12
+    assert len({test["exec_info"]["compile_result"]["cpu_time"] for test in reply["tests"]}) == 1
 
 
 def test_a_token_at_its_quota_waits_and_holds_nobody_else_up(tmp_path: Path) -> None:

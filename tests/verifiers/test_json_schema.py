@@ -1,3 +1,4 @@
+import itertools
 import json
 import pickle
 import threading
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from verikit import Sample, score_all
 from verikit.errors import UsageError
+from verikit.spec import load
 from verikit.verifiers.json_schema import JsonSchema
 
 PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
@@ -71,6 +73,34 @@ def test_no_text_holds_the_check_beyond_its_time(schema, document):
     assert time.monotonic() - start < 20  # unbounded it is years; a busy machine may take its time
     assert (score.value, score.status) == (0.0, "ok")
     assert "ran out of 0.2 s" in score.reason
+
+
+def test_a_machine_that_leaves_the_check_waiting_changes_no_verdict(monkeypatch):
+    leaps = itertools.count(0.0, 1000.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(leaps))
+    schema = {"items": {"type": "integer"}, "minItems": 1}
+    assert JsonSchema(schema)(json.dumps([1] * 500)).value == 1.0
+    assert JsonSchema(schema)(json.dumps([1] * 500 + ["1"])).value == 0.0
+    assert load("csv(schema={'properties': {'a': {'type': 'integer'}}})")("a\n1\n2\n").value == 1.0
+    looping = JsonSchema({"pattern": "^(a|a)+$"}, timeout_s=0.05)('"' + "a" * 40 + '!"')
+    assert "ran out of 0.05 s" in looping.reason
+
+
+def test_a_pattern_that_ran_out_of_other_threads_time_is_tried_again(monkeypatch):
+    import regex
+
+    search, tries = regex.search, []
+
+    def interrupted(*given, **options):
+        tries.append(given)
+        if len(tries) == 1:
+            raise TimeoutError
+        return search(*given, **options)
+
+    v = JsonSchema({"pattern": "^a+$"})
+    monkeypatch.setattr(regex, "search", interrupted)
+    assert v('"aaa"').value == 1.0
+    assert len(tries) == 2
 
 
 def test_uniqueness_is_checked_in_linear_work(linear):

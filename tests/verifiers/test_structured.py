@@ -119,6 +119,13 @@ def test_toml_keys_of_thousands_of_parts_are_refused_at_once(form):
     assert time.monotonic() - begun < 2
 
 
+@pytest.mark.parametrize("unit", ["9", "a", "-", "a-9_", "a ", "a.b ", "a. "])
+def test_toml_that_is_one_long_word_is_read_in_linear_work(linear, unit):
+    linear(Toml(max_chars=10**6), unit)
+    assert Toml()(f"{'9' * 90_000} = 1\n{'.'.join('a' * 200)} = 1").value == 1.0
+    assert Toml()(f"{'.'.join('a' * 201)} = 1").value == 0.0
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -1,18 +1,26 @@
-"""The tail: sympy, for the few pairs of scalars that stay undecided, in a helper process with a deadline.
+"""The tail: sympy, for the few pairs of scalars that stay undecided, in a helper process, within a budget of steps.
 
 The helper gets our own trees as JSON and builds sympy objects from a whitelist of operators; no text is parsed by
-sympy, and nothing is evaluated that the caps did not let through. What runs out of time or memory is a limit, which the
-candidate caused; a helper that can't be started is an error, which it did not.
+sympy, and nothing is evaluated that the caps did not let through. What runs out of steps or memory is a limit, which
+the candidate caused; a helper that can't be started is an error, which it did not.
+
+A step is a call or return within sympy, so no clock and no load of the machine decides a verdict. The pairs of a group
+share a budget: up to `FULL` of them have all of theirs, more have equal parts, whichever comes first.
 """
 
 from __future__ import annotations
 
+import math
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from verikit.answers.equality import EqualityResult, different, equal, undecided
 from verikit.answers.evaluate import exact
 from verikit.answers.tree import Node, from_json, to_json
-from verikit.errors import HelperTimeout
+from verikit.errors import HelperError, HelperTimeout
 from verikit.helper import Helper
 
 _FUNCTIONS = {
@@ -24,27 +32,62 @@ _FUNCTIONS = {
 }  # fmt: skip
 MAX_POWER = 2_000
 """Exponents beyond it are not given to sympy."""
+STEPS_PER_SECOND = 5_000_000
+"""About, on a usual processor."""
+FULL = 20
+"""Pairs of a group that each have a full budget; more share what so many have."""
+LEAST = 10
+"""A pair's part of a full budget is never less than one of so many."""
+BACKSTOP = 5
+"""How much more of a processor's time than its steps usually take ends a call: for what is slow within one step."""
+_WAIT_S = 60.0
+"""Wall clock of a call, for a machine that is busy."""
+_KEPT = 4096
+_OUT_OF_STEPS = "out of steps"
 
 
 class Tail:
-    """Decides two scalar trees with sympy within `seconds`."""
+    """Decides two scalar trees with sympy, in about `seconds` of a processor, counted in steps."""
 
     def __init__(self, seconds: float = 0.2, memory_mb: int = 2048, workers: int = 2) -> None:
         self.seconds = seconds
         self.helper: Helper = Helper(workers, memory_mb, preload=("verikit.answers.tail:warm",))
+        self._known: OrderedDict[tuple[Node, Node, float], EqualityResult] = OrderedDict()
 
     def __call__(self, gold: Node, answer: Node) -> EqualityResult:
         """Compare; a pair sympy can't decide stays undecided.
 
         Raises:
-            HelperError: the helper process could not be started or died.
+            HelperError: the helper process could not be started or died, or the machine is too busy.
         """
+        return self._within(self.seconds, gold, answer)
+
+    def shared(self, pairs: int) -> Callable[[Node, Node], EqualityResult]:
+        """The same for each of so many pairs of a group, with its part of the group's budget."""
+        seconds = self.seconds * min(1.0, max(1 / LEAST, FULL / max(1, pairs)))
+        return lambda gold, answer: self._within(seconds, gold, answer)
+
+    def _within(self, seconds: float, gold: Node, answer: Node) -> EqualityResult:
+        key = (gold, answer, seconds)
+        if (known := self._known.get(key)) is not None:
+            return known
+        found = self._known[key] = self._ask(seconds, gold, answer)
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return found
+
+    def _ask(self, seconds: float, gold: Node, answer: Node) -> EqualityResult:
+        steps, cpu_s = int(seconds * STEPS_PER_SECOND), seconds * BACKSTOP
         try:
             verdict = self.helper.call(
-                "verikit.answers.tail:decide", to_json(gold), to_json(answer), timeout=self.seconds
+                "verikit.answers.tail:within", to_json(gold), to_json(answer), steps, cpu_s, timeout=_WAIT_S
             )
         except HelperTimeout as error:
-            return EqualityResult("limit", f"the computer algebra ran {error}", "sympy")
+            if "time" in str(error):  # far more of it than a processor had to give
+                raise HelperError(f"the machine is too busy: no reply within {_WAIT_S:.0f} s") from None
+            verdict = "out of memory" if "memory" in str(error) else _OUT_OF_STEPS
+        if isinstance(verdict, str):
+            return EqualityResult("limit", f"the computer algebra ran {verdict}", "sympy")
         if verdict is True:
             return equal("shown equal by computer algebra", "sympy")
         if verdict is False:
@@ -59,9 +102,42 @@ def warm() -> None:
     x, n = sympy.Symbol("x", real=True), sympy.Symbol("n", real=True)
     sympy.simplify(sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - x)
     (sympy.sqrt(2) + sympy.sqrt(3) - sympy.sqrt(5 + 2 * sympy.sqrt(6))).equals(0)
-    for lazy in (sympy.Integral(x * sympy.exp(x), (x, 0, 1)), sympy.Sum(1 / n**2, (n, 1, sympy.oo))):
+    bell = sympy.Integral(sympy.exp(-(x**2)), (x, 0, sympy.oo))
+    for lazy in (bell, sympy.Integral(x * sympy.exp(x), (x, 0, 1)), sympy.Sum(1 / n**2, (n, 1, sympy.oo))):
         lazy.doit()
     sympy.Limit(sympy.sin(x) / x, x, 0).doit()
+
+
+class _OutOfStepsError(BaseException):
+    """Past every `except Exception` of sympy's."""
+
+
+def within(gold: Any, answer: Any, steps: int, cpu_s: float) -> bool | str | None:
+    """In the helper: `decide`, or that it ran out of steps; the process ends where one step takes too long."""
+    import resource
+
+    from sympy.core.cache import clear_cache
+
+    clear_cache()  # what an earlier pair left there would save this one steps
+    taken = 0
+
+    def count(*_: Any) -> None:
+        nonlocal taken
+        taken += 1
+        if taken > steps:
+            raise _OutOfStepsError
+
+    before, most = resource.getrlimit(resource.RLIMIT_CPU)
+    end = math.ceil(time.process_time() + cpu_s)
+    resource.setrlimit(resource.RLIMIT_CPU, (end if before == resource.RLIM_INFINITY else min(end, before), most))
+    sys.setprofile(count)
+    try:
+        return decide(gold, answer)
+    except _OutOfStepsError:
+        return _OUT_OF_STEPS
+    finally:
+        sys.setprofile(None)
+        resource.setrlimit(resource.RLIMIT_CPU, (before, most))
 
 
 def decide(gold: Any, answer: Any) -> bool | None:

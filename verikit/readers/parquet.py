@@ -13,12 +13,12 @@ from typing import Any
 
 from verikit.errors import MissingExtra, SchemaError
 from verikit.readers.parse import JsonRow
+from verikit.readers.row_groups import batch_rows, dictionary_columns, record_batch_rows
 from verikit.readers.values import plain
 
 MAGIC = b"PAR1"
 ARROW_FILE, ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 """First bytes of Arrow's IPC file format, and of its streaming format, in which `datasets` saves."""
-BATCH = 256
 Rows = Iterator[tuple[int, JsonRow | SchemaError]]
 
 
@@ -48,16 +48,21 @@ def rows(stream: io.BufferedReader, name: str) -> Rows:
     try:
         table = ParquetFile(stream, pre_buffer=False)
         odd = _odd_columns(table.schema_arrow)
+        encoded = ParquetFile(
+            stream, pre_buffer=False, metadata=table.metadata, read_dictionary=dictionary_columns(table)
+        )
     except (ArrowException, OSError, ValueError, OverflowError) as error:
         raise SchemaError(_damage("parquet", error), file=name, hint="the file is damaged: fetch it again") from None
     end = 0
     for group in range(table.num_row_groups):
         number, end = end, end + table.metadata.row_group(group).num_rows
         try:
-            for batch in table.iter_batches(BATCH, row_groups=[group]):
+            for batch in table.iter_batches(batch_rows(table, encoded, group), row_groups=[group]):
                 for row in _listed(batch, odd):
                     number += 1
                     yield number, row
+        except SchemaError as error:
+            yield number + 1, error
         except (ArrowException, OSError, ValueError, OverflowError) as error:
             problem = f"rows {number + 1} to {end} can't be read: {_damage('parquet', error)}"
             yield number + 1, SchemaError(problem, hint="fetch the file again; its other rows are read")
@@ -84,8 +89,9 @@ def arrow_rows(stream: io.BufferedReader, name: str, *, stream_format: bool) -> 
         for batch in batches:
             batch.validate(full=True)  # else offsets of a damaged file are followed out of memory
             odd = _odd_columns(batch.schema)
-            for start in range(0, batch.num_rows, BATCH):
-                for row in _listed(batch.slice(start, BATCH), odd):
+            step = record_batch_rows(batch)
+            for start in range(0, batch.num_rows, step):
+                for row in _listed(batch.slice(start, step), odd):
                     number += 1
                     yield number, row
     except (ArrowException, OSError, ValueError, OverflowError) as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
-from dataclasses import replace
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from verikit.errors import SchemaError, UsageError
 from verikit.readers.files import Files, Places, RowSource
 from verikit.readers.formats import FORMATS, Format, detect
+from verikit.readers.gathered import Gathered
 from verikit.readers.golds import Golds, split_mapping
 from verikit.readers.ids import IdIndex
 from verikit.readers.layout import OWN, BuiltGroup, Layout, check_mapping
@@ -251,36 +251,31 @@ class Reader(Iterator[Group | SchemaError]):
         group; a bad row between them comes after the group, under the same number. With `raw`, rows that can be read
         one by one by `parser`, in any process, are passed on unread.
         """
-        held: list[BuiltGroup] = []
-        bad: list[SchemaError] = []
+        held = Gathered(self.places)
         last = 0
         for line, row in rows:
             if raw and self._stateless and not self._gathers and not isinstance(row, SchemaError):
-                yield from _flushed(last, held, bad) if held else ()
-                held, bad = [], []
+                yield from held.take(last)
                 yield line, row
                 last = line
                 continue
             built = self._build(line, row)
-            if isinstance(built, SchemaError) and held and len(bad) < MAX_HELD_ERRORS:
-                bad.append(built)
-            elif isinstance(built, SchemaError) and held:
-                yield from _flushed(line, held, [*bad, built])
-                held, bad = [], []
+            if isinstance(built, SchemaError) and held.first and len(held.bad) < MAX_HELD_ERRORS:
+                held.bad.append(built)
             elif isinstance(built, SchemaError):
+                yield from held.take(line)
                 yield line, built
             elif built is not None:
-                if held and built.single and _continues(held[0], built):
-                    held.append(built)
+                if held.first and built.single and _continues(held.first, built):
+                    held.add(line, built)
                 else:
-                    yield from _flushed(last, held, bad)
-                    held, bad = [], []
+                    yield from held.take(last)
                     if built.single and self._gathers:
-                        held = [built]
+                        held.add(line, built)
                     else:
                         yield line, built.group
             last = line
-        yield from _flushed(last, held, bad)
+        yield from held.take(last)
 
     def _build(self, line: int, row: RawRow | SchemaError) -> BuiltGroup | SchemaError | None:
         if isinstance(row, SchemaError):
@@ -298,34 +293,6 @@ def _continues(first: BuiltGroup, after: BuiltGroup) -> bool:
     if after.named != first.named or (after.named and group.id != held.id):
         return False
     return bool(after.named or group.prompt) and group.prompt == held.prompt and group.answer == held.answer
-
-
-def _flushed(
-    line: int, held: Sequence[BuiltGroup], bad: Sequence[SchemaError]
-) -> Iterator[tuple[int, Group | SchemaError]]:
-    if held:
-        yield line, _merged([built.group for built in held])
-    for error in bad:
-        yield line, error
-
-
-def _merged(rows: list[Group]) -> Group:
-    """One group of rows with one candidate each: what differs between the rows is the candidates' own."""
-    first, *others = rows
-    if not others:
-        return first
-    shared = {
-        key: value
-        for key, value in first.meta.items()
-        if all(key in row.meta and row.meta[key] == value for row in others)
-    }
-    own = [
-        {key: value for key, value in row.meta.items() if key not in shared}
-        | dict(row.candidate_meta[0] if row.candidate_meta else {})
-        for row in rows
-    ]
-    texts = [row.completions[0] for row in rows]
-    return replace(first, completions=texts, meta=shared, candidate_meta=own if any(own) else ())
 
 
 def repeated(id: str, seen: int, places: Places) -> SchemaError:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.errors import SandboxError, SandboxUnavailable
+from verikit.sandbox import meter
 from verikit.sandbox.types import RunLimits
 from verikit.system import WSL
 
@@ -274,6 +275,8 @@ class Flight:
         self.ended = json.loads(message)
         if self.ended and self.ended["why"] == "infra":
             raise Broken(self.ended["reason"] or "a child ended before it was restricted")
+        if self.ended:
+            meter.count(float(self.ended["cpu"]))
 
     def gather(self) -> None:
         """Read what is in the pipes now, without waiting: a forked copy of the caller may hold their other ends."""

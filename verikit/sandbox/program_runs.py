@@ -90,6 +90,8 @@ class ProgramRun:
     """The files of the folder that was to be collected."""
     again: bool = False
     """Whether the last case left something behind, so that the rest of them need another run."""
+    cpu_s: float = 0.0
+    """What all of its processes took of a processor, as the fork server says: the record could say anything."""
 
 
 def fly(server: ForkServer, payload: Sequence[bytes], job: ProgramJob) -> ProgramRun:
@@ -112,6 +114,7 @@ def fly(server: ForkServer, payload: Sequence[bytes], job: ProgramJob) -> Progra
     if flight.ended is None:
         raise Broken("the run has no end")
     run = read_record(bytes(flight.data["record"]), job.limits)
+    run.cpu_s = float(flight.ended["cpu"])
     results = run.results
     if not results or (results[-1].status == "ok" and len(results) < len(job.stdins) and not run.again):
         results.append(_cut_short(flight.ended, flight.overflow, job))

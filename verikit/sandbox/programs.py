@@ -18,6 +18,7 @@ from pathlib import Path
 from verikit.errors import SandboxUnavailable
 from verikit.sandbox.client import Broken, ForkServer
 from verikit.sandbox.guest import source
+from verikit.sandbox.meter import metered
 from verikit.sandbox.pool import Pool
 from verikit.sandbox.program_runs import ProgramJob, ProgramRun, fly
 from verikit.sandbox.toolchains import Missing, Toolchain, toolchain
@@ -43,6 +44,12 @@ class Program:
     files: Mapping[str, bytes] = field(default_factory=dict)
     main: str = "Main"
     """The class that is started (Java)."""
+    cpu_s: float = 0.0
+    """What its compiler took of a processor, now or when it was built before."""
+
+
+_Key = tuple[str, str, RunLimits]
+"""Of what is kept: language, source text, and the limits of its compiler, but for the wall clock."""
 
 
 class Programs:
@@ -56,7 +63,7 @@ class Programs:
     def __init__(self, pool: Pool, *, native: bool = True) -> None:
         self._pool = pool
         self._lock = threading.Lock()
-        self._built: OrderedDict[tuple[str, str], Program | RunResult] = OrderedDict()
+        self._built: OrderedDict[_Key, Program | RunResult] = OrderedDict()
         self._size = 0
         self._works: dict[str, str] = {}
         self._trial = threading.Lock()
@@ -71,7 +78,8 @@ class Programs:
             return f"no tool chain for {language} on this machine: {chain.install}"
         with self._trial:
             if language not in self._works:
-                self._works[language] = self._try(chain)
+                with metered():  # ours, whoever asks first
+                    self._works[language] = self._try(chain)
             return self._works[language]
 
     def _try(self, chain: Toolchain) -> str:
@@ -88,15 +96,18 @@ class Programs:
     def build(self, language: str, text: str, limits: RunLimits = BUILD) -> Program | RunResult:
         """The program of a source text, or how its compiler failed; kept by content.
 
+        Whoever gives a row its seconds takes off `cpu_s` of what comes back, which is the same for a kept one.
+
         Raises:
             SandboxUnavailable: there is no tool chain, or no namespaces.
         """
         chain = toolchain(language)
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {language}", hint=chain.install)
+        key = (language, text, replace(limits, wall_s=BUILD.wall_s, cpu_s=None))
         with self._lock:
-            if found := self._built.get((language, text)):
-                self._built.move_to_end((language, text))
+            if (found := self._built.get(key)) and _holds_under(found, limits.cpu_s or math.inf):
+                self._built.move_to_end(key)
                 return found
         main = java_class(text) if language == "java" else ("Main", "Main")
         name = f"{main[0]}.java" if language == "java" else chain.source
@@ -105,11 +116,11 @@ class Programs:
         if chain.build:
             command = [part.replace(chain.source, name) for part in chain.build]
             built = self._compile(chain, command, {name: content, "out/.keep": b""}, main[1], limits)
-        if not (isinstance(built, RunResult) and built.status == "infra_error"):
-            self._keep((language, text), built)
+        if not (isinstance(built, RunResult) and (built.status == "infra_error" or was_too_busy(built))):
+            self._keep(key, built)
         return built
 
-    def _keep(self, key: tuple[str, str], built: Program | RunResult) -> None:
+    def _keep(self, key: _Key, built: Program | RunResult) -> None:
         with self._lock:
             self._built[key] = built
             self._size = sum(map(_weight, self._built.values()))
@@ -121,12 +132,13 @@ class Programs:
     ) -> Program | RunResult:
         job = ProgramJob(command, files, {**_OWN_PATH, **chain.env}, [b""], limits, limits.wall_s, chain.data_mb, "out")
         run = self._fly(job, chain.tools)
-        if run.results[0].status != "ok":
-            return run.results[0]
+        said = replace(run.results[0], cpu_s=run.cpu_s)
+        if said.status != "ok":
+            return said
         files = {name: content for name, content in run.products.items() if name != ".keep"}
         if not files:
-            return replace(run.results[0], status="error", error=Failure("compiler", "it made no program"))
-        return Program(chain.language, files, main)
+            return replace(said, status="error", error=Failure("compiler", "it made no program"))
+        return Program(chain.language, files, main, run.cpu_s)
 
     def run(
         self, program: Program, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = math.inf
@@ -284,6 +296,18 @@ def _filled(part: str, fill: Mapping[str, str]) -> str:
     for mark, value in fill.items():
         part = part.replace(mark, value)
     return part
+
+
+def was_too_busy(built: RunResult) -> bool:
+    """Whether a compiler ran out of its wall clock, which is far off: the machine's doing, and another try's chance."""
+    return built.status == "timeout" and "wall" in str(built.error)
+
+
+def _holds_under(built: Program | RunResult, cpu_s: float) -> bool:
+    """Whether a kept build would end the same with so much time of a processor."""
+    if isinstance(built, RunResult) and built.status == "timeout":
+        return built.cpu_s >= cpu_s
+    return built.cpu_s <= cpu_s
 
 
 def _weight(built: Program | RunResult) -> int:

@@ -17,14 +17,14 @@ from typing import Any
 from verikit.errors import SchemaError
 from verikit.numbers import number
 from verikit.sandbox import Job, LocalSandbox, RunLimits, RunResult
-from verikit.sandbox.programs import BUILD
+from verikit.sandbox.programs import Program
 from verikit.sandbox.toolchains import ALIASES
+from verikit.verifiers.budget import Budget
 from verikit.verifiers.code_languages import program as program_of
 from verikit.verifiers.solution import solution
 
 CAPS = RunLimits(wall_s=1e6, memory_mb=8192, output_kb=8192, value_kb=1024, disk_mb=1024, files=65536, threads=256)
 """What a request may ask for at most; more is narrowed to this."""
-_LEAST_S = 0.01
 _MOST_TESTS = 1000
 _SHOWN = 1000
 
@@ -117,24 +117,34 @@ def _content(name: str, text: Any) -> bytes:
         raise SchemaError("must be base64", field=f"files[{name!r}]") from None
 
 
-def run_code(box: LocalSandbox, asked: RunCode) -> tuple[dict[str, Any], float]:
-    """Run it; the reply, and the seconds of a processor that it took."""
+def run_code(box: LocalSandbox, asked: RunCode, seconds: float) -> dict[str, Any]:
+    """Build and run it within so many seconds; the reply."""
+    budget = Budget(asked.limits, seconds)
+    return _run(box, asked, _ready(box, asked, budget), budget)
+
+
+def _ready(box: LocalSandbox, asked: RunCode, budget: Budget) -> Program | dict[str, Any]:
+    """The program as it is run; or the reply that says why it can't be."""
     if asked.language == "python":
-        job = Job(asked.code, asked.stdin, None, asked.limits, asked.files, asked.fetch)
-        (result,) = box.map([job])
-        return _reply(None, result), result.cpu_s
+        return Program(asked.language)
     problem = box.programs.problem(asked.language)
     if not problem and (asked.files or asked.fetch):
         problem = "files are for programs in Python only"
     if problem:
-        return _sandbox_error(problem), 0.0
-    built = box.programs.build(
-        asked.language, asked.code, replace(BUILD, wall_s=10 * asked.compile_s, cpu_s=asked.compile_s)
-    )
-    if isinstance(built, RunResult):
-        return _reply(built, None), built.cpu_s
-    result = box.programs.run(built, [asked.stdin], asked.limits)[0]
-    return _reply(RunResult("ok"), result), result.cpu_s
+        return _sandbox_error(problem)
+    built = budget.build(lambda limits: box.programs.build(asked.language, asked.code, limits), asked.compile_s)
+    return _reply(built, None) if isinstance(built, RunResult) else built
+
+
+def _run(box: LocalSandbox, asked: RunCode, ready: Program | dict[str, Any], budget: Budget) -> dict[str, Any]:
+    """Run what `_ready` made; the reply."""
+    if not isinstance(ready, Program):
+        return ready
+    if asked.language == "python":
+        job = Job(asked.code, asked.stdin, None, None, asked.files, asked.fetch)
+        return _reply(None, budget.run(lambda limits: box.map([replace(job, limits=limits)])[0]))
+    result = budget.run(lambda limits: box.programs.run(ready, [asked.stdin], limits)[0])
+    return _reply(RunResult("ok", cpu_s=ready.cpu_s), result)
 
 
 def _sandbox_error(problem: str) -> dict[str, Any]:
@@ -246,33 +256,28 @@ def _tests(data: Any, id: int | str) -> tuple[tuple[str, str], ...]:
     return found
 
 
-def judge(box: LocalSandbox, asked: Submission, seconds: float) -> tuple[dict[str, Any], float]:
-    """Run the tests; the reply, and the seconds of a processor they took.
+def judge(box: LocalSandbox, asked: Submission, seconds: float) -> dict[str, Any]:
+    """Run the tests; the reply.
 
     All of them together have so many seconds: the time is the program's own, so what it has not done by then it fails.
     """
     done: list[dict[str, Any]] = []
-    left, used = seconds, 0.0
+    budget = Budget(asked.run.limits, seconds)
+    ready = _ready(box, asked.run, budget)
     for stdin, expected in asked.tests:
-        if left < _LEAST_S:
-            info = _reply(None, RunResult("timeout"))
-        else:
-            limits = replace(asked.run.limits, wall_s=min(asked.run.limits.wall_s, left))
-            info, cpu_s = run_code(box, replace(asked.run, stdin=stdin, limits=limits))
-            used += cpu_s
-            left -= (info["run_result"] or {}).get("execution_time", 0.0)
+        info = _run(box, replace(asked.run, stdin=stdin), ready, budget)
         passed = info["status"] == "Success" and same_lines(info["run_result"]["stdout"], expected)
         shown = (stdin, expected) if asked.full_cases else (_short(stdin), _short(expected))
         case = {"input": {"stdin": shown[0]}, "output": {"stdout": shown[1]}}
         done.append({"passed": passed, "exec_info": info, "test_info": case})
         if info["status"] == "SandboxError":
-            return {"error": info["message"]}, used
+            return {"error": info["message"]}
         if not passed and not asked.all_cases:
             break
     return {
         "id": asked.id, "accepted": all(case["passed"] for case in done), "extracted_code": asked.run.code,
         "full_code": None, "test_code": None, "tests": done, "extracted_type": None, "extra": None,
-    }, used  # fmt: skip
+    }  # fmt: skip
 
 
 def _short(text: str) -> str:

@@ -26,6 +26,8 @@ from verikit.verifiers import budget
 HEAD = struct.Struct("!I")
 ROWS_PER_DEADLINE = 5
 """How many rows that use up their budget fit into a request's deadline, one after the other."""
+CUT_SHORT = b"cut short"
+"""First line of the reply where a row of the batch had too little time."""
 
 
 def row_of(score: Score) -> bytes:
@@ -34,13 +36,14 @@ def row_of(score: Score) -> bytes:
 
 
 def fit(verifier: Verifier, deadline_s: float) -> int:
-    """Bound what a sample takes by a request's deadline; how many are sure to be done in half of it (0: not known).
+    """Bound what a sample takes by a request's deadline; how many are done in a quarter of it (0: not known).
 
-    A program that loops must get its zero before the server gives up on it, which would leave it unscored.
+    They may take half of it, so that a machine with other work still keeps the promise. A program that loops must get
+    its zero before the server gives up on it, which would leave it unscored.
     """
     budget.set_ceiling(deadline_s / ROWS_PER_DEADLINE)
     slowest = sum(part.slowest_s for part in walk(verifier))
-    return max(1, int(deadline_s / 2 / slowest) * processors()) if slowest else 0
+    return max(1, int(deadline_s / 4 / slowest) * processors()) if slowest else 0
 
 
 def main(spec: str, deadline_s: float) -> None:
@@ -64,14 +67,15 @@ def main(spec: str, deadline_s: float) -> None:
     ready = {"name": verifier.name, "batch": verifier.batch, "most": fit(verifier, deadline_s)}
     reply(json.dumps(ready | {"fingerprint": verifier.fingerprint}).encode())
     while len(head := requests.read(HEAD.size)) == HEAD.size:
-        batch, traces = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server
+        batch, traces, row_s = pickle.loads(requests.read(HEAD.unpack(head)[0]))  # noqa: S301 - pickled by the server
+        budget.set_ceiling(row_s)
         samples = [pickle.loads(pickled) for pickled in batch]  # noqa: S301
         try:
             with tracing.batched("score batch", traces):
                 scores = score_all(verifier, samples)
         except UsageError as error:
             scores = [Score.error(f"{verifier.name}: {describe(error)}")] * len(samples)
-        reply(b"\n".join(map(row_of, scores)))
+        reply(b"\n".join((CUT_SHORT if budget.cut_short() else b"", *map(row_of, scores))))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from starlette.types import ASGIApp
 from verikit.errors import SchemaError, UsageError
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, records, wire
 from verikit.sandbox.local import tier
+from verikit.sandbox.meter import metered
 from verikit.sandbox.toolchains import LANGUAGES, Toolchain, toolchain
 from verikit.sandbox.types import Failure
 from verikit.serve import fusion
@@ -40,8 +41,8 @@ from verikit.serve.turns import Turns
 _log = logging.getLogger("verikit.serve")
 _MARGIN_S = 2.0
 """Of a deadline, for all but the program itself."""
-Work = Callable[[float], tuple[dict[str, Any], float]]
-"""Does the work within so many seconds; the reply, and the seconds of a processor."""
+Work = Callable[[float], dict[str, Any]]
+"""Does the work within so many seconds; the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +151,11 @@ async def _answer(
         client.admit(order.programs)
 
         def work() -> dict[str, Any]:
-            reply, cpu_s = order.work(max(0.0, deadline - _MARGIN_S - monotonic()))
-            client.spend(cpu_s)
-            return reply
+            with metered() as used:
+                try:
+                    return order.work(max(0.0, deadline - _MARGIN_S - monotonic()))
+                finally:
+                    client.spend(used.cpu_s)
 
         until = deadline - _MARGIN_S - order.longest_s
         reply = await turns.use(client, request.state.body_bytes, until, request.is_disconnected, work)
@@ -189,7 +192,7 @@ def _order(
 def _read_run_code(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
     asked = fusion.read_run(body)
     records.payload("", (), asked.files, fetch=asked.fetch)
-    return Order(lambda seconds: fusion.run_code(box, asked), asked.longest_s)
+    return Order(lambda seconds: fusion.run_code(box, asked, seconds), asked.longest_s)
 
 
 def _read_submission(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
@@ -214,12 +217,12 @@ def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
     asking = body.get("asking") is True
     line = json.dumps(job).encode() + b"\n"
 
-    def work(seconds: float) -> tuple[dict[str, Any], float]:
+    def work(seconds: float) -> dict[str, Any]:
         result = box.run_payload(line, stdin, limits, tier(job["code"]), calls, asking=asking)
         try:
-            return wire.write(result), result.cpu_s
+            return wire.write(result)
         except ValueError as problem:
             lost = RunResult("no_result", error=Failure("no result", str(problem)), seconds=result.seconds)
-            return wire.write(lost), result.cpu_s
+            return wire.write(lost)
 
     return Order(work, limits.wall_s)

@@ -3,6 +3,10 @@
 The samples of a process that died or took too long are tried again, each alone: one that dies alone is told why, one
 that takes too long goes behind the others and gets more time, until its deadline. A ticket is one request's samples:
 it is complete at its deadline at the latest.
+
+The programs of a sample first have an equal part of the request's time, so that many which loop leave their neighbours
+theirs. A batch in which that was too little is tried again behind all others, with as much as a row may have. What the
+first try gave stands if the deadline comes before.
 """
 
 from __future__ import annotations
@@ -18,14 +22,17 @@ from time import monotonic
 from verikit import tracing
 from verikit.errors import HelperError, VerikitError
 from verikit.serve.metrics import Metrics
-from verikit.serve.process import row_of
+from verikit.serve.process import ROWS_PER_DEADLINE, row_of
 from verikit.serve.worker import Worker
+from verikit.system import processors
 from verikit.types import Sample, Score
 
 AGAIN_S = 1.0
 """Pause before another process is started where one could not be."""
 ALONE_S = 1.0
 """What a sample that is tried alone may take at least: a new process loads things at its first."""
+LEAST_ROW_S = 1.0
+"""What the programs of a row have at the first try, however many rows a request has."""
 _log = logging.getLogger("verikit.serve")
 
 
@@ -52,6 +59,11 @@ class Ticket:
         self.deadline: float = monotonic() + deadline_s
         self.rows: list[bytes | None] = [row_of(sample) if isinstance(sample, Score) else None for sample in samples]
         self._missing = self.rows.count(None)
+        self.first_tries: dict[int, bytes] = {}
+        """Scores of rows that had their part of the time, and may yet be given more."""
+        part = deadline_s / 4 * processors() / max(1, self._missing)
+        self.row_s: float = min(deadline_s / ROWS_PER_DEADLINE, max(LEAST_ROW_S, part))
+        """What the programs of a row may take at the first try."""
         self.trace: dict[str, str] = tracing.carrier()
         """The request's span, for the process that scores its samples."""
         self._seconds = deadline_s
@@ -75,7 +87,7 @@ class Ticket:
 
     def _expire(self) -> None:
         late = row_of(Score.timeout(f"no score within {self._seconds:g} s"))
-        self.rows = [late if row is None else row for row in self.rows]
+        self.rows = [self.first_tries.get(i, late) if row is None else row for i, row in enumerate(self.rows)]
         self.close()
 
 
@@ -89,6 +101,8 @@ class _Item:
     """Pickled."""
     tried: bool = False
     """Whether a process was lost with it."""
+    again: bool = False
+    """Whether it had its part of the time, and is tried with more."""
 
 
 class Queue:
@@ -117,6 +131,8 @@ class Queue:
         self._items: deque[_Item] = deque()
         self._alone: deque[_Item] = deque()
         """Those whose process was lost: they go first, one at a time."""
+        self._again: deque[_Item] = deque()
+        """Those that may be given more time: they go last."""
         self._idle: deque[asyncio.Future[None]] = deque()
         self._drivers: list[asyncio.Task[None]] = []
         self._cost = 0.0
@@ -125,7 +141,7 @@ class Queue:
     @property
     def waiting(self) -> int:
         """Samples in the queue."""
-        return len(self._items) + len(self._alone)
+        return len(self._items) + len(self._alone) + len(self._again)
 
     @property
     def ready(self) -> bool:
@@ -180,20 +196,21 @@ class Queue:
 
     async def _take(self) -> list[_Item]:
         """Wait for samples, and take this worker's share of them."""
-        while not (self._drop_done(self._alone) or self._drop_done(self._items)):
+        while not any(map(self._drop_done, (self._alone, self._items, self._again))):
             idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._idle.append(idle)
             await idle
         if self._alone:
             return [self._alone.popleft()]
-        share = -(-len(self._items) // max(1, len(self.workers)))
+        waiting = self._items or self._again
+        share = -(-len(waiting) // max(1, len(self.workers)))
         quick = self.deadline_s / 8 / self._cost if self._cost else self.max_batch
         batch: list[_Item] = []
-        while self._items and len(batch) < max(1, min(self.max_batch, share, quick)):
-            item = self._items.popleft()
+        while waiting and len(batch) < max(1, min(self.max_batch, share, quick)):
+            item = waiting.popleft()
             if not item.ticket.done.done():
                 batch.append(item)
-        if self._items:
+        if self._items or self._again:
             self._wake()
         return batch
 
@@ -224,19 +241,26 @@ class Queue:
             HelperError: it died.
         """
         begun, limit = monotonic(), self.deadline_s / 2
+        most_s = self.deadline_s / ROWS_PER_DEADLINE
+        row_s = min(most_s if item.again else item.ticket.row_s for item in batch)
         if batch[0].tried:
             left = batch[0].ticket.deadline - begun
             slice_s = max(ALONE_S, left / (1 + len(self._alone) + bool(self._items)))
             limit = max(0.0, min(limit, left, slice_s))
         try:
             traces = list({id(item.ticket): item.ticket.trace for item in batch}.values())
-            rows = await asyncio.wait_for(worker.score([item.sample for item in batch], traces), limit)
+            scoring = worker.score([item.sample for item in batch], traces, row_s)
+            rows, cut_short = await asyncio.wait_for(scoring, limit)
         except TimeoutError:
             raise Overrun(f"it took more than {limit:.3g} s") from None
         if len(rows) != len(batch):
             raise HelperError(f"it gave {len(rows)} scores for {len(batch)} samples")
         for item, row in zip(batch, rows, strict=True):
-            item.ticket.put(item.index, row)
+            if cut_short and row_s < most_s:
+                item.again, item.ticket.first_tries[item.index] = True, row
+                self._again.append(item)
+            else:
+                item.ticket.put(item.index, row)
         cost = (monotonic() - begun) / len(batch)
         self._cost = 0.8 * self._cost + 0.2 * cost if self._cost else cost
         self.metrics.batch.observe(len(batch))
@@ -245,7 +269,9 @@ class Queue:
         """Give the samples of a lost worker another try, or say what became of them."""
         _log.warning("a scoring process was lost (%s) with %d samples", error, len(batch))
         for item in batch:
-            if item.tried and not isinstance(error, Overrun):
+            if item.again:
+                item.ticket.put(item.index, item.ticket.first_tries[item.index])
+            elif item.tried and not isinstance(error, Overrun):
                 item.ticket.put(item.index, row_of(Score.error(f"its scoring process was lost twice: {error}")))
             else:
                 item.tried = True

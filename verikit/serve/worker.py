@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import pickle
 import signal
@@ -13,7 +14,7 @@ from contextlib import suppress
 from typing import Self
 
 from verikit.errors import HelperError, UsageError
-from verikit.serve.process import HEAD
+from verikit.serve.process import CUT_SHORT, HEAD
 
 START_S = 120.0
 """How long a process may take to load its verifier."""
@@ -27,7 +28,7 @@ class Worker:
         self.batch = 1
         """Samples the verifier wants in one call."""
         self.most = 0
-        """Samples that are sure to be scored in half of a request's time, however slow; 0: not known."""
+        """Samples that are scored in a quarter of a request's time, however slow; 0: not known."""
 
     @classmethod
     async def start(cls, spec: str, deadline_s: float) -> Self:
@@ -60,24 +61,30 @@ class Worker:
         worker.batch, worker.most = ready["batch"], ready["most"]
         return worker
 
-    async def score(self, samples: Sequence[bytes], traces: Sequence[Mapping[str, str]] = ()) -> list[bytes]:
-        """Return one JSON row for each pickled sample. After a cancelled call the process is of no more use.
+    async def score(
+        self, samples: Sequence[bytes], traces: Sequence[Mapping[str, str]] = (), row_s: float = math.inf
+    ) -> tuple[list[bytes], bool]:
+        """Return one JSON row for each pickled sample, and whether more than `row_s` might change one.
+
+        After a cancelled call the process is of no more use.
 
         Args:
             samples: Pickled.
             traces: The spans of the requests that they are of.
+            row_s: Seconds for the programs of a row.
 
         Raises:
             HelperError: the process died.
         """
         assert self._process.stdin is not None
-        data = pickle.dumps((samples, traces))
+        data = pickle.dumps((samples, traces, row_s))
         try:
             self._process.stdin.write(HEAD.pack(len(data)) + data)
             await self._process.stdin.drain()
         except ConnectionError:
             raise HelperError(await self._ended()) from None
-        return (await self._read()).split(b"\n")
+        head, *rows = (await self._read()).split(b"\n")
+        return rows, head == CUT_SHORT
 
     async def _read(self) -> bytes:
         assert self._process.stdout is not None

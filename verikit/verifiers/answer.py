@@ -9,14 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import ClassVar, Literal
 
-from verikit.answers.equality import Equality
+from verikit.answers.equality import Equality, EqualityResult, undecided
 from verikit.answers.fingerprint import fingerprint
 from verikit.answers.gold import read_gold
 from verikit.answers.tail import Tail
+from verikit.answers.tree import Node
 from verikit.answers.verdict import AnswerVerdict, verify
+from verikit.answers.verdict import Tail as TailCall
 from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
@@ -43,7 +45,8 @@ class Answer(Equality, TextVerifier):
     undecided: Literal["zero", "abstain"] = "zero"
     """What an answer that can't be shown equal or different gets."""
     tail_seconds: float = 0.2
-    """Deadline of the computer algebra for undecided pairs; 0 does without it."""
+    """Processor seconds, about, for the computer algebra of an undecided pair; 0 turns it off. It counts its own steps,
+    not a clock's. More than 20 such pairs of a gold that are scored together share the budget of 20."""
     name = "answer"
 
     def __post_init__(self) -> None:
@@ -60,8 +63,21 @@ class Answer(Equality, TextVerifier):
         return Equality(**{field.name: getattr(self, field.name) for field in fields(Equality)})
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
-        return [self._score_sample(sample) for sample in samples]
+        """Score each sample by itself; those that need computer algebra share its budget."""
+        if not self.tail_seconds:
+            return [self._score_sample(sample) for sample in samples]
+        asked: dict[tuple[str, ...], set[tuple[Node, Node]]] = {}
+        scores: list[Score | None] = []
+        for sample in samples:
+            pairs: set[tuple[Node, Node]] = set()
+            scored = self._score_sample(sample, partial(_note, pairs))
+            scores.append(None if pairs else scored)
+            asked.setdefault(tuple(_golds(sample)), set()).update(pairs)
+        tails = {golds: _tail(self.tail_seconds).shared(len(pairs)) for golds, pairs in asked.items()}
+        return [
+            self._score_sample(sample, tails[tuple(_golds(sample))]) if score is None else score
+            for sample, score in zip(samples, scores, strict=True)
+        ]
 
     def explain(self, sample: Sample) -> str:
         """Extraction, both trees, the rule and the stage, one a line."""
@@ -72,8 +88,12 @@ class Answer(Equality, TextVerifier):
         except HelperError as error:
             return f"computer algebra: {error}"
 
-    def verdict(self, sample: Sample, *, tail: bool = True) -> AnswerVerdict:
+    def verdict(self, sample: Sample, *, tail: bool | TailCall = True) -> AnswerVerdict:
         """The whole verdict on a sample; without `tail`, computer algebra is not asked.
+
+        Args:
+            sample: what is scored.
+            tail: whether undecided pairs go to computer algebra, or what decides them instead.
 
         Raises:
             HelperError: the helper process could not be started or died.
@@ -85,19 +105,19 @@ class Answer(Equality, TextVerifier):
             question=_text(sample.prompt),
             options=[str(option) for option in options] if isinstance(options, list | tuple) else (),
             equality=self.rules,
-            tail=_tail(self.tail_seconds) if tail and self.tail_seconds else None,
+            tail=(_tail(self.tail_seconds) if tail is True else tail or None) if self.tail_seconds else None,
             letters=self._letters,
         )
 
     _letters: ClassVar[bool] = True
 
-    def _score_sample(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample, tail: bool | TailCall = True) -> Score:
         start = time.perf_counter()
         golds = _golds(sample)
         if not golds:
             return Score.error("no gold answer", answer=_said(sample.completion))
         try:
-            verdict = self.verdict(sample)
+            verdict = self.verdict(sample, tail=tail)
         except HelperError as error:
             return Score.error(f"computer algebra: {error}", seconds=time.perf_counter() - start)
         return self._score_verdict(verdict, time.perf_counter() - start)
@@ -145,6 +165,12 @@ class Answer(Equality, TextVerifier):
         return None if verdict.outcome == "undecided" else verdict.equal
 
 
+def _note(pairs: set[tuple[Node, Node]], gold: Node, answer: Node) -> EqualityResult:
+    """Leave a pair undecided, and note that computer algebra would have been asked."""
+    pairs.add((gold, answer))
+    return undecided("not asked yet")
+
+
 def _said(reply: str) -> str | None:
     """What a reply gives as its answer, where no gold says what to look for; None for a long one that marks none."""
     found = stated(reply)
@@ -158,12 +184,12 @@ class Math(Answer):
     name = "math"
     _letters: ClassVar[bool] = False
 
-    def _score_sample(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample, tail: bool | TailCall = True) -> Score:
         golds = _golds(sample)
         kept = [gold for gold in golds if read_gold(gold).tree is not None or read_gold(gold).problem]
         if golds and not kept:
             return Score.abstained("the gold is no mathematics")
-        return super()._score_sample(replace(sample, answer=kept))
+        return super()._score_sample(replace(sample, answer=kept), tail)
 
 
 @lru_cache(maxsize=512)

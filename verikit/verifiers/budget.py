@@ -1,4 +1,4 @@
-"""One budget of seconds for all runs of a row: many tests, calls or pairs can't add up without end."""
+"""One budget of seconds for all runs of a row: its compiler and many tests, calls or pairs have an end together."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from dataclasses import replace
 
 from verikit.errors import UsageError
 from verikit.sandbox import Failure, RunLimits, RunResult
+from verikit.sandbox.programs import BUILD, Program
 
 FULL_RUNS = 6
 """How many runs that use up their own limit a row may hold, unless its budget is given."""
 _LEAST_S = 0.01
 """With less than this left a budget is used up: clocks are read in two processes."""
 _ceiling_s = math.inf
+_cut_short = False
 
 
 def set_ceiling(seconds: float) -> None:
     """Give no row of this process more than so many seconds, whatever its verifier's options say."""
-    global _ceiling_s
-    _ceiling_s = seconds
+    global _ceiling_s, _cut_short
+    _ceiling_s, _cut_short = seconds, False
+
+
+def cut_short() -> bool:
+    """Whether the ceiling ended a row since it was set, which might have gone on under its own options."""
+    return _cut_short
 
 
 def row_seconds(wall_s: float, row_s: float | None) -> float:
@@ -34,7 +41,7 @@ def row_seconds(wall_s: float, row_s: float | None) -> float:
 
 
 class Budget:
-    """What is left of a row's seconds; counts what its programs take, not what they wait for.
+    """What is left of a row's seconds; counts what its programs and their compilers take, not what they wait for.
 
     Args:
         limits: of each run.
@@ -43,6 +50,11 @@ class Budget:
 
     def __init__(self, limits: RunLimits, seconds: float) -> None:
         self._limits, self._seconds, self._left = limits, seconds, seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self._left
 
     @property
     def is_spent(self) -> bool:
@@ -57,9 +69,30 @@ class Budget:
         self.spend(result.seconds)
         return self.late() if result.status == "timeout" and self.is_spent else result
 
+    def build(
+        self, start: Callable[[RunLimits], Program | RunResult], compile_s: float = math.inf
+    ) -> Program | RunResult:
+        """Do a build within the row's seconds, counted as its compiler's time on a processor.
+
+        A compiler waits for nothing but a busy machine, so its wall clock is far off.
+
+        Args:
+            start: does it under the limits that it is given.
+            compile_s: what a compiler may have at most.
+        """
+        if self.is_spent:
+            return self.late()
+        seconds = min(compile_s, self._left)
+        built = start(replace(BUILD, wall_s=10 * seconds, cpu_s=seconds))
+        self.spend(built.cpu_s)
+        return built
+
     def spend(self, seconds: float) -> None:
         """Take off what was used otherwise."""
+        global _cut_short
         self._left -= seconds
+        if self.is_spent and self._seconds >= _ceiling_s:
+            _cut_short = True
 
     def late(self) -> RunResult:
         """The result of a run that the budget does not allow."""

@@ -19,7 +19,7 @@ from verikit.types import Sample, Score
 from verikit.verifiers import code_forms, code_languages
 from verikit.verifiers.budget import Budget
 from verikit.verifiers.code_falsified import falsified
-from verikit.verifiers.code_foreign import ForeignRow, not_built, of_compiler, score_row
+from verikit.verifiers.code_foreign import ForeignRow, build, score_row
 from verikit.verifiers.code_tests import Piped
 
 _TRUE, _FALSE = 2, 3
@@ -45,16 +45,17 @@ def score(sample: Sample, tests: str, row: ForeignRow, box: LocalSandbox) -> Sco
         return Score.error(f"the row's tests can't be read: {problem}")
     if not appended.program.strip():
         return Score(0.0, reason=f"no program in {row.language} in the completion")
-    word, budget = _word(), Budget(row.limits, row.row_s)
+    word = _word()
 
     def judge(_: Piped, result: RunResult) -> str:
-        budget.spend(result.seconds)
         return "" if _came_to_the_end(result, word) else "it ended before its tests did"
 
+    def confirm(found: Score, true: Program, budget: Budget) -> Score:
+        false = _false_programs(appended, row, box, budget)
+        return false if isinstance(false, Score) else _confirmed(found, true, false, row, box, budget)
+
     row = replace(row, program=text, cases=[Piped(f"{word}\n", word, "test program")], judge=judge)
-    found = score_row(row, box)
-    if found.value == 1.0:
-        found = _confirmed(found, appended, row, box, budget)
+    found = score_row(row, box, confirm)
     reason = f"in process, forgeable: {found.reason}" if found.scored else found.reason
     return replace(found, answer=appended.program, reason=reason.replace(word, "…"))
 
@@ -101,14 +102,10 @@ def _appended(sample: Sample, language: str, tests: str) -> _Appended:
     return _Appended(language, prompt, program, tests, stops, setup if isinstance(setup, str) else "")
 
 
-def _confirmed(found: Score, appended: _Appended, row: ForeignRow, box: LocalSandbox, budget: Budget) -> Score:
+def _confirmed(
+    found: Score, true: Program, false: Sequence[Program], row: ForeignRow, box: LocalSandbox, budget: Budget
+) -> Score:
     """The score of a program that has passed once: its pass, if it is one of the tests."""
-    false = _false_programs(appended, row, box)
-    if isinstance(false, Score):
-        return false
-    true = box.programs.build(row.language, row.program, of_compiler(row.compile_s))
-    if isinstance(true, RunResult):
-        return not_built(true, row.program)
     order = [True] * _TRUE + [False] * _FALSE
     secrets.SystemRandom().shuffle(order)
     for number, is_true in enumerate(order):
@@ -131,15 +128,15 @@ def _run(program: Program, box: LocalSandbox, budget: Budget) -> tuple[RunResult
     return result, result.status == "ok" and _came_to_the_end(result, word)
 
 
-def _false_programs(appended: _Appended, row: ForeignRow, box: LocalSandbox) -> list[Program] | Score:
+def _false_programs(appended: _Appended, row: ForeignRow, box: LocalSandbox, budget: Budget) -> list[Program] | Score:
     """The program with false tests: several where nothing is compiled, else the first one that can be."""
     wanted, programs = _FALSE if row.language in code_forms.SCRIPTS else 1, list[Program]()
     for text in appended.falsified():
-        built = box.programs.build(row.language, text, of_compiler(row.compile_s))
+        built = build(row, text, box, budget)
         if isinstance(built, Program):
             programs.append(built)
-        elif not (problem := not_built(built, text)).scored:
-            return problem
+        elif not built.scored:
+            return built
         if len(programs) == wanted:
             break
     return programs or Score(0.0, reason=f"{row.language}: compiles with its own tests only")

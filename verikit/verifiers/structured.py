@@ -26,7 +26,7 @@ class StructuredText(TextVerifier):
     max_chars: int = 100_000
     """A longer completion is 0.0 unread."""
     timeout_s: float = 1.0
-    """Time for the check against the schema; one that runs it out is 0.0."""
+    """Processor seconds for the check against the schema. A document that needs more is 0.0."""
     labels: ClassVar[frozenset[str]] = frozenset()
     """Labels of fences that hold such a document."""
     _schema: JsonSchema = field(init=False, repr=False, compare=False)

@@ -18,7 +18,7 @@ _STRING = re.compile(
     re.DOTALL,
 )
 """Strings and comments, also those that never end: so no character is looked at twice."""
-_LONG_KEY = re.compile(rf"[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
+_LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
 
 
 @dataclass(frozen=True)

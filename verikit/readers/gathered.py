@@ -1,0 +1,113 @@
+"""Rows of one candidate each, gathered into the group of their prompt, in bounded memory.
+
+A file of few bytes may unpack to rows of one prompt without end. So what is held for a group has a cap. A group beyond
+it is one error in the place of its rows, of which nothing more is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from verikit.errors import SchemaError, UsageError
+from verikit.readers.files import Places
+from verikit.readers.layout import BuiltGroup
+from verikit.types import Group
+
+MAX_GROUP_MB = 256
+"""MiB that the rows of a group take in memory, unless `VERIKIT_GROUP_MB` gives another number."""
+_ROW = 1000
+"""Bytes that a row takes beside its texts."""
+
+
+def group_cap() -> int:
+    """Bytes that the rows of a group may take.
+
+    Raises:
+        UsageError: `VERIKIT_GROUP_MB` is no positive number.
+    """
+    given = os.environ.get("VERIKIT_GROUP_MB", str(MAX_GROUP_MB))
+    if not given.isdecimal() or not int(given):
+        raise UsageError(f"VERIKIT_GROUP_MB is a positive number of MiB, not {given!r}", hint="VERIKIT_GROUP_MB=1024")
+    return int(given) << 20
+
+
+class Gathered:
+    """The rows of one prompt, and the bad rows amid them.
+
+    Args:
+        places: of the rows, for the error of a group that is too large.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self._places, self._cap = places, group_cap()
+        self.bad: list[SchemaError] = []
+        self._rows: list[BuiltGroup] = []
+        self._size = self._begin = self._count = 0
+
+    @property
+    def first(self) -> BuiltGroup | None:
+        """The first of the rows; None while there are none."""
+        return self._rows[0] if self._rows else None
+
+    def add(self, line: int, built: BuiltGroup) -> None:
+        """Take in one more row, of this number; beyond the cap it is only counted."""
+        self._begin = self._begin or line
+        self._count += 1
+        if self._size > self._cap:
+            return
+        self._size += size(built.group)
+        self._rows.append(built)
+        if self._size > self._cap:
+            del self._rows[1:]
+
+    def take(self, line: int) -> Iterator[tuple[int, Group | SchemaError]]:
+        """The group and the bad rows, all under the number of the last row; begin anew."""
+        rows, bad, begin, count, over = self._rows, self.bad, self._begin, self._count, self._size > self._cap
+        self._rows, self.bad = [], []
+        self._size = self._begin = self._count = 0
+        if rows and over and count > 1:
+            told = f"a group of {count} rows, which take over {self._cap >> 20:,} MiB in memory"
+            hint = "give the rows ids, so that they are several groups, or raise VERIKIT_GROUP_MB (MiB a group)"
+            yield line, self._places.placed(SchemaError(told, field="id", hint=hint), begin)
+        elif rows:
+            yield line, _merged([built.group for built in rows])
+        for error in bad:
+            yield line, error
+
+
+def size(group: Group) -> int:
+    """Bytes that a row's group takes in memory, about: its texts as they are, and something for the rest."""
+    total = _ROW
+    left: list[Any] = [group.prompt, group.completions, group.answer, group.meta, group.candidate_meta]
+    while left:
+        node = left.pop()
+        if isinstance(node, Mapping):
+            left += [*node, *node.values()]
+        elif isinstance(node, list | tuple):
+            left += node
+        else:
+            total += sys.getsizeof(node)
+    return total
+
+
+def _merged(rows: list[Group]) -> Group:
+    """One group of rows with one candidate each: what differs between the rows is the candidates' own."""
+    first, *others = rows
+    if not others:
+        return first
+    shared = {
+        key: value
+        for key, value in first.meta.items()
+        if all(key in row.meta and row.meta[key] == value for row in others)
+    }
+    own = [
+        {key: value for key, value in row.meta.items() if key not in shared}
+        | dict(row.candidate_meta[0] if row.candidate_meta else {})
+        for row in rows
+    ]
+    texts = [row.completions[0] for row in rows]
+    return replace(first, completions=texts, meta=shared, candidate_meta=own if any(own) else ())

@@ -1,0 +1,90 @@
+"""How many rows of a parquet file are decoded at a time, so that no few bytes of it become gigabytes in memory.
+
+A dictionary holds a value once however often it occurs, and a run of equal values takes a few bytes. So what a row
+group takes when it is decoded is not known from its size. It is bounded by the longest value of each dictionary.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from verikit.errors import SchemaError
+
+BATCH = 256
+MAX_BATCH = 64 << 20
+"""Bytes that a batch of several rows may take when it is decoded."""
+MAX_VALUES = 50_000_000
+"""Values of one list column in one row group."""
+_VALUE = 64
+"""Bytes that a value takes beside its text."""
+
+
+def batch_rows(table: Any, longest: Any, group: int) -> int:
+    """How many rows of a row group are decoded at a time.
+
+    Args:
+        table: a `ParquetFile`.
+        longest: the same file, with dictionaries read as they are.
+        group: number of the row group.
+
+    Raises:
+        SchemaError: a column holds more values than can be held.
+    """
+    meta = table.metadata.row_group(group)
+    row = 0.0
+    for number in range(meta.num_columns):
+        column = meta.column(number)
+        path = column.path_in_schema
+        if column.num_values > max(MAX_VALUES, meta.num_rows):
+            raise SchemaError(
+                f"row group {group + 1}: {column.num_values:,} values of {path!r} in {meta.num_rows:,} rows",
+                field=path.partition(".")[0], hint="write the file with fewer rows in a row group",
+            )  # fmt: skip
+        if not any("DICTIONARY" in encoding for encoding in column.encodings):
+            continue
+        value = _longest_value(longest, group, path) if column.physical_type == "BYTE_ARRAY" else 0
+        if value > MAX_BATCH:
+            raise SchemaError(
+                f"row group {group + 1}: a value of {value:,} bytes in {path!r}, over the cap of {MAX_BATCH:,}",
+                field=path.partition(".")[0], hint="leave out the row that holds it",
+            )  # fmt: skip
+        row += (_VALUE + value) * column.num_values / max(1, meta.num_rows)
+    return max(1, min(BATCH, int(MAX_BATCH / max(1.0, row))))
+
+
+def record_batch_rows(batch: Any) -> int:
+    """How many rows of an Arrow record batch, whose dictionaries are as they are, are decoded at a time."""
+    row = sum(_VALUE + _longest(column) for column in batch.columns)
+    return max(1, min(BATCH, MAX_BATCH // max(1, row)))
+
+
+def _longest_value(file: Any, group: int, path: str) -> int:
+    """Bytes of the longest value in a column's dictionary; 0 if it has none after all."""
+    first = next(file.iter_batches(1, row_groups=[group], columns=[path]), None)
+    return 0 if first is None else _longest(first.column(0))
+
+
+def _longest(values: Any) -> int:
+    """Bytes of the longest text in the dictionary of an array, or of what it is made of; 0 where there is none."""
+    from pyarrow import compute, types
+
+    while not types.is_dictionary(values.type) and hasattr(values, "flatten"):
+        parts = values.flatten()
+        values = parts[0] if isinstance(parts, list) else parts
+    if not types.is_dictionary(values.type) or not _is_text(values.type.value_type):
+        return 0
+    lengths = compute.call_function("binary_length", [values.dictionary])
+    return compute.call_function("max", [lengths]).as_py() or 0
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    checks = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(check(kind) for check in checks)
+
+
+def dictionary_columns(table: Any) -> list[str]:
+    """The columns of a `ParquetFile` whose dictionaries can be read as they are."""
+    columns = (table.schema.column(number) for number in range(len(table.schema)))
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
