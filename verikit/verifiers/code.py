@@ -26,9 +26,11 @@ from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
 from verikit.verifiers.code_suites import Suite
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
+from verikit.verifiers.row_faults import RowFaults
 from verikit.verifiers.solution import solution
 
 Preset = Literal["livecodebench"]
+_faults = RowFaults()
 Language = Literal["auto", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "bash", "lean"]
 
 
@@ -176,12 +178,25 @@ class Code(TextVerifier):
             result, met = self._run_suite(suite, program, box, budget)
             seen = code_suites.judged(suite, result, met=met)
             if isinstance(seen, Score):
-                return seen
+                blamed = (
+                    self.in_process and result.status != "infra_error" and not self._suite_fault(suite, limits, box)
+                )
+                return Score(0.0, answer=program, reason=f"in process: {seen.reason}") if blamed else seen
             if isinstance(seen, str):
                 return Score(0.0, answer=program, reason=seen)
             tests[suite.group] = seen
         score = code_suites.total(tests, program, fraction=self.reward == "fraction")
         return replace(score, reason=f"in process, forgeable: {score.reason}") if self.in_process else score
+
+    def _suite_fault(self, suite: Suite, limits: RunLimits, box: LocalSandbox) -> str:
+        """Why a test file holds no test that runs, whatever the program is; "" if one runs beside an empty program."""
+
+        def find() -> str:
+            result, met = self._run_suite(suite, "pass\n", box, Budget(limits, limits.wall_s))
+            seen = code_suites.judged(suite, result, met=met)
+            return seen.reason if isinstance(seen, Score) else ""
+
+        return _faults.of((suite, limits), find)
 
     def _run_suite(self, suite: Suite, program: str, box: LocalSandbox, budget: Budget) -> tuple[RunResult, bool]:
         """Run a test file; also whether it came as far as the program."""

@@ -28,7 +28,7 @@ def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> s
 
 
 def _fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
-    """Why a checker does not take what is expected; "" if it does, or where nothing is expected, if it judges at all."""
+    """Why a checker does not take the expected output; "" if it does. If none is expected, judging one is enough."""
     own = _asked(case, case.stdout or "0\n", box, limits)
     if own.status != "ok":
         return f"{own.status}, {own.error}"
