@@ -118,6 +118,7 @@ class RewardModel(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score all samples together."""
+        samples = [replace(sample, completion=_writable(sample.completion)) for sample in samples]
         return self._by_server(samples) if self.remote else self._by_head(samples)
 
     def _by_head(self, samples: Sequence[Sample]) -> list[Score]:
@@ -197,6 +198,11 @@ class RewardModel(TextVerifier):
             return score
         told = f"by the reward model, of {len(row.text.ids)} of {row.whole} tokens: cut on the {self.truncate}"
         return replace(score, reason=told, usage={"truncated": 1.0})
+
+
+def _writable(text: str) -> str:
+    """A text with `?` for lone surrogates, which neither tokenizers nor servers take."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _digest(path: str) -> str:
