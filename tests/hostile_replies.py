@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 
-LABELS = """python ruby go sql matlab php awk kotlin c cpp java javascript typescript rust haskell r julia perl swift scala
-lua lean coq json yaml toml xml csv diff patch bash powershell output input text markdown latex tool_call html graphql nix
-zig prolog cobol""".split()
+LABELS = """
+    python ruby go sql matlab php awk kotlin c cpp java javascript typescript rust haskell r julia perl swift
+    scala lua lean coq json yaml toml xml csv diff patch bash powershell output input text markdown latex
+    tool_call html graphql nix zig prolog cobol
+""".split()
 PIECES = [
     "{", "}", "[", "]", "(", ")", "<", ">", "\\", "$", "$$", '"', "'", "`", "#", "%", "&", "_", "^", "~", "|", ";", ",",
     "\\boxed{", "\\frac{", "\\sqrt{", "\\begin{pmatrix}", "\\int_", "\\sum_{", "\\left(", "\\text{", "\\", "^^", "__",

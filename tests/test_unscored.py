@@ -1,7 +1,7 @@
 """No reply makes itself unscored: on a row that is sound every text has a value, for each registered verifier.
 
 A sample without a score drops out of means and of training, so a way to have none is a way around every 0.0. The
-number of replies is fixed, so is their choice: `VERIKIT_FORGERIES=9 pytest -m slow tests/test_unscored.py` tries others.
+number of replies is fixed, and so is their choice. `VERIKIT_FORGERIES=9 pytest -m slow` on this file tries others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Numbers of other people's JSON."""
+"""Numbers and keys of other people's JSON."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -13,3 +14,17 @@ def number(value: Any) -> float | None:
     except OverflowError:
         return None
     return found if math.isfinite(found) else None
+
+
+def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's keys and values; `object_pairs_hook` of a JSON reader.
+
+    Raises:
+        ValueError: a key comes twice. Readers disagree on which value counts, so none does.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ValueError(f"a key that comes twice: {twice[:80]!r}")
+    return found

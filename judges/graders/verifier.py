@@ -35,6 +35,7 @@ from verikit.judges.graders.asking import cut, reply_format, request
 from verikit.judges.judge import failed
 from verikit.judges.shown import MAX_CHARS
 from verikit.messages import by_assistant
+from verikit.numbers import distinct
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.sandbox.values import MAX_DEPTH, encode
 from verikit.text import accepted
@@ -339,7 +340,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
 def _json(text: str) -> Any:
     """The reply's value where it is JSON, all of it; None where it is not, or nests deeper than the sandbox takes."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=distinct)
         encode(value, _DEEPEST)
     except (ValueError, RecursionError):
         return None

@@ -7,6 +7,7 @@ text can slow down is replaced here (patterns, uniqueness), and every keyword lo
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ from verikit.errors import UsageError
 from verikit.types import Sample, Score
 from verikit.verifiers.json_reply import document
 
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 
@@ -94,7 +96,7 @@ class JsonSchema(TextVerifier):
         except TimeoutError:
             return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
         except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to be written
-            return Score(0.0, answer=body, reason=f"nested too deeply, or a number out of range: {str(error)[:80]}")
+            return Score(0.0, answer=body, reason=f"can't be checked (nesting, or a number): {str(error)[:80]}")
         if fault is not None:
             return Score(0.0, answer=body, reason=f"{fault.json_path[:80]}: {fault.message[:120]}")
         return Score(1.0, answer=body, reason="the schema accepts it")
@@ -114,9 +116,25 @@ def _validator(schema: str) -> Any:
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
+    own |= {name: _ordered(name, base.VALIDATORS[name]) for name in _BOUNDS if name in base.VALIDATORS}
     keywords = {name: _timed(own.get(name, check)) for name, check in base.VALIDATORS.items()}
     extend: Any = validators.extend
     return extend(base, keywords)(loaded, registry=EMPTY_REGISTRY)
+
+
+def _ordered(name: str, check: Any) -> Any:
+    """A bound that a NaN (YAML and TOML have it) does not meet: it compares as neither below nor above anything.
+
+    Raises:
+        ValueError: out of the check as a whole, so that no `not` around the bound turns it into a yes.
+    """
+
+    def keyword(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
+        if isinstance(instance, float) and math.isnan(instance):
+            raise ValueError(f"a NaN where the schema has {name!r}")
+        return check(validator, wanted, instance, schema)
+
+    return keyword
 
 
 def _timed(check: Any) -> Any:
