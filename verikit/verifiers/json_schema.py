@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +22,8 @@ from verikit.types import Sample, Score
 from verikit.verifiers.json_reply import document
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_SPARE_FRAMES = 200
+"""How much of Python's stack a schema has to leave to documents and to who calls."""
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 
@@ -64,11 +66,18 @@ class JsonSchema(TextVerifier):
             validator.check_schema(self.schema, format_checker=validator.FORMAT_CHECKER)
             _DEADLINE.set(time.monotonic() + self.timeout_s)
             for document in ("null", "[]", "{}"):
-                validator.is_valid(json.loads(document))
+                _deeper(_SPARE_FRAMES, lambda text=document: validator.is_valid(json.loads(text)))
         except SchemaError as error:
             raise UsageError(f"bad JSON schema: {error.message[:200]} at {error.json_path}") from None
-        except (RecursionError, Unresolvable) as error:
+        except Unresolvable as error:
             raise UsageError(f"the JSON schema has a $ref that leads nowhere: {str(error)[:200]}") from None
+        except RecursionError:
+            raise UsageError("the JSON schema nests too deeply, or a $ref in it leads back to itself") from None
+        except TimeoutError:
+            raise UsageError(
+                f"checking an empty document against the JSON schema takes more than {self.timeout_s:g} s",
+                hint="an anyOf within an anyOf multiplies the work; or set a larger timeout_s",
+            ) from None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
@@ -100,6 +109,14 @@ class JsonSchema(TextVerifier):
         if fault is not None:
             return Score(0.0, answer=body, reason=f"{fault.json_path[:80]}: {fault.message[:120]}")
         return Score(1.0, answer=body, reason="the schema accepts it")
+
+
+def _deeper(frames: int, call: Callable[[], object]) -> None:
+    """Make a call with so many frames more on the stack: what fits then fits wherever texts are scored."""
+    if frames:
+        _deeper(frames - 1, call)
+    else:
+        call()
 
 
 @lru_cache(maxsize=16)
