@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 from tests.test_folders import PLANTED, Pickled, files_of, plants  # noqa: E402
 from tests.trainers.conftest import TINY, make  # noqa: E402
 from verikit.cli import cli  # noqa: E402
-from verikit.errors import SpecError, TrainerError, UsageError  # noqa: E402
+from verikit.errors import SpecError, TrainerError, UsageError, VerikitError  # noqa: E402
 from verikit.trainers.run import read_settings  # noqa: E402
 
 SETS = {**TINY, "run.steps": 1, "run.save_every": 1, "run.evaluate_every": 0, "kl.coefficient": 0.01}

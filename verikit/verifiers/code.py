@@ -124,8 +124,8 @@ class Code(TextVerifier):
         piped = [case for case in cases if isinstance(case, Piped)]
         if self.language == "auto" and not language and not self.preset and len(piped) == len(cases):
             language = code_languages.fence_language(sample.completion)
-            if language in LANGUAGES and (problem := box.programs.problem(language)):
-                return Score(0.0, reason=f"the reply chose {language}, which the row does not name: {problem}")
+            if language in LANGUAGES and (missing := box.programs.problem(language)):
+                return Score(0.0, reason=f"the reply chose {language}, which the row does not name: {missing}")
         if language in LANGUAGES:
             return self._score_foreign(sample, language, piped, len(cases), box)
         if self.preset:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class JsonSchema(TextVerifier):
             validator.check_schema(self.schema, format_checker=validator.FORMAT_CHECKER)
             _DEADLINE.set(time.monotonic() + self.timeout_s)
             for document in ("null", "[]", "{}"):
-                _deeper(_SPARE_FRAMES, lambda text=document: validator.is_valid(json.loads(text)))
+                _deeper(_SPARE_FRAMES, partial(validator.is_valid, json.loads(document)))
         except SchemaError as error:
             raise UsageError(f"bad JSON schema: {error.message[:200]} at {error.json_path}") from None
         except Unresolvable as error:
