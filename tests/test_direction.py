@@ -34,6 +34,7 @@ HEAVY = (
     "jsonschema",
 )
 BROAD = {
+    "verikit/answers/tail.py": 1,  # sympy raises whatever an answer brings about
     "verikit/base.py": 1,  # the scoring boundary, where an exception becomes data
     "verikit/engines/vllm.py": 1,  # what reading an output raises is told to who waits for it, in another thread
     "verikit/engines/vllm_loop.py": 1,  # whatever vLLM raises is told to all that wait for it

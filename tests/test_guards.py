@@ -13,6 +13,7 @@ from verikit.engines.errors import Unreachable
 from verikit.errors import UsageError
 from verikit.guards import cached, length_guard, with_timeout
 from verikit.spec import load
+from verikit.verifiers.code import Code
 from verikit.verifiers.exact import Exact
 from verikit.verifiers.numeric import Numeric
 
@@ -166,6 +167,15 @@ def test_with_timeout_runs_verifiers_that_a_spec_took_from_a_file(tmp_path):
     )
     guarded = with_timeout(0.5 * load(f"{tmp_path}/mine.py:even") + 0.5 * Exact(), seconds=30)
     assert [guarded(text, "ab").value for text in ("ab", "a", "cd")] == [1.0, 0.0, 0.5]
+
+
+def test_a_deadline_below_a_verifiers_own_limits_is_refused():
+    # A program that loops is 0.0 within these limits; killed before, it would have no score.
+    for part in (Code(), 0.5 * Exact() + 0.5 * Code(), cached(Code())):
+        with pytest.raises(UsageError, match="30 s itself, more than the deadline of 5 s"):
+            with_timeout(part, 5)
+        assert with_timeout(part, 31)
+    assert with_timeout(Code(row_s=3), 5)
 
 
 def test_with_timeout_refuses_what_no_other_process_can_load():

@@ -63,7 +63,7 @@ def test_any_text_is_what_the_parser_says(text):
 
 
 def test_plain_calls_need_no_parser(monkeypatch):
-    monkeypatch.setattr(calls, "_parsed", lambda text: pytest.fail("parsed"))
+    monkeypatch.setattr(calls, "parsed", lambda text: pytest.fail("parsed"))
     text = "[a.b(x=1, y=[1.5, 'é', {'k': [True, None]}]), f(), g(q=\"it's\", z={})]"
     assert calls.python_calls(text) == [
         ToolCall("a.b", {"x": 1, "y": [1.5, "é", {"k": [True, None]}]}, written=True),

@@ -30,6 +30,11 @@ from verikit.trainers.distributed import World
 from verikit.trainers.plain import PlainPlanner, PlainReader
 
 STATE = "state.json"
+_KINDS: dict[str, type] = {
+    "phase": str, "step": int, "seconds": float, "unscored_steps": int, "idle_steps": int, "updates": int,
+    "bad_steps": int, "recipe": dict, "logs": dict, "environment": dict, "stepped": bool,
+}  # fmt: skip
+"""What the state of a checkpoint holds."""
 
 
 def save(
@@ -147,9 +152,30 @@ def _read(tensors: dict[str, Any], path: Path, alone: bool) -> None:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Return the JSON state of a checkpoint."""
-    state: dict[str, Any] = json.loads((path / STATE).read_text("utf-8"))
-    return state
+    """Return the JSON state of a checkpoint.
+
+    Raises:
+        TrainerError: it is no JSON, or lacks a part.
+    """
+    problem = ""
+    try:
+        state = json.loads((path / STATE).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        state, problem = {}, str(error)[:200]
+    if not problem and not isinstance(state, dict):
+        problem = "it is not an object"
+    wrong = [] if problem else [key for key, kind in _KINDS.items() if not _is(state.get(key), kind)]
+    if problem or wrong:
+        told = problem or f"{wrong[0]!r} must be {_KINDS[wrong[0]].__name__}, got {state.get(wrong[0])!r:.80}"
+        raise TrainerError(
+            f"can't read {path / STATE}: {told}", hint="delete the checkpoint, and go on from the one before"
+        )
+    return dict(state)
+
+
+def _is(value: Any, kind: type) -> bool:
+    number = kind is float and isinstance(value, int) and not isinstance(value, bool)
+    return number or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool)))
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from verikit.base import describe
 from verikit.errors import TrainerError
 from verikit.trainers import checkpoint
 from verikit.trainers.ahead import Ahead
@@ -137,8 +138,11 @@ class Trainer:
         self.step, self.seconds = state["step"], state["seconds"]
         self.unscored_steps, self.learner.bad_steps = state["unscored_steps"], state["bad_steps"]
         self.idle_steps, self.learner.updates = state["idle_steps"], state["updates"]
-        self.recipe.restore(state["recipe"])
-        self.folder.cut(state["logs"])
+        try:
+            self.recipe.restore(state["recipe"])
+            self.folder.cut(state["logs"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise TrainerError(f"can't go on from {found[-1]}: its state can't be used ({describe(error)})") from None
         return True
 
     def close(self) -> None:

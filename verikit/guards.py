@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from verikit.base import Verifier, score_all
+from verikit.base import Verifier, score_all, walk
 from verikit.combine import Part, as_verifier
 from verikit.errors import HelperError, HelperTimeout, UsageError
 from verikit.helper import Helper
@@ -206,9 +206,16 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
         workers: Worker processes.
 
     Raises:
-        UsageError: the time is not positive, or the verifier can't be pickled.
+        UsageError: the time is not positive, or less than what a part gives the candidate's programs; or the verifier
+            can't be pickled.
     """
     verifier = as_verifier(part)
+    slowest = sum(each.slowest_s for each in walk(verifier))
+    if 0 < seconds < slowest:  # a candidate whose program loops would be unscored
+        raise UsageError(
+            f"{verifier.name} may take {slowest:g} s itself, more than the deadline of {seconds:g} s",
+            hint=f"a deadline of {slowest + 1:g} s, or smaller limits (row_s, wall_s) of {verifier.name}",
+        )
     if not seconds > 0 or workers < 1:
         raise UsageError(f"a deadline and the number of workers are above 0, not {seconds!r} and {workers!r}")
     try:

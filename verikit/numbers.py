@@ -1,8 +1,10 @@
-"""Numbers of other people's JSON."""
+"""Numbers and keys of other people's JSON."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -13,3 +15,16 @@ def number(value: Any) -> float | None:
     except OverflowError:
         return None
     return found if math.isfinite(found) else None
+
+
+def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's keys and values; `object_pairs_hook` of a JSON reader.
+
+    Raises:
+        ValueError: a key comes twice. Readers disagree on which value counts, so none does.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"a key that comes twice: {twice[:80]!r}")
+    return found

@@ -110,6 +110,8 @@ def _nested(text: str, position: int, left: int) -> tuple[Any, str, int]:
             if name is None:
                 raise _Other
             key = name[1] if name[1] is not None else name[2]
+            if key in found:
+                raise _Other
             found[key], mark, position = _value(text, name.end(), left - 1)
         else:
             item, mark, position = _value(text, position, left - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from verikit.engines import Request
@@ -84,7 +84,10 @@ class Classifier(StepVerifier):
             found = [next(rewards) for _ in range(count)]
             tokens = [size for _ in range(count) for size in next(sizes)]
             if None in found:
-                scored.append(Score.error(f"the solution does not fit into the model's {context} tokens"))
+                told = f"the solution does not fit into the model's {context} tokens"
+                alone = self._rows(tokenizer, replace(solution, steps=("a",)))[0][0]
+                blamed = len(alone) <= context and self.activation != "none"  # there a 0 could be a reward
+                scored.append(Score(0.0, reason=told) if blamed else Score.error(told))
             else:
                 given = [reward for values in found for reward in values or ()]
                 scored.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,14 +30,18 @@ from verikit.graders.schema import (
 from verikit.graders.similarity import similarity
 from verikit.graders.template import NoValue, filled
 from verikit.judges.ask import PROBE, Record, ask, connect
+from verikit.judges.graders import python
 from verikit.judges.graders.asking import cut, reply_format, request
 from verikit.judges.judge import failed
 from verikit.judges.shown import MAX_CHARS
 from verikit.messages import by_assistant
-from verikit.sandbox import ISOLATION, Array, FunctionCall, RunLimits, RunResult, default_sandbox
+from verikit.numbers import distinct
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.sandbox.values import MAX_DEPTH, encode
 from verikit.text import accepted
 from verikit.types import UNIT, Sample, Score
+from verikit.verifiers.budget import row_seconds
+from verikit.verifiers.row_faults import RowFaults
 
 JUDGE = "VERIKIT_JUDGE"
 """Names the engine of model graders where nothing else does."""
@@ -59,6 +62,7 @@ GOLD_KEYS = (
 _DEEPEST = MAX_DEPTH - 2
 """How deep `output_json` may nest, which stands in `sample`, which stands in the call's arguments."""
 Values = Mapping[str, Any]
+_faults = RowFaults()
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,8 @@ class OpenAIGrader(TextVerifier):
     cache: bool = True
     """Keep the model's replies in the user's cache of generations, where the engine is a spec."""
     on_raise: Literal["unscored", "zero"] = "unscored"
-    """What a Python grader's exception or a result that is no number means; to OpenAI it is 0."""
+    """What a Python grader means that gives no number for simple replies either; to OpenAI it is 0. One that grades a
+    simple reply of the row works: a reply that it then gives no number for is 0.0."""
     wall_s: float = 120.0
     """Time for one run of a Python grader, in seconds."""
     memory_mb: int = 2048
@@ -130,8 +135,8 @@ class OpenAIGrader(TextVerifier):
 
     @property
     def slowest_s(self) -> float:
-        """The time of all its Python graders."""
-        return self.wall_s * sum(isinstance(grader, Python) for grader in self._graders.values())
+        """The time of all its Python graders, and as much to see whether they work."""
+        return 2 * self._limits.wall_s * sum(isinstance(grader, Python) for grader in self._graders.values())
 
     def environment(self) -> dict[str, Any]:
         """The sandbox's properties, where a Python grader runs in it."""
@@ -145,7 +150,7 @@ class OpenAIGrader(TextVerifier):
             SandboxUnavailable: there is a Python grader, and this machine can't isolate it.
         """
         values = [{"item": _item(sample), "sample": _sample(sample)} for sample in samples]
-        columns = {name: self._column(grader, values) for name, grader in self._graders.items()}
+        columns = {name: self._column(grader, values, samples) for name, grader in self._graders.items()}
         if not isinstance(self.spec, Multi):
             return next(iter(columns.values()))
         rows = zip(*columns.values(), strict=True)
@@ -168,12 +173,12 @@ class OpenAIGrader(TextVerifier):
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_graders", "_formula")}
 
-    def _column(self, grader: Any, values: Sequence[Values]) -> list[Score]:
+    def _column(self, grader: Any, values: Sequence[Values], samples: Sequence[Sample]) -> list[Score]:
         """One grader's grades of all samples."""
         if isinstance(grader, ScoreModel | LabelModel):
             return self._asked(grader, values)
         if isinstance(grader, Python):
-            return self._ran(grader, values)
+            return self._ran(grader, values, samples)
         return [_compared(grader, row) for row in values]
 
     def _combined(self, parts: Mapping[str, Score]) -> Score:
@@ -185,7 +190,9 @@ class OpenAIGrader(TextVerifier):
         try:
             value = self._formula.value(known)
         except (ArithmeticError, ValueError) as error:
-            return whole(parts, None, "error", f"calculate_output has no value here: {error}")
+            told = f"calculate_output has no value here: {error}"
+            blamed = self._formula.grades_the_best  # the reply got grades that the formula has no value for
+            return whole(parts, 0.0, "ok", told) if blamed else whole(parts, None, "error", told)
         return whole(parts, value, "ok", self._formula.text[:200] + _threshold(self.spec, value))
 
     def _asked(self, grader: ScoreModel | LabelModel, values: Sequence[Values]) -> list[Score]:
@@ -203,34 +210,47 @@ class OpenAIGrader(TextVerifier):
         answered = iter(verdicts)
         return [asked if isinstance(asked, Score) else _judged(grader, next(answered)) for asked in found]
 
-    def _ran(self, grader: Python, values: Sequence[Values]) -> list[Score]:
-        box = default_sandbox(ISOLATION)
-        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+    @property
+    def _limits(self) -> RunLimits:
+        return RunLimits(wall_s=row_seconds(self.wall_s, self.wall_s), memory_mb=self.memory_mb)
 
-        def run(row: Values) -> Score:
-            call: FunctionCall = ("grade", [dict(row["sample"]), dict(row["item"])], {})
+    def _ran(self, grader: Python, values: Sequence[Values], samples: Sequence[Sample]) -> list[Score]:
+        box = default_sandbox(ISOLATION)
+
+        def run(row: Values, sample: Sample) -> Score:
             try:
-                result = box.run(grader.source, call=call, limits=limits)
+                result = python.grade(grader.source, row["sample"], row["item"], box, self._limits)
             except ValueError as problem:
                 return _unsent(row, problem)
-            return self._of_run(grader, result)
+            return self._of_run(grader, result, row, sample, box)
 
         if len(values) < 2:
-            return list(map(run, values))
+            return list(map(run, values, samples))
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-grader") as threads:
-            return list(threads.map(run, values))
+            return list(threads.map(run, values, samples))
 
-    def _of_run(self, grader: Python, result: RunResult) -> Score:
+    def _of_run(self, grader: Python, result: RunResult, row: Values, sample: Sample, box: LocalSandbox) -> Score:
         if result.status == "infra_error":
             return Score.error(f"the sandbox failed: {result.error}")
-        value = _number(result.value)
+        value = python.number(result.value)
         if result.status == "ok" and value is not None:
             return Score(value, reason=f"{grader.name or 'python'}" + _threshold(grader, value))
         problem = f"{result.status} ({result.error})" if result.status != "ok" else f"{result.value!r:.80} is no number"
         if self.on_raise == "zero":
             return Score(0.0, reason=f"the Python grader gave no grade: {problem}")
+        if not (fault := self._row_fault(grader, row["item"], sample, box)):
+            return Score(0.0, reason=f"the Python grader grades a simple reply, but not this one: {problem}")
         lost = Score.timeout if result.status == "timeout" else Score.error
-        return lost(f"the Python grader gave no grade: {problem}")
+        return lost(f"the Python grader gave no grade: {problem}; and none for simple replies: {fault}")
+
+    def _row_fault(self, grader: Python, item: Mapping[str, Any], sample: Sample, box: LocalSandbox) -> str:
+        """Why the grader grades no reply of this row; "" if it grades a simple one."""
+
+        def find() -> str:
+            simple = [_sample(reply) for reply in python.simple_replies(grader.source, sample)]
+            return python.row_fault(grader.source, item, simple, box, self._limits)
+
+        return _faults.of((grader.source, self._limits, item), find)
 
 
 def _unsent(values: Values, problem: ValueError) -> Score:
@@ -240,17 +260,6 @@ def _unsent(values: Values, problem: ValueError) -> Score:
     except ValueError as fault:
         return Score(0.0, reason=f"the reply can't be given to the Python grader: {fault}")
     return Score.error(f"the row can't be given to the Python grader: {problem}")
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, Array) and not value.shape and len(value.items) == 1:
-        value = value.items[0]
-    if not isinstance(value, (bool, int, float)):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
 
 
 def _compared(grader: StringCheck | TextSimilarity, values: Values) -> Score:
@@ -331,7 +340,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
 def _json(text: str) -> Any:
     """The reply's value where it is JSON, all of it; None where it is not, or nests deeper than the sandbox takes."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=distinct)
         encode(value, _DEEPEST)
     except (ValueError, RecursionError):
         return None

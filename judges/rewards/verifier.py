@@ -53,7 +53,8 @@ class RewardModel(TextVerifier):
     max_tokens: int = 0
     """Longest input; 0: what the model reads."""
     truncate: Truncation = ""
-    """The side cut off a longer input, `left` or `right`, which the score tells; "": it has no score."""
+    """The side cut off a longer input, `left` or `right`, which the score tells; "": it is 0.0, and without an
+    activation, where a 0 could be a reward, it has no score."""
     dtype: str = "auto"
     """`auto` (as saved), `float32`, `bfloat16`, …"""
     device: str = ""
@@ -117,6 +118,7 @@ class RewardModel(TextVerifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score all samples together."""
+        samples = [replace(sample, completion=_writable(sample.completion)) for sample in samples]
         return self._by_server(samples) if self.remote else self._by_head(samples)
 
     def _by_head(self, samples: Sequence[Sample]) -> list[Score]:
@@ -163,8 +165,21 @@ class RewardModel(TextVerifier):
             try:
                 found.append(encoder(sample))
             except Unfit as error:
-                found.append(Score.error(describe(error)))
+                found.append(self._unfit(encoder, sample, describe(error)))
         return found
+
+    def _unfit(self, encoder: PairEncoder, sample: Sample, problem: str) -> Score:
+        """The score of a reply that can't be the model's input: its 0.0 where a short reply to the prompt can.
+
+        Without an activation no number is surely the lowest, and a 0 could be a reward: there it has no score.
+        """
+        if self.activation == "none":
+            return Score.error(problem)
+        try:
+            encoder(Sample(sample.prompt, "a"))
+        except Unfit as error:
+            return Score.error(describe(error))
+        return Score(0.0, reason=problem)
 
     def _replied(self, reply: Numbers | EngineError, row: Encoded | None) -> Score:
         if isinstance(reply, EngineError):
@@ -183,6 +198,11 @@ class RewardModel(TextVerifier):
             return score
         told = f"by the reward model, of {len(row.text.ids)} of {row.whole} tokens: cut on the {self.truncate}"
         return replace(score, reason=told, usage={"truncated": 1.0})
+
+
+def _writable(text: str) -> str:
+    """A text with `?` for lone surrogates, which neither tokenizers nor servers take."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _digest(path: str) -> str:

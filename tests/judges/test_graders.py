@@ -15,6 +15,7 @@ from verikit.graders.schema import read_grader
 from verikit.graders.similarity import METRICS, gleu, similarity
 from verikit.graders.template import NoValue, filled
 from verikit.judges.graders import OpenAIGrader
+from verikit.judges.graders import python as graders
 from verikit.spec import load
 from verikit.types import Sample
 
@@ -244,6 +245,16 @@ def test_a_formula_without_a_value_is_no_zero():
     assert graded(grader, '{"name": "Ada", "email": "a"}', name="Ada", email="a").status == "error"
 
 
+@pytest.mark.parametrize("formula", ["name / email", "log(email)", "name ^ (0 - 2000) * email ^ (0 - 1)"])
+def test_grades_that_a_formula_has_no_value_for_are_the_replys_zero(formula):
+    grader = {**MULTI, "calculate_output": formula}
+    right = graded(grader, '{"name": "Ada", "email": "a"}', name="Ada", email="a")
+    assert right.value == (0.0 if "log" in formula else 1.0)
+    wrong = graded(grader, '{"name": "Bob", "email": "b"}', name="Ada", email="zzz")
+    assert (wrong.value, wrong.status) == (0.0, "ok")
+    assert "no value here" in wrong.reason or "log" not in formula
+
+
 def test_a_grader_the_formula_does_not_name_decides_nothing():
     grader = {**MULTI, "calculate_output": "name"}
     assert graded(grader, '{"name": "Ada", "email": "a"}', name="Ada").value == 1.0
@@ -330,9 +341,87 @@ def test_a_python_grader_runs_in_the_sandbox():
     assert graded(python(source), '{"a": 1}', a=1).value == 1.0
     assert graded(python(source), '{"a": 2}', a=1).value == 0.25
     raised = graded(python(source), "no JSON", a=1)
-    assert (raised.value, raised.status) == (None, "error")
-    verifier = OpenAIGrader(python(source), on_raise="zero")
-    assert score_all(verifier, [Sample("q", "no JSON", meta={"a": 1})])[0].value == 0.0
+    assert (raised.value, raised.status) == (0.0, "ok")
+    assert "grades a simple reply, but not this one" in raised.reason
+
+
+GRADERS = {
+    "the whole reply is JSON": (
+        "import json\ndef grade(sample, item):\n"
+        "    return float(json.loads(sample['output_text'])['a'] == item['answer'])",
+        '{"a": "4"}', ["{", "", '{"b": 1}', "[]", "4"],
+    ),
+    "JSON in JSON": (
+        "def grade(sample, item):\n    return float(sample['output_json']['a']['b'] == item['answer'])",
+        '{"a": {"b": "4"}}', ["{", "", '{"a": 1}', '{"a": {}}'],
+    ),
+    "a list of objects": (
+        "def grade(sample, item):\n    return float(sample['output_json'][0]['a'] == item['answer'])",
+        '[{"a": "4"}]', ["[]", "{}", '[{"b": 1}]'],
+    ),
+    "a tag": (
+        "import re\ndef grade(sample, item):\n    found = re.search('<answer>(.*?)</answer>', sample['output_text'])\n"
+        "    return float(found.group(1) == item['answer'])",
+        "<answer>4</answer>", ["4", "<answer>", ""],
+    ),
+    "a mark": (
+        "def grade(sample, item):\n    return float(sample['output_text'].split('####')[1].strip() == item['answer'])",
+        "#### 4", ["4", ""],
+    ),
+    "a number": (
+        "def grade(sample, item):\n    return float(float(sample['output_text']) == float(item['answer']))",
+        "4.0", ["four", "", "1e999", "nan"],
+    ),
+    "a tool call": (
+        "import json\ndef grade(sample, item):\n    call = sample['output_tools'][0]['function']\n"
+        "    return float(json.loads(call['arguments'])['a'] == item['answer'])",
+        None, ["4", "{}"],
+    ),
+    "a pattern that backtracks": (
+        "import re\ndef grade(sample, item):\n    return float(bool(re.fullmatch('(4+)+', sample['output_text'])))",
+        "4", ["4" * 50 + "x"],
+    ),
+    "a program that the reply ends": (
+        "def grade(sample, item):\n    exec(sample['output_text'])\n    return 1.0",
+        "4", ["import os; os._exit(0)", "raise SystemExit", "while True: pass", "1/0", "undefined"],
+    ),
+    "nothing where there is no answer": (
+        "def grade(sample, item):\n    if item['answer'] in sample['output_text']: return 1.0",
+        "4", ["5"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", GRADERS)
+def test_what_a_working_python_grader_can_not_grade_is_the_replys_zero(kind):
+    source, right, hostile = GRADERS[kind]
+    verifier = OpenAIGrader(python(source), wall_s=0.5)
+    if right is not None:
+        assert verifier(right, "4").value == 1.0
+    scores = [verifier(text, "4") for text in hostile]
+    assert [(score.value, score.status) for score in scores] == [(0.0, "ok")] * len(hostile)
+    assert all("not this one" in score.reason or kind == "a number" for score in scores)
+
+
+@pytest.mark.parametrize(
+    "body", ["return undefined", "return float(item['absent'])", "while True: pass", "return None"]
+)
+def test_a_python_grader_that_grades_no_reply_leaves_them_unscored_and_is_tried_once_a_row(body, monkeypatch):
+    tried = []
+    find = graders.row_fault
+    monkeypatch.setattr(graders, "row_fault", lambda *args: tried.append(args[1]) or find(*args))
+    verifier = OpenAIGrader(python(f"def grade(sample, item):\n    {body}"), wall_s=0.4)
+    for gold in ("4", "5"):
+        scores = score_all(verifier, [Sample("q", text, gold) for text in ("4", "{", "x")])
+        assert {score.status for score in scores} <= {"error", "timeout"}
+        assert all("none for simple replies" in score.reason for score in scores)
+    assert len(tried) == 2
+
+
+def test_an_early_return_for_the_empty_reply_does_not_hide_a_broken_grader():
+    source = "def grade(sample, item):\n    if not sample['output_text']: return 0.0\n    return undefined"
+    assert graded(python(source), "4", answer="4").status == "error"
+    assert OpenAIGrader(python(source), on_raise="zero")("4", "4").value == 0.0
 
 
 @pytest.mark.parametrize(

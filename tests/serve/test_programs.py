@@ -141,6 +141,35 @@ def test_a_request_that_can_t_be_used_is_refused_by_name(body: dict[str, Any], a
     assert reply.json()["error"]
 
 
+RUN: dict[str, Any] = {"payload": json.dumps({"code": "print(1)", "calls": [], "ask": []}), "calls": 0, "limits": {}}
+LIMITS = ["wall_s", "cpu_s", "memory_mb", "output_kb", "value_kb", "disk_mb", "files", "threads"]
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("value", ["9", None, True, [], {}, -1, 0, 1e12, "x" * 1000])
+def test_a_limit_that_is_no_number_is_refused_by_name(name: str, value: Any, address: str) -> None:
+    reply = post(address, "/run", **RUN | {"limits": {name: value}})
+    if (name, value) == ("cpu_s", None):  # as our own client sends it
+        assert reply.status_code == 200
+        return
+    assert reply.status_code == 422, reply.text
+    assert name in reply.json()["error"]
+    assert len(reply.text) < 500
+    usual = {"wall_s": 5, "cpu_s": 2.5}.get(name, 64)
+    assert post(address, "/run", **RUN | {"limits": {name: usual}}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"calls": "1"}, {"calls": True}, {"calls": None}, {"limits": None}, {"limits": []}, {"payload": 1}, {"stdin": 5},
+     {"payload": "[]"}, {"payload": "{"}, {"payload": '{"code": 1}'}, {"stdin": "%"}, {"stdin": ["a"]},
+     {"payload": "[" * 100_000}, {"limits": {"memory_mb": 0.5}}],
+)  # fmt: skip
+def test_a_run_that_can_t_be_read_is_refused_and_the_server_goes_on(change: dict[str, Any], address: str) -> None:
+    assert post(address, "/run", **RUN | change).status_code == 422
+    assert post(address, "/run", **RUN).status_code == 200
+
+
 def submission(completion: str, **config: Any) -> dict[str, Any]:
     tests = [{"input": {"stdin": f"{n}\n"}, "output": {"stdout": f"{2 * n}\n"}} for n in (1, 20, 300)]
     given = {"language": "python", "run_timeout": 2, "provided_data": {"id": 5, "test": tests}, **config}

@@ -53,8 +53,9 @@ def export(received):
     run("export", received, "-o", received.parent / "model")
 
 
-def checkpoint(received):
-    return next((received / "checkpoints").iterdir())
+def checkpoint(received, *, last=False):
+    found = sorted((received / "checkpoints").iterdir())
+    return found[-1] if last else next((received / "checkpoints").iterdir())
 
 
 @pytest.mark.parametrize("reads", [resume, export])
@@ -146,6 +147,27 @@ def test_a_link_that_wandb_made_leads_out_of_its_own_folder_and_stops_nothing(re
     export(received)
     run("report", received, "--html", received.parent / "page.html")
     assert (received.parent / "page.html").exists()
+
+
+STATES = {
+    "pickled code": lambda mark, state: pickle.dumps(Pickled(mark)),
+    "nothing": lambda mark, state: b"",
+    "a list": lambda mark, state: b"[]",
+    "nesting": lambda mark, state: b"[" * 100_000,
+    "a step that is text": lambda mark, state: json.dumps(state | {"step": "1"}).encode(),
+    "no phase": lambda mark, state: json.dumps({**state, "phase": None}).encode(),
+    "a recipe's state of another": lambda mark, state: json.dumps(state | {"recipe": {"x": 1}}).encode(),
+    "sizes that are none": lambda mark, state: json.dumps(state | {"logs": {"metrics.jsonl": "9"}}).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_a_damaged_state_of_a_checkpoint_ends_with_a_message(received, kind):
+    path = checkpoint(received, last=True) / "state.json"
+    path.write_bytes(STATES[kind](received.parent / "ran", json.loads(path.read_text())))
+    with pytest.raises(TrainerError, match=r"can't (read|go on from) .*1-train-00000001"):
+        resume(received)
+    assert not (received.parent / "ran").exists()
 
 
 @pytest.mark.slow

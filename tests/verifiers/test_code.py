@@ -11,7 +11,7 @@ import pytest
 
 from verikit.base import score_all
 from verikit.errors import SandboxUnavailable, UsageError
-from verikit.sandbox import default_sandbox
+from verikit.sandbox import default_sandbox, toolchains
 from verikit.types import Sample, Score
 from verikit.verifiers.code import Code
 from verikit.verifiers.code_compare import close
@@ -276,10 +276,44 @@ def test_only_literal_asserts_are_lifted() -> None:
     assert driven.functions == ("f", "g")
 
 
-def test_a_program_in_another_language_is_unscored() -> None:
+def test_a_program_in_another_language_is_the_replys_zero() -> None:
     found = score("```cpp\nint f(int x) { return x * x; }\n```\nOutput:\n```\n9\n```", tests=ASSERTS)
-    assert (found.status, found.reason) == ("abstained", "no runner for cpp")
+    assert (found.value, found.reason) == (0.0, "no Python program in the completion, only one in cpp")
     assert score(f"```cpp\nint f;\n```\n```python\n{SQUARE}\n```", tests=ASSERTS).value == 1
+
+
+FOREIGN = "ruby go sql matlab php awk kotlin c cpp java javascript typescript rust haskell r julia perl lean".split()
+
+
+@pytest.mark.parametrize("label", FOREIGN)
+def test_no_label_of_a_fence_makes_a_reply_unscored(label: str) -> None:
+    suite = "import unittest\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(f(3), 9)"
+    for tests in (ASSERTS, suite, "def test_f():\n    assert f(3) == 9"):
+        assert score(f"```{label}\nputs 9\n```", tests=tests).value == 0
+        assert score(f"```python\n{SQUARE}\n```", tests=tests).value == 1
+    assert score(f"```{label}\nputs 9\n```", tests=[{"input": "3", "output": "9"}]).value == 0
+
+
+@pytest.mark.parametrize("name", ["ruby", "Kotlin", "php"])
+def test_a_row_in_a_language_that_cannot_be_run_is_unscored_whatever_the_reply_is(name: str) -> None:
+    for reply in (f"```{name}\nputs 9\n```", f"```python\n{SQUARE}\n```", ""):
+        found = score(reply, tests=[{"input": "3", "output": "9"}], language=name)
+        assert (found.status, found.value) == ("abstained", None)
+    assert score(f"```python\n{SQUARE}\n```", tests=ASSERTS, language="cs").value == 1  # Czech
+
+
+def test_a_language_that_the_reply_alone_chooses_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(toolchains._FIND, "go", (lambda: None, "apt-get install golang-go"))
+    toolchains.toolchain.cache_clear()
+    try:
+        tests = [{"input": "3", "output": "9"}]
+        chosen = score("```go\npackage main\nfunc main() {}\n```", tests=tests)
+        named = [score(reply, tests=tests, language="go") for reply in ("```go\npackage main\n```", "")]
+    finally:
+        toolchains.toolchain.cache_clear()
+    assert (chosen.value, chosen.status) == (0.0, "ok")
+    assert "the reply chose go" in chosen.reason
+    assert [found.status for found in named[:1]] == ["error"]
 
 
 def test_what_follows_the_program_does_not_replace_it() -> None:

@@ -12,6 +12,8 @@ from verikit import Sample, score_all
 from verikit.errors import UsageError
 from verikit.spec import load
 from verikit.verifiers.json_schema import JsonSchema
+from verikit.verifiers.toml import Toml
+from verikit.verifiers.yaml import Yaml
 
 PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 
@@ -101,6 +103,44 @@ def test_a_pattern_that_ran_out_of_other_threads_time_is_tried_again(monkeypatch
     monkeypatch.setattr(regex, "search", interrupted)
     assert v('"aaa"').value == 1.0
     assert len(tries) == 2
+
+
+def nested(depth, inner):
+    for _ in range(depth):
+        inner = {"anyOf": [inner]}
+    return inner
+
+
+DOUBLED = {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        (nested(200, {"type": "integer"}), "nests too deeply"),
+        ({"anyOf": [{"$ref": "#"}]}, "leads back to itself"),
+        ({"$defs": DOUBLED | {"a40": {"type": "integer"}}, "$ref": "#/$defs/a0"}, "takes more than 0.2 s"),
+        ({"$ref": "#/$defs/absent"}, "leads nowhere"),
+    ],
+)
+def test_a_schema_that_no_document_can_be_checked_against_is_refused_with_a_message(schema, told):
+    for make in (JsonSchema, Yaml, Toml):
+        with pytest.raises(UsageError, match=told):
+            make(schema, timeout_s=0.2)
+
+
+def test_a_schema_that_is_taken_is_checked_wherever_it_is_called_from():
+    def deeper(frames, verifier):
+        return deeper(frames - 1, verifier) if frames else [verifier(text) for text in ("4", '"x"')]
+
+    for depth in (20, 40, 60, 70, 75):
+        try:
+            verifier = JsonSchema(nested(depth, {"type": "integer"}))
+        except UsageError:
+            continue
+        right, wrong = deeper(100, verifier)
+        assert (right.value, wrong.value) == (1.0, 0.0)
+        assert "is not of type 'integer'" in wrong.reason
 
 
 def test_uniqueness_is_checked_in_linear_work(linear):

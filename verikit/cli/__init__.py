@@ -117,12 +117,20 @@ def main() -> None:
         _drop_output()
         code = 1
     except OSError as error:
-        if error.errno not in DISK_FULL:
-            raise
-        click.echo(f"Error: can't write {error.filename or 'the results out'}: {error.strerror}", err=True)
-        _drop_output()
-        code = 1
+        code = _told(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _told(error: OSError) -> int:
+    """Say what the machine lacks, room or a temporary folder, and return the exit code; any other error is raised."""
+    if "temporary directory" in str(error.strerror):  # as tempfile says it
+        click.echo(f"Error: {error.strerror}\nHint: set TMPDIR to a folder that can be written", err=True)
+        return 1
+    if error.errno not in DISK_FULL:
+        raise error
+    click.echo(f"Error: can't write {error.filename or 'the results out'}: {error.strerror}", err=True)
+    _drop_output()
+    return 1
 
 
 def _drop_output() -> None:

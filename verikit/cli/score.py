@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
@@ -130,7 +130,8 @@ def score(
     plan = ScoringPlan(
         verifier=verifier, by=by, select=select, ks=ks, seed=seed, format=format_, mapping=mapping, gold=gold
     )
-    with TemporaryDirectory() as scratch, Watch(quiet=quiet) as watch:
+    scratch_folder = TemporaryDirectory() if out == "-" else nullcontext("")
+    with scratch_folder as scratch, Watch(quiet=quiet) as watch:
         folder = Path(scratch if out == "-" else out or default_folder(files))
         try:
             with redirect_stdout(sys.stderr):  # what a verifier prints is no result

@@ -94,6 +94,15 @@ class Formula:
             raise OverflowError("the result is not finite")
         return found
 
+    @property
+    def grades_the_best(self) -> bool:
+        """Whether it has a value where every grade is 1: where it has none, other grades are not to blame."""
+        try:
+            self.value(dict.fromkeys(self.names, 1.0))
+        except (ArithmeticError, ValueError):
+            return False
+        return True
+
     def _refused(self, problem: str) -> UsageError:
         return UsageError(f"calculate_output {self.text[:200]!r}: {problem}", hint="e.g. 0.5*a + 0.5*min(b, c)")
 

@@ -41,9 +41,12 @@ class RunLimits:
 
     def __post_init__(self) -> None:
         for name in ("wall_s", "cpu_s", "memory_mb", "output_kb", "value_kb", "disk_mb", "files", "threads"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < 1e9:
-                raise UsageError(f"the limit {name} is a positive number, not {value!r}")
+            value, kind = getattr(self, name), (int, float) if name.endswith("_s") else int
+            if value is None and name == "cpu_s":
+                continue
+            if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < 1e9:
+                number = "number" if name.endswith("_s") else "integer"
+                raise UsageError(f"the limit {name} must be a positive {number}, got {value!r:.80}")
 
 
 @dataclass(frozen=True, slots=True)

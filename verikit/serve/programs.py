@@ -203,7 +203,7 @@ def _read_submission(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
 def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
     """A request of our own client."""
     payload, calls = body.get("payload"), body.get("calls")
-    if not isinstance(payload, str) or not isinstance(calls, int) or not isinstance(body.get("limits"), Mapping):
+    if not isinstance(payload, str) or type(calls) is not int or not isinstance(body.get("limits"), Mapping):
         raise SchemaError("must be a text, an integer and an object", field="payload, calls, limits")
     job = json.loads(payload)
     if not isinstance(job, dict) or not isinstance(job.get("code"), str):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from verikit.calls import MAX_DEPTH, ToolCall, deeper_than, load_json
+from verikit.calls import ToolCall, deeper_than, load_json
+from verikit.python_arguments import MAX_DEPTH
 
 MISSING = object()
 _PLAIN = frozenset((str, int, float, bool, type(None)))

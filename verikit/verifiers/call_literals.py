@@ -104,6 +104,8 @@ def _java_map(text: str) -> Any:
     entries: dict[str, Any] = {}
     for put in _PUT.finditer(text, found.end()):
         end = text.find(")", put.end())
+        if put[1] in entries:
+            return text
         if end >= 0:
             entries[put[1]] = _java_guess(text[put.end() : end].strip())
     return entries
@@ -178,6 +180,8 @@ def _js_dict(text: str) -> Any:
     for number, piece in enumerate(pieces):
         last = number == len(pieces) - 1
         value, comma, following = (piece, "", "") if last else piece.rpartition(",")
+        if number and key in entries:
+            return text
         if number:
             entries[key] = _js_entry((value if comma or last else piece).strip())
         key = (following if number else piece).strip().strip("'\"")

@@ -27,9 +27,11 @@ from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
 from verikit.verifiers.code_suites import Suite
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
+from verikit.verifiers.row_faults import RowFaults
 from verikit.verifiers.solution import solution
 
 Preset = Literal["livecodebench"]
+_faults = RowFaults()
 Language = Literal["auto", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "bash", "lean"]
 
 
@@ -64,7 +66,8 @@ class Code(TextVerifier):
     """`livecodebench`: programs are taken from replies, run and judged by the rules of LiveCodeBench's own runner."""
     language: Language = "auto"
     """Of the program. `auto`: what the row says (`language`, `lang`), else, for tests of standard input and output, the
-    label of the reply's fence, else Python. `verikit doctor` lists which can be run here."""
+    label of the reply's fence, else Python. `verikit doctor` lists which can be run here. A row whose language can't be
+    run here is unscored; a reply that chooses such a language itself is 0.0."""
     compile_s: float = 30.0
     """Of a processor, for the compiler, once for each program."""
     sandbox: str | None = None
@@ -109,6 +112,8 @@ class Code(TextVerifier):
 
     def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         language = code_languages.row_language(sample.meta) if self.language == "auto" else self.language
+        if self.language == "auto" and not language and (named := code_languages.unknown_language(sample.meta)):
+            return Score.abstained(f"no runner for {named}, which the row names as its language")
         if language in LANGUAGES and (tests := code_forms.test_program(sample.meta)):
             return self._score_form(sample, language, tests, box)
         try:
@@ -120,6 +125,8 @@ class Code(TextVerifier):
         piped = [case for case in cases if isinstance(case, Piped)]
         if self.language == "auto" and not language and not self.preset and len(piped) == len(cases):
             language = code_languages.fence_language(sample.completion)
+            if language in LANGUAGES and (missing := box.programs.problem(language)):
+                return Score(0.0, reason=f"the reply chose {language}, which the row does not name: {missing}")
         if language in LANGUAGES:
             return self._score_foreign(sample, language, piped, len(cases), box)
         if self.preset:
@@ -127,7 +134,7 @@ class Code(TextVerifier):
         else:
             program, language = solution(sample.completion, _called(cases, sample))
         if language:
-            return Score.abstained(f"no runner for {language}")
+            return _other_language(language)
         if not program.strip():
             return Score(0.0, reason="no program in the completion")
         program = program if self.preset else _complete(program, sample)
@@ -161,7 +168,7 @@ class Code(TextVerifier):
         entry = sample.meta.get("entry_point")
         program, foreign = solution(sample.completion, names | ({entry} if isinstance(entry, str) else set()))
         if foreign:
-            return Score.abstained(f"no runner for {foreign}")
+            return _other_language(foreign)
         if not program.strip():
             return Score(0.0, reason="no program in the completion")
         program = _complete(program, sample)
@@ -172,12 +179,25 @@ class Code(TextVerifier):
             result, met = self._run_suite(suite, program, box, budget)
             seen = code_suites.judged(suite, result, met=met)
             if isinstance(seen, Score):
-                return seen
+                blamed = (
+                    self.in_process and result.status != "infra_error" and not self._suite_fault(suite, limits, box)
+                )
+                return Score(0.0, answer=program, reason=f"in process: {seen.reason}") if blamed else seen
             if isinstance(seen, str):
                 return Score(0.0, answer=program, reason=seen)
             tests[suite.group] = seen
         score = code_suites.total(tests, program, fraction=self.reward == "fraction")
         return replace(score, reason=f"in process, forgeable: {score.reason}") if self.in_process else score
+
+    def _suite_fault(self, suite: Suite, limits: RunLimits, box: LocalSandbox) -> str:
+        """Why a test file holds no test that runs, whatever the program is; "" if one runs beside an empty program."""
+
+        def find() -> str:
+            result, met = self._run_suite(suite, "pass\n", box, Budget(limits, limits.wall_s))
+            seen = code_suites.judged(suite, result, met=met)
+            return seen.reason if isinstance(seen, Score) else ""
+
+        return _faults.of((suite, limits), find)
 
     def _run_suite(self, suite: Suite, program: str, box: LocalSandbox, budget: Budget) -> tuple[RunResult, bool]:
         """Run a test file; also whether it came as far as the program."""
@@ -320,6 +340,11 @@ class Code(TextVerifier):
         result = budget.run(drive)
         told = result.status == "infra_error" or (call is not None and result.status == "ok")
         return budget.late() if budget.is_spent and not told else result, met
+
+
+def _other_language(language: str) -> Score:
+    """The score of a reply whose only program is in a language that the row does not ask for."""
+    return Score(0.0, reason=f"no Python program in the completion, only one in {language}")
 
 
 def _called(cases: Sequence[Case], sample: Sample) -> set[str]:

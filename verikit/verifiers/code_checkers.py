@@ -5,6 +5,9 @@ from __future__ import annotations
 from verikit.sandbox import LocalSandbox, RunLimits, RunResult
 from verikit.types import Score
 from verikit.verifiers.code_tests import Piped
+from verikit.verifiers.row_faults import RowFaults
+
+_faults = RowFaults()
 
 
 def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> str | Score:
@@ -18,10 +21,18 @@ def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> s
         return Score.error(f"not the program's fault: {result.error}")
     if result.status == "ok":
         return "" if _is_yes(result) else "the checker refuses the output"
-    own = _asked(case, case.stdout, box, limits)
-    if own.status == "ok" and _is_yes(own):
-        return f"the checker fails on the output ({result.error})"
-    return Score.error(f"the row's checker does not work: {result.status}, {result.error}")
+    row = (case.checker, case.stdin, case.stdout, limits)
+    if fault := _faults.of(row, lambda: _fault(case, box, limits)):
+        return Score.error(f"the row's checker does not work: {fault}")
+    return f"the checker fails on the output ({result.error})"
+
+
+def _fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
+    """Why a checker does not take the expected output; "" if it does. If none is expected, judging one is enough."""
+    own = _asked(case, case.stdout or "0\n", box, limits)
+    if own.status != "ok":
+        return f"{own.status}, {own.error}"
+    return "" if _is_yes(own) or not case.stdout else "it refuses the output that is expected"
 
 
 def _asked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> RunResult:

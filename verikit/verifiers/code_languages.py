@@ -8,9 +8,12 @@ from typing import Any
 
 from verikit.sandbox.toolchains import ALIASES
 from verikit.verifiers.fences import fenced
+from verikit.verifiers.solution import LANGUAGES
 
 _FENCES = {label: language for label, language in ALIASES.items() if language not in ("python", "bash")} | {"c": "c"}
 """Labels that say the language by themselves; a block of shell lines beside an answer is no program."""
+_CODE = re.compile(r"[a-z]{2}")
+"""Codes of spoken languages, as rows have them under the same keys: `cs` is Czech, `pl` Polish."""
 _STARTS = {
     "c": re.compile(r"\bmain[ \t]*\("), "cpp": re.compile(r"\bmain[ \t]*\("), "rust": re.compile(r"\bfn[ \t]+main\b"),
     "go": re.compile(r"\bfunc[ \t]+main\b"), "java": re.compile(r"\bstatic[ \t]+(?:final[ \t]+)?void[ \t]+main\b"),
@@ -28,6 +31,13 @@ def row_language(meta: Mapping[str, Any]) -> str:
     if isinstance(task, str) and "declaration" in meta:
         return ALIASES.get(task.partition("/")[0].lower(), "")
     return ""
+
+
+def unknown_language(meta: Mapping[str, Any]) -> str:
+    """The language that a row names and that can't be run; empty if it names none, or names a spoken one (`de`)."""
+    names = (meta.get(key) for key in ("language", "lang"))
+    texts = (name.strip().lower() for name in names if isinstance(name, str))
+    return next((name for name in texts if name in LANGUAGES - ALIASES.keys() and not _CODE.fullmatch(name)), "")
 
 
 def fence_language(reply: str) -> str:

@@ -151,7 +151,10 @@ def judged(suite: Suite, result: RunResult, *, met: bool) -> dict[str, Score] | 
     if result.status != "ok":
         told = f"{result.status} ({result.error})" if result.error else result.status
         return told if met else Score.error(f"the row's tests don't run: {told}")
-    rows = result.value
+    try:
+        rows = [(str(name), str(outcome), str(message)) for name, outcome, message in result.value]
+    except (TypeError, ValueError):  # in process, the program writes what it likes
+        return "the record of its tests can't be read"
     broken = next((message for _, outcome, message in rows if outcome == "broken"), None)
     if broken is not None:
         return f"the test file fails: {broken}" if met else Score.error(f"the row's tests don't run: {broken}")

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from verikit.numbers import distinct
 from verikit.verifiers.fences import fenced
 
 _LABELS = ("json", "jsonc", "json5", "jsonl")
@@ -53,7 +54,7 @@ def document(reply: str, *, bare: bool = False, array: bool = False) -> Document
 
 def _parsed(text: str) -> Document:
     try:
-        return Document(text, json.loads(text, parse_constant=_no_constant))
+        return Document(text, json.loads(text, parse_constant=_no_constant, object_pairs_hook=distinct))
     except (ValueError, RecursionError) as error:
         return Document(text, problem=_problem(text, error))
 
@@ -68,7 +69,7 @@ def _problem(text: str, error: Exception) -> str:
 
 def _among_prose(text: str) -> list[Document]:
     """The outermost documents of a text, broken ones included; those with nothing between them are a broken one."""
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=distinct)
     found: list[Document] = []
     position = 0
     while match := _START.search(text, position):

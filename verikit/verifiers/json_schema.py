@@ -8,11 +8,12 @@ a busy machine changes no verdict.
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from verikit.errors import UsageError
 from verikit.types import Sample, Score
 from verikit.verifiers.json_reply import document
 
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_SPARE_FRAMES = 200
+"""How much of Python's stack a schema has to leave to documents and to who calls."""
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 
@@ -63,11 +67,18 @@ class JsonSchema(TextVerifier):
             validator.check_schema(self.schema, format_checker=validator.FORMAT_CHECKER)
             _DEADLINE.set(time.thread_time() + self.timeout_s)
             for document in ("null", "[]", "{}"):
-                validator.is_valid(json.loads(document))
+                _deeper(_SPARE_FRAMES, partial(validator.is_valid, json.loads(document)))
         except SchemaError as error:
             raise UsageError(f"bad JSON schema: {error.message[:200]} at {error.json_path}") from None
-        except (RecursionError, Unresolvable) as error:
+        except Unresolvable as error:
             raise UsageError(f"the JSON schema has a $ref that leads nowhere: {str(error)[:200]}") from None
+        except RecursionError:
+            raise UsageError("the JSON schema nests too deeply, or a $ref in it leads back to itself") from None
+        except TimeoutError:
+            raise UsageError(
+                f"checking an empty document against the JSON schema takes more than {self.timeout_s:g} s",
+                hint="an anyOf within an anyOf multiplies the work; or set a larger timeout_s",
+            ) from None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
@@ -95,10 +106,18 @@ class JsonSchema(TextVerifier):
         except TimeoutError:
             return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
         except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to be written
-            return Score(0.0, answer=body, reason=f"nested too deeply, or a number out of range: {str(error)[:80]}")
+            return Score(0.0, answer=body, reason=f"can't be checked (nesting, or a number): {str(error)[:80]}")
         if fault is not None:
             return Score(0.0, answer=body, reason=f"{fault.json_path[:80]}: {fault.message[:120]}")
         return Score(1.0, answer=body, reason="the schema accepts it")
+
+
+def _deeper(frames: int, call: Callable[[], object]) -> None:
+    """Make a call with so many frames more on the stack: what fits then fits wherever texts are scored."""
+    if frames:
+        _deeper(frames - 1, call)
+    else:
+        call()
 
 
 @lru_cache(maxsize=16)
@@ -115,9 +134,25 @@ def _validator(schema: str) -> Any:
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
+    own |= {name: _ordered(name, base.VALIDATORS[name]) for name in _BOUNDS if name in base.VALIDATORS}
     keywords = {name: _timed(own.get(name, check)) for name, check in base.VALIDATORS.items()}
     extend: Any = validators.extend
     return extend(base, keywords)(loaded, registry=EMPTY_REGISTRY)
+
+
+def _ordered(name: str, check: Any) -> Any:
+    """A bound that a NaN (YAML and TOML have it) does not meet: it compares as neither below nor above anything.
+
+    Raises:
+        ValueError: out of the check as a whole, so that no `not` around the bound turns it into a yes.
+    """
+
+    def keyword(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
+        if isinstance(instance, float) and math.isnan(instance):
+            raise ValueError(f"a NaN where the schema has {name!r}")
+        return check(validator, wanted, instance, schema)
+
+    return keyword
 
 
 def _timed(check: Any) -> Any:

@@ -14,11 +14,10 @@ import os
 import secrets
 import sys
 import sysconfig
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from verikit.base import TextVerifier
@@ -29,15 +28,14 @@ from verikit.sandbox.toolchains import ALIASES, LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
 from verikit.verifiers import test_reports
 from verikit.verifiers.patch_tree import CONFIGURES, SOURCES, Tree, judged_tree, patched, protected, read_tree
+from verikit.verifiers.row_faults import RowFaults
 from verikit.verifiers.unified_diff import DiffError, applied, parse
 
 _SHOWN = ("/usr/bin", "/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
 _GOLDS = ("patch", "gold_patch", "solution_patch")
 _WANTED = ("FAIL_TO_PASS", "PASS_TO_PASS")
-_KEPT_ROWS = 256
 _PYTHON = os.path.realpath(sys.executable)
-_checked: OrderedDict[bytes, str] = OrderedDict()
-_checking = threading.Lock()
+_faults = RowFaults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +167,7 @@ class Patch(TextVerifier):
 
     def _row_fault(self, task: PatchTask, box: LocalSandbox) -> str:
         """Why nobody could pass the row's tests here; empty if somebody can, or nobody knows. Found once for a row."""
-        key = _digest(self, task)
-        with _checking:
-            if key in _checked:
-                return _checked[key]
-            fault = self._find_fault(task, box)
-            _checked[key] = fault
-            while len(_checked) > _KEPT_ROWS:
-                _checked.popitem(last=False)
-            return fault
+        return _faults.of(_digest(self, task), lambda: self._find_fault(task, box))
 
     def _find_fault(self, task: PatchTask, box: LocalSandbox) -> str:
         names = task.names if task.gold else task.pass_to_pass
@@ -200,6 +190,8 @@ class Patch(TextVerifier):
         tools, env = _tools(task.language)
         if isinstance(tools, str):
             return PatchOutcome(infra=tools)
+        if not task.commands and task.form == "pytest" and find_spec("pytest") is None:
+            return PatchOutcome(infra="pytest is not installed: pip install pytest")
         key = secrets.token_hex(16).encode()
         job = _job(task, tree, env, self.wall_s)
         files = {f"tree/{name}": file.content for name, file in tree.items()}
@@ -348,7 +340,10 @@ def _outcome(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
     if said["spoiled"]:
         return PatchOutcome(failed=f"the tests were changed while they ran: {', '.join(said['spoiled'][:3])}")
     if said["results"] is not None:
-        return _witnessed(task, said["results"])
+        try:
+            return _witnessed(task, said["results"])
+        except (ValueError, TypeError, IndexError, RecursionError):  # the patch runs where this record is written
+            return PatchOutcome(failed="the record of its tests can't be read")
     steps = said["steps"][len(task.before) :]
     outputs = [(c, step["exit"], step["output"]) for c, step in zip(task.commands, steps, strict=True)]
     seen = test_reports.passed(task.report, outputs, said["reports"])
@@ -373,7 +368,7 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
     for line in results["said"]:
         kind, *words = json.loads(line)
         if kind == "missing":
-            return PatchOutcome(infra=words[0])
+            return PatchOutcome(failed=words[0])
         if kind == "test":
             name, when, outcome, message = words
             outcomes.setdefault(name, []).append((when, outcome, message))

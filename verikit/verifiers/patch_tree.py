@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from verikit.numbers import distinct
 from verikit.sandbox import paths
 from verikit.verifiers.fences import fenced
 from verikit.verifiers.unified_diff import DiffError, TreeFile, applied, inside, parse
@@ -160,7 +161,7 @@ def _whole_files(reply: str) -> dict[str, str]:
     """Files as JSON (`{"path": "text"}`), or in blocks whose fence or the line before names a path."""
     if reply.lstrip().startswith("{"):
         try:
-            read = json.loads(reply)
+            read = json.loads(reply, object_pairs_hook=distinct)
         except (ValueError, RecursionError):
             read = None
         if isinstance(read, dict) and read and all(isinstance(text, str) for text in read.values()):

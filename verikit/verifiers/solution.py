@@ -14,12 +14,13 @@ from verikit.verifiers.fences import fenced
 
 PYTHON = frozenset({"python", "py", "python3", "py3", "python2", "ipython", "ipython3"})
 """Labels of programs that can be run."""
-_LANGUAGES = frozenset(
+LANGUAGES = frozenset(
     """c cpp c++ cc cxx csharp c# cs java javascript js jsx typescript ts tsx go golang rust rs ruby rb php perl pl
     swift kotlin kt scala haskell hs ocaml fsharp f# lua r julia jl matlab octave fortran pascal delphi d dart
     elixir erlang clojure lisp scheme racket prolog cobol ada zig nim crystal groovy objective-c objectivec objc
     vb vbnet sql mysql postgresql sqlite solidity assembly asm nasm apl lean lean4 coq verilog vhdl awk""".split()
 )
+"""Labels of programs in other languages."""
 _NO_PROGRAM = frozenset(
     """output out result results input stdin stdout console terminal log pycon traceback bash sh shell zsh cmd
     powershell bat batch json jsonl json5 yaml yml toml xml html css csv ini diff patch markdown md latex tex
@@ -54,8 +55,8 @@ def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
     python = [content for label, content in blocks if label in PYTHON]
     if python:
         return SolutionCode(_joined(python, wanted))
-    foreign = [label for label, _ in blocks if label in _LANGUAGES]
-    plain = [content for label, content in blocks if label not in _LANGUAGES and label not in _NO_PROGRAM]
+    foreign = [label for label, _ in blocks if label in LANGUAGES]
+    plain = [content for label, content in blocks if label not in LANGUAGES and label not in _NO_PROGRAM]
     programs = [content for content in plain if _PROGRAM.search(content)]
     if foreign and not any(_defined(content) for content in programs):
         return SolutionCode("", foreign[-1])

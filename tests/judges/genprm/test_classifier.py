@@ -68,11 +68,12 @@ def test_each_kind_gives_the_models_own_probabilities(kind, name, labels, read, 
         assert score.value == pytest.approx(min(wanted), abs=1e-5)
 
 
-def test_a_solution_that_does_not_fit_has_no_score_and_the_others_have_theirs():
+def test_a_solution_that_does_not_fit_is_zero_and_a_problem_that_does_not_has_no_score():
     model = Classifier("m", loaded=(made("TokenClassification"), tiny.tokenizer()))
-    scores = model.score([Sample("a", "x" * 300), Sample("a", "b")])
-    assert [score.status for score in scores] == ["error", "ok"]
-    assert "128 tokens" in scores[0].reason
+    scores = model.score([Sample("a", "x" * 300), Sample("a" * 300, "b"), Sample("a", "b")])
+    assert [score.status for score in scores] == ["ok", "error", "ok"]
+    assert scores[0].value == 0.0
+    assert all("128 tokens" in score.reason for score in scores[:2])
 
 
 def test_a_saved_classifier_loads_by_its_spec(tmp_path):

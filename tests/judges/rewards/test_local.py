@@ -161,6 +161,8 @@ def test_too_long_an_input_has_no_score_and_is_told_where_it_is_cut():
     scores = rm(model).score([long, SAMPLES[0]])
     assert [score.status for score in scores] == ["error", "ok"]
     assert "do not fit into the model's 128" in scores[0].reason
+    bounded = rm(model, activation="sigmoid").score([long, Sample("x y " * 100, "a"), SAMPLES[0]])
+    assert [(score.value == 0.0, score.status) for score in bounded] == [(True, "ok"), (False, "error"), (False, "ok")]
     messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": long.completion}]
     ids = list(tiny.tokenizer().apply_chat_template(messages, tokenize=True, return_dict=False))
     for side, kept in (("left", ids[-100:]), ("right", ids[:100])):

@@ -1,0 +1,239 @@
+"""For each registered verifier a row that is sound, with a reply that earns the most there: the honest control."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import verikit
+from tests.engines import tiny
+from tests.judges.scripted import Scripted, asked
+from verikit.base import Verifier
+from verikit.engines import Output, Request, TopLogprob
+from verikit.types import Sample
+
+PASSAGE = "Babbage designed the engine. It was never finished."
+CALL = {"name": "f", "arguments": {"a": 4}}
+REPOSITORY = {
+    "calc.py": "def f():\n    return 5\n",
+    "test_calc.py": "from calc import f\ndef test_f(): assert f() == 4\n",
+}
+
+
+@dataclass(frozen=True)
+class SoundRow:
+    """A verifier and a row for it."""
+
+    make: Callable[[], Verifier]
+    right: Any
+    answer: Any = "4"
+    row: dict[str, Any] = field(default_factory=dict)
+    prompt: str = "What is 2 + 2?"
+    needs: tuple[str, ...] = ()
+    """Packages of extras."""
+    sandboxed: bool = False
+    """Whether it needs Linux's sandbox."""
+
+    def sample(self, text: Any) -> Sample:
+        """The row with a reply."""
+        return Sample(self.prompt, text, self.answer, "1", self.row)
+
+
+def rated(reply: str) -> Scripted:
+    """A judge that always gives the same reply, in the form that was asked for."""
+    return Scripted(lambda request: reply)
+
+
+def criteria_met(request: Request) -> str:
+    """A verdict on each criterion, in the form that the judge is asked for."""
+    mark = re.findall(r"<answer (\w+)>", asked(request))[-1]
+    return f"<{mark} 1: met>"
+
+
+def reviewed() -> Scripted:
+    """A reviewer that says Yes to each step."""
+    top = (TopLogprob("Yes", math.log(0.9)), TopLogprob("No", math.log(0.1)))
+    parts, sure = ("{", "Yes", "}"), [(TopLogprob(part, 0.0),) for part in "{}"]
+    made = Output("".join(parts), (0, 1, 2), parts, (0.0, math.log(0.9), 0.0), (sure[0], top, sure[1]))
+    return Scripted(lambda request: made)
+
+
+def head(kind: str) -> Any:
+    """A reward model that was taught nothing."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(tiny.tokenizer()), hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+        num_attention_heads=2, max_position_embeddings=256, num_labels=2 if kind == "Token" else 1,
+        pad_token_id=tiny.tokenizer().pad_token_id,
+    )  # fmt: skip
+    return getattr(transformers, f"LlamaFor{kind}Classification")(config).eval(), tiny.tokenizer()
+
+
+GRADER = {
+    "type": "multi",
+    "graders": {
+        "run": {
+            "type": "python", "name": "run", "image_tag": "x",
+            "source": "import json\ndef grade(sample, item):\n    said = json.loads(sample['output_text'])\n"
+            "    return float(said['a'] == item['answer'])\n",
+        },
+        "text": {"type": "string_check", "name": "text", "operation": "ilike", "input": "{{sample.output_json.a}}",
+                 "reference": "{{item.answer}}"},
+    },
+    "calculate_output": "run / max(text, 0)",
+}  # fmt: skip
+CRITERIA = [{"criterion": "It is right.", "points": 1}]
+LITERAL, TURN = {"tests": ["assert f(2) == 4"]}, [{"role": "assistant", "content": "It is 4."}]
+
+SUITE = "import unittest\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(f(2), 4)\n"
+PIPED = [{"input": "2", "output": "4"}]
+CHECKER = "def check(given, expected, output):\n    return int(output.split()[0]) == int(expected)\n"
+PAIRS = [{"input": "2", "output": "4"}, {"input": "3", "output": "9"}]
+SQUARE = "def f(x): return x * x"
+TAGGED = {
+    "type": "python", "name": "tag", "image_tag": "x",
+    "source": "import re\ndef grade(sample, item):\n    text = sample['output_text']\n    re.search('(a+)+b', text)\n"
+    "    return float(re.search('<answer>(.*)</answer>', text).group(1) == item['answer'])\n",
+}  # fmt: skip
+
+
+def code(row: dict[str, Any], right: str = SQUARE, **options: Any) -> SoundRow:
+    """A row of `code`, with a second for each test."""
+    return SoundRow(lambda: verikit.code(wall_s=1, **options), right, None, row, sandboxed=True)
+
+
+ROWS: dict[str, SoundRow] = {
+    "all_of": SoundRow(lambda: verikit.all_of(verikit.exact(), verikit.boxed()), r"\boxed{4}"),
+    "answer": SoundRow(verikit.answer, r"\boxed{4}"),
+    "answer, a formula": SoundRow(verikit.answer, r"\boxed{x^2 + \sin x}", r"x^2+\sin(x)"),
+    "answer, a matrix": SoundRow(
+        verikit.answer, r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}", r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}"
+    ),
+    "answer, an interval": SoundRow(verikit.answer, r"\boxed{(2, \infty)}", r"(2,\infty)"),
+    "answer, options": SoundRow(verikit.answer, "The answer is (B).", "B", {"options": ["3", "4", "5"]}),
+    "answer, a quantity": SoundRow(verikit.answer, "25 m/s", "90 km/h"),
+    "bleu": SoundRow(verikit.bleu, "the cat sat on the mat", "the cat sat on the mat", needs=("sacrebleu",)),
+    "boxed": SoundRow(verikit.boxed, r"\boxed{4}"),
+    "by": SoundRow(lambda: verikit.by("kind", {"a": verikit.exact()}), "4", row={"kind": "a"}),
+    "cached": SoundRow(lambda: verikit.cached(verikit.answer(), 100), "4"),
+    "cer": SoundRow(verikit.cer, "the cat", "the cat", needs=("jiwer",)),
+    "choice": SoundRow(verikit.choice, "The answer is (B).", "B"),
+    "chrf": SoundRow(verikit.chrf, "the cat", "the cat", needs=("sacrebleu",)),
+    "citations": SoundRow(verikit.citations, '"It was never finished" [1]', row={"passages": [PASSAGE]}),
+    "clip": SoundRow(lambda: verikit.clip(verikit.answer(), 0, 0.5), "4"),
+    "code": code(LITERAL),
+    "code, a checker": code({"tests": PIPED, "checker": CHECKER}, "print(int(input()) ** 2)"),
+    "code, a test file": code({"tests": SUITE}),
+    "code, a test file in process": code({"tests": SUITE}, in_process=True),
+    "code, a test program": code({"tests": ["y = 2\nassert f(y) == 4"]}),
+    "code, one child": code(LITERAL, children="row"),
+    "code, standard input": code({"tests": PIPED}, "print(int(input()) ** 2)"),
+    "column": SoundRow(lambda: verikit.column("rm"), "4", row={"rm": 0.5}),
+    "cosine_length": SoundRow(lambda: verikit.cosine_length(verikit.answer(), 1000), "4"),
+    "cover_em": SoundRow(verikit.cover_em, "It is Paris.", "Paris"),
+    "csv": SoundRow(verikit.csv, "a,b\n1,2"),
+    "echo_guard": SoundRow(lambda: verikit.echo_guard(verikit.answer()), "4"),
+    "exact": SoundRow(verikit.exact, "4"),
+    "f1": SoundRow(verikit.f1, "4"),
+    "first_of": SoundRow(lambda: verikit.first_of(verikit.math(), verikit.exact()), "4"),
+    "fuzzy": SoundRow(verikit.fuzzy, "New York", "New York", needs=("rapidfuzz",)),
+    "gate": SoundRow(lambda: verikit.gate(verikit.boxed(), verikit.answer(), 0.0), r"\boxed{4}"),
+    "genprm": SoundRow(lambda: verikit.genprm(reviewed(), paths=1, mode="direct"), "Step 1: 2 + 2 = 4."),
+    "instructions": SoundRow(
+        verikit.instructions, "* the sea\n* the sky", None,
+        {
+            "instruction_id_list": ["punctuation:no_comma", "detectable_format:number_bullet_lists"],
+            "kwargs": [{}, {"num_bullets": 2}],
+        },
+    ),
+    "json_schema": SoundRow(
+        lambda: verikit.json_schema({"properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}),
+        '{"a": 4}',
+    ),
+    "judge": SoundRow(lambda: verikit.judge(rated("Right. [[10]]")), "It is 4."),
+    "jury": SoundRow(
+        lambda: verikit.jury(*[verikit.reference_judge(rated("True"))] * 3), "It is 4.",
+    ),
+    "language": SoundRow(lambda: verikit.language("en"), "This is an English sentence.", needs=("langdetect",)),
+    "length": SoundRow(lambda: verikit.length(max=100), "4"),
+    "length_guard": SoundRow(lambda: verikit.length_guard(verikit.answer(), 50_000), "4"),
+    "majority": SoundRow(lambda: verikit.majority(verikit.answer(), verikit.exact(), verikit.f1()), "4"),
+    "math": SoundRow(verikit.math, r"\boxed{\frac{1}{2}}", r"\frac12"),
+    "maximum": SoundRow(lambda: verikit.maximum(verikit.answer(), verikit.boxed()), "4"),
+    "mean": SoundRow(lambda: verikit.mean(verikit.answer(), verikit.exact()), "4"),
+    "minimum": SoundRow(lambda: verikit.minimum(verikit.answer(), verikit.exact()), "4"),
+    "numeric": SoundRow(verikit.numeric, "4"),
+    "openai_grader": SoundRow(lambda: verikit.openai_grader(GRADER), '{"a": "4"}', sandboxed=True),
+    "openai_grader, a tag": SoundRow(
+        lambda: verikit.openai_grader(TAGGED, wall_s=0.5), "<answer>4</answer>", sandboxed=True
+    ),
+    "pairwise": SoundRow(
+        lambda: verikit.pairwise(Scripted(lambda request: "[[A]]")), "It is 4.", row={"opponent": "It is 5."}
+    ),
+    "patch": SoundRow(
+        lambda: verikit.patch(wall_s=30), '{"calc.py": "def f():\\n    return 4\\n"}', None,
+        {"repository": REPOSITORY, "FAIL_TO_PASS": ["test_calc.py::test_f"]}, sandboxed=True,
+    ),
+    "prm": SoundRow(lambda: verikit.prm("tiny", loaded=head("Token")), "Step 1: 4", needs=("torch", "transformers")),
+    "program": SoundRow(
+        lambda: verikit.program("deduction"), "```output\n4\n```", None,
+        {"program": "def f(x): return x * x", "input": "2", "output": "4"}, sandboxed=True,
+    ),
+    "program, abduction": SoundRow(
+        lambda: verikit.program("abduction", wall_s=1), "```input\n2\n```", None, {"program": SQUARE, "output": "4"},
+        sandboxed=True,
+    ),
+    "program, induction": SoundRow(
+        lambda: verikit.program("induction", wall_s=1), f"```python\n{SQUARE}\n```", None, {"pairs": PAIRS},
+        sandboxed=True,
+    ),
+    "program, propose": SoundRow(
+        lambda: verikit.program("propose", wall_s=1), f"```python\n{SQUARE}\n```\n```input\n2\n```", None,
+        sandboxed=True,
+    ),
+    "reasoning_gym": SoundRow(
+        verikit.reasoning_gym, "<answer>tac</answer>", "tac",
+        {"dataset": "spell_backward", "metadata": {"source_dataset": "spell_backward", "word": "cat", "word_len": 3}},
+        "Spell this word backward (example: sun -> nus): cat", ("reasoning_gym",), sandboxed=True,
+    ),
+    "reference_judge": SoundRow(lambda: verikit.reference_judge(rated("True")), "It is 4."),
+    "refusal": SoundRow(verikit.refusal, "I can't help with that.", row={"refuse": True}),
+    "regex": SoundRow(lambda: verikit.regex(r"(a+)+b|\d", timeout_s=0.1), "aab"),
+    "repetition": SoundRow(verikit.repetition, "It is four, as two and two are.", None),
+    "rescue": SoundRow(lambda: verikit.rescue(verikit.answer(), verikit.reference_judge(rated("False"))), "4"),
+    "rm": SoundRow(
+        lambda: verikit.rm("hf:tiny", activation="sigmoid", loaded=head("Sequence")), "It is 4.",
+        needs=("torch", "transformers"),
+    ),
+    "rouge": SoundRow(verikit.rouge, "the cat sat", "the cat sat", needs=("rouge_score",)),
+    "rubric": SoundRow(lambda: verikit.rubric(Scripted(criteria_met)), "It is 4.", row={"rubrics": CRITERIA}),
+    "search_format": SoundRow(verikit.search_format, "so</think><answer>4</answer>"),
+    "searched": SoundRow(lambda: verikit.searched(0), "4"),
+    "soft_overlong": SoundRow(lambda: verikit.soft_overlong(1000, 100, unit="chars"), "4"),
+    "sql": SoundRow(
+        verikit.sql, "SELECT a FROM t", "SELECT a FROM t", {"schema": "CREATE TABLE t(a); INSERT INTO t VALUES (4);"},
+        sandboxed=True,
+    ),
+    "step_column": SoundRow(verikit.step_column, "Step 1: 4", None, {"step_scores": [0.5]}),
+    "tags": SoundRow(lambda: verikit.tags("answer"), "<answer>4</answer>"),
+    "ter": SoundRow(verikit.ter, "the cat", "the cat", needs=("sacrebleu",)),
+    "toml": SoundRow(lambda: verikit.toml({"properties": {"a": {"minimum": 0}}, "required": ["a"]}), "a = 4"),
+    "tool_calls, any": SoundRow(verikit.tool_calls, "f(a=4)", None, {"calls": "any"}),
+    "tool_calls": SoundRow(verikit.tool_calls, 'f(a=4)', None, {"calls": [CALL]}),
+    "trajectory": SoundRow(
+        verikit.trajectory, [{"role": "assistant", "content": "", "tool_calls": [{"function": CALL}]}], None,
+        {"trajectory": [{"role": "assistant", "content": "", "tool_calls": [{"function": CALL}]}]},
+    ),
+    "turns": SoundRow(lambda: verikit.turns(verikit.answer()), TURN),
+    "wer": SoundRow(verikit.wer, "the cat", "the cat", needs=("jiwer",)),
+    "with_timeout": SoundRow(lambda: verikit.with_timeout(verikit.answer(), 60), "4"),
+    "xml": SoundRow(verikit.xml, "<a>4</a>", needs=("lxml",)),
+    "yaml": SoundRow(lambda: verikit.yaml({"properties": {"a": {"minimum": 0}}, "required": ["a"]}), "a: 4",
+                     needs=("yaml",)),
+}  # fmt: skip

@@ -1,0 +1,148 @@
+"""Arguments in Python's syntax as values: literals and what data sets write beside them, read and never evaluated."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from typing import Any
+
+MAX_DEPTH = 50
+"""How deep arguments may be nested."""
+MAX_BITS = 10_000
+"""Bits of a whole number in Python-style arguments; Python does not write much longer ones as digits."""
+NUMBER_BOUND = 10**18
+"""Arithmetic on constants in Python-style arguments is carried out below this."""
+_SOURCE_NAME = "<tool call>"
+_QUIET = ("ignore", None, Warning, re.compile(_SOURCE_NAME), 0)
+
+
+def parsed(text: str) -> ast.expr:
+    """The syntax tree of an expression, without the warnings that a model's text would give (escapes, "1or 2").
+
+    A filter for this file name alone stays installed: to change filters and to change them back is not safe in threads.
+    """
+    if warnings.filters[:1] != [_QUIET]:
+        warnings.filterwarnings("ignore", module=_SOURCE_NAME)
+    return ast.parse(text, _SOURCE_NAME, "eval").body
+
+
+class Unreadable(Exception):
+    """An argument that is no literal."""
+
+
+def dotted(node: ast.expr) -> str:
+    """The name `a.b.c` of what is called; "" where it is none."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def keywords(node: ast.Call, depth: int) -> dict[str, Any]:
+    """The arguments of a call by name.
+
+    Raises:
+        Unreadable: one has no name, comes twice, or is no literal.
+    """
+    if node.args:
+        raise Unreadable("an argument without a name")
+    found: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None or keyword.arg in found:
+            raise Unreadable(f"{keyword.arg} twice" if keyword.arg else "** stands for names that are not given")
+        found[keyword.arg] = _literal(keyword.value, depth + 1)
+    return found
+
+
+def _literal(node: ast.expr, depth: int) -> Any:
+    """The value of a literal; a bare name and a call without names are their text, as data sets write variables."""
+    if type(node) is ast.Constant:  # as most are
+        if type(node.value) is int and node.value.bit_length() > MAX_BITS:
+            raise Unreadable("a number out of range")
+        return "..." if node.value is Ellipsis else node.value
+    if depth > MAX_DEPTH:
+        raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(node, ast.List):
+        return [_literal(item, depth + 1) for item in node.elts]
+    if isinstance(node, ast.Tuple):
+        return tuple([_literal(item, depth + 1) for item in node.elts])
+    if isinstance(node, ast.Dict):
+        return _mapping(node, depth)
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
+        return _number(node, depth)
+    if isinstance(node, ast.Call):
+        return {dotted(node.func): keywords(node, depth)} if node.keywords else _source(node)
+    if isinstance(node, ast.Subscript):
+        return _source(node)
+    raise Unreadable(f"{type(node).__name__} is no literal")
+
+
+def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        name = None if key is None else _literal(key, depth + 1)
+        if not isinstance(name, (str, int, float, bool)) or name in found:
+            raise Unreadable("a key that comes twice" if name in found else "a key that is no text")
+        found[name] = _literal(value, depth + 1)
+    return found
+
+
+def _source(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        raise Unreadable(f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError:  # a number with too many digits
+        raise Unreadable("a number out of range") from None
+
+
+def _number(node: ast.expr, depth: int) -> int | float:
+    """Arithmetic on numbers, carried out here within `NUMBER_BOUND`."""
+    if depth > MAX_DEPTH:
+        raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    value: int | float
+    match node:
+        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
+            value = node.value  # type: ignore[assignment]  # the pattern says which
+        case ast.UnaryOp(op=ast.USub()):
+            value = -_number(node.operand, depth + 1)
+        case ast.UnaryOp(op=ast.UAdd()):
+            value = _number(node.operand, depth + 1)
+        case ast.BinOp():
+            value = _binary(node.op, _number(node.left, depth + 1), _number(node.right, depth + 1))
+        case _:
+            raise Unreadable("arithmetic on something else than numbers")
+    if not abs(value) < NUMBER_BOUND and not isinstance(node, ast.Constant):
+        raise Unreadable("a number out of range")
+    return value
+
+
+def _binary(op: ast.operator, a: int | float, b: int | float) -> int | float:
+    if max(abs(a), abs(b)) >= NUMBER_BOUND:
+        raise Unreadable("a number out of range")
+    try:
+        match op:
+            case ast.Add():
+                return a + b
+            case ast.Sub():
+                return a - b
+            case ast.Mult():
+                return a * b
+            case ast.Div():
+                return a / b
+            case ast.FloorDiv():
+                return a // b
+            case ast.Mod():
+                return a % b
+            case ast.Pow() if abs(b) <= 64 and (abs(a) <= 1 or abs(b) <= 1 or abs(a) ** min(abs(b), 60) < 1e18):
+                power = a**b
+                return power if isinstance(power, (int, float)) else float("nan")
+    except (ZeroDivisionError, OverflowError):
+        pass
+    raise Unreadable("arithmetic that is not carried out")
