@@ -68,10 +68,29 @@ def test_what_is_no_expected_value_stays_as_it_is(check: str) -> None:
     assert changed(f"{check}\n", guarded=False) == ""
 
 
-def test_a_name_of_the_tests_own_is_changed_as_it_is_met() -> None:
-    other = changed("for n, want in [(1, 2), (3, 4)]:\n    assert f(n) == want\n", guarded=False)
-    assert "[(1, 2), (3, 4)]" in other
-    assert "f(n) == verikit_strict.changed(want, 0)" in other
+def test_a_literal_that_a_name_stands_for_is_changed_where_it_stands() -> None:
+    other = changed("def test_a():\n    for n, want in [(1, 2), (3, 4)]:\n        assert f(n) == want\n", guarded=False)
+    assert f"[(1, {strict.changed(2, 0)}), (3, {strict.changed(4, 0)})]" in other
+    assert "f(n) == want" in other
+    other = changed(
+        "import pytest\ndef test_a():\n    want = 4\n    assert f(2) == pytest.approx(want)\n", guarded=False
+    )
+    assert f"want = {strict.changed(4, 0)}" in other
+
+
+@pytest.mark.parametrize(
+    "rest", ["print(want)", "want = 5", "f(want)", "assert g(3) == want"]
+)  # fmt: skip
+def test_a_literal_that_is_read_elsewhere_too_is_changed_as_it_is_met(rest: str) -> None:
+    other = changed(f"want = 4\n{rest}\nassert f(2) == want\n", guarded=False)
+    assert "\nwant = 4\n" in other
+    assert "f(2) == verikit_strict.changed(want, 0)" in other
+
+
+def test_a_table_with_an_empty_row_is_changed_as_it_is_met() -> None:
+    other = changed("for n, want in [(1, [2]), (0, [])]:\n    assert f(n) == want\n", guarded=False)
+    assert "[(1, [2]), (0, [])]" in other
+    assert "verikit_strict.changed(want, 0)" in other
 
 
 def test_each_conjunct_is_a_check() -> None:

@@ -10,24 +10,17 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from verikit.sandbox.guest import source, strict
+from verikit.sandbox.guest import source
+from verikit.verifiers.expected_values import Given, Literals, called, difference, other_literal
 
 ALARM = "VerikitAlarm"
 """The name of the exception by which a changed test tells of a check that still holds."""
 VARIANTS = 2
 """How many other values there are: by chance one of them may be equal in the tests' own sense (modulo, a tolerance)."""
-_PURE = frozenset(
-    """array asarray approx set frozenset list tuple dict float int complex bytes str bool Decimal Fraction range sorted
-    reversed sum len min max abs round pow divmod zeros ones full arange linspace eye identity sqrt chr ord""".split()
-)
-"""Functions whose value, of given arguments, is given."""
-_WRAPPERS = frozenset({"array", "asarray", "approx", "set", "frozenset", "list", "tuple"})
-"""Those of them in which a literal is changed where it stands."""
 _PREDICATES = frozenset({"allclose", "isclose", "array_equal", "array_equiv"})
 _NUMPY_CHECKS = frozenset(
     """assert_allclose assert_array_equal assert_almost_equal assert_array_almost_equal assert_equal assert_approx_equal
@@ -38,13 +31,10 @@ _CHECKS = _NUMPY_CHECKS | frozenset(
     """assertEqual assertEquals assertAlmostEqual assertAlmostEquals assertListEqual assertTupleEqual assertDictEqual
     assertSetEqual assertSequenceEqual assertMultiLineEqual assertCountEqual""".split()
 )
-_LENGTHS = frozenset({"abs", "fabs", "absolute", "norm", "sum", "max", "mean", "sqrt", "amax", "float"})
-"""Functions of a difference that grow with it."""
 _OPERATORS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 _STRICT = "verikit_strict"
 _PRELUDE = _STRICT + " = __import__('types').ModuleType('" + _STRICT + "')\nexec({!r}, " + _STRICT + ".__dict__)\n"
 """What changed tests call, in a module of its own: its names are none of theirs."""
-_DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @lru_cache(maxsize=512)
@@ -111,54 +101,11 @@ class _Turned(ast.NodeTransformer):
     def __init__(self, tree: ast.Module, variant: int, guarded: bool) -> None:
         self.count = 0
         self._variant, self._guarded = variant, guarded
-        self._modules = {
-            (alias.asname or alias.name).partition(".")[0]
-            for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
-        }  # fmt: skip
-        self._computed = set[str]()
-        self._find_computed(tree)
-        self._defined = {node.name for node in ast.walk(tree) if isinstance(node, _DEFINES)}
+        self._given, self._literals = Given(tree), Literals(tree)
         attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         self._sized = bool(attributes & {"shape", "size"}) or "len" in names
         self._sides: dict[int, int | None] = {}
-
-    # ---- which values are given by the tests ----------------------------------------------------------------------
-
-    def _find_computed(self, tree: ast.Module) -> None:
-        """Collect the names that may hold what was computed: assigned from calls, imported, or defined."""
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom):
-                self._computed.update(alias.asname or alias.name for alias in node.names)
-            elif isinstance(node, _DEFINES):
-                self._computed.add(node.name)
-            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-                self._computed.update(_names(node.optional_vars))
-        bindings = [pair for node in ast.walk(tree) for pair in _bindings(node)]
-        before = -1
-        while before != len(self._computed):
-            before = len(self._computed)
-            for target, value in bindings:
-                if not self._given(value):
-                    self._computed.update(_names(target))
-
-    def _given(self, expression: ast.expr) -> bool:
-        """Whether a value depends on nothing but what the tests themselves say."""
-        bases = {id(n.value) for n in ast.walk(expression) if isinstance(n, ast.Attribute)}
-        functions = {id(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)}
-        for node in ast.walk(expression):
-            if isinstance(node, ast.Call) and _called(node) not in _PURE:
-                return False
-            if isinstance(node, ast.Attribute) and not self._of_module(node):
-                return False
-            if isinstance(node, ast.Name) and id(node) not in bases | functions and node.id in self._computed:
-                return False
-            if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.Lambda | ast.NamedExpr):
-                return False
-        return True
-
-    def _of_module(self, node: ast.Attribute) -> bool:
-        return isinstance(node.value, ast.Name) and node.value.id in self._modules
 
     # ---- where a check has its expected value ---------------------------------------------------------------------
 
@@ -171,7 +118,7 @@ class _Turned(ast.NodeTransformer):
             return self._compared(node, holds)
         if not isinstance(node, ast.Call):
             return None
-        name = _called(node)
+        name = called(node)
         if name in _PREDICATES and holds:
             return self._argument(node)
         if name == ("all" if holds else "any") or name == "bool":
@@ -188,10 +135,10 @@ class _Turned(ast.NodeTransformer):
         below = isinstance(node.ops[0], ast.Lt | ast.LtE)
         if not below and not isinstance(node.ops[0], ast.Gt | ast.GtE):
             return None
-        difference = _difference((left if below is holds else right).read())
-        if difference is None:
+        distance = difference((left if below is holds else right).read())
+        if distance is None:
             return None
-        return self._of_two(difference, _Place(difference, "left", None, 0), _Place(difference, "right", None, 1))
+        return self._of_two(distance, _Place(distance, "left", None, 0), _Place(distance, "right", None, 1))
 
     def _argument(self, node: ast.Call) -> _Place | None:
         if len(node.args) < 2 or any(isinstance(argument, ast.Starred) for argument in node.args[:2]):
@@ -200,7 +147,7 @@ class _Turned(ast.NodeTransformer):
 
     def _of_two(self, comparison: ast.AST, left: _Place, right: _Place) -> _Place | None:
         """The one operand that is given; of two the literal one."""
-        given = [place for place in (left, right) if self._given(place.read())]
+        given = [place for place in (left, right) if self._given.holds(place.read())]
         if len(given) == 2:
             given = [place for place in given if not any(isinstance(n, ast.Name) for n in ast.walk(place.read()))]
         if len(given) != 1:
@@ -212,7 +159,9 @@ class _Turned(ast.NodeTransformer):
 
     def _turn(self, statement: ast.stmt, place: _Place) -> ast.stmt:
         """The check with another value to expect, which has to fail."""
-        place.write(_other(place.read(), self._variant))
+        expected = place.read()
+        if not self._literals.change(expected, self._variant):
+            place.write(_other(expected, self._variant))
         self.count += 1
         body = self._with_guards(statement)
         alarm = ast.parse(
@@ -245,8 +194,8 @@ class _Turned(ast.NodeTransformer):
         call = node.value
         place = None
         if isinstance(call, ast.Call) and call.args:
-            name = _called(call)
-            if name in _CHECKS - self._defined:
+            name = called(call)
+            if name in _CHECKS - self._given.defined:
                 place = self._argument(call)
             elif name in ("assertTrue", "assertFalse"):
                 place = self._place(call, "args", 0, holds=name == "assertTrue")
@@ -276,7 +225,7 @@ class _Turned(ast.NodeTransformer):
         starred = any(isinstance(argument, ast.Starred) for argument in node.args[:2])
         if not self._guarded or len(node.args) < 2 or starred:
             return node
-        name = _called(node)
+        name = called(node)
         if name == "zip" and isinstance(node.func, ast.Name):
             return self._guard("pair", node, [], node.args, node.keywords)
         if name in _ARRAY_CHECKS:
@@ -296,82 +245,13 @@ def _call(name: str, arguments: list[ast.expr], keywords: list[ast.keyword], at:
     return ast.copy_location(ast.Call(function, arguments, keywords), at)
 
 
-def _called(node: ast.Call) -> str:
-    """The last name of what is called; empty if it has none."""
-    if isinstance(node.func, ast.Attribute):
-        return node.func.attr
-    return node.func.id if isinstance(node.func, ast.Name) else ""
-
-
 def _conjuncts(test: ast.expr) -> list[ast.expr]:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return [part for value in test.values for part in _conjuncts(value)]
     return [test]
 
 
-def _names(target: ast.expr) -> set[str]:
-    """The names that a target binds, or whose items it sets."""
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
-
-
-def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Targets with what they are assigned."""
-    if isinstance(node, ast.Assign):
-        yield from ((target, node.value) for target in node.targets)
-    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
-        yield node.target, node.value
-    elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-        yield node.target, node.iter
-
-
-def _difference(node: ast.expr) -> ast.BinOp | None:
-    """The subtraction whose size an expression tells: `abs(a - b)`, `np.max(np.abs(a - b))`, `((a - b) ** 2).sum()`."""
-    sized = False
-    while True:
-        if isinstance(node, ast.Call) and _called(node) in _LENGTHS:
-            sized = sized or _called(node) in ("abs", "fabs", "absolute", "norm")
-            if node.args:
-                node = node.args[0]
-            elif isinstance(node.func, ast.Attribute):
-                node = node.func.value
-            else:
-                return None
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            node = node.left
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-            sized, node = True, node.left
-        else:
-            return node if sized and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else None
-
-
 def _other(node: ast.expr, variant: int) -> ast.expr:
     """Another expected value: a literal is changed where it stands, and what is computed as it is met."""
-    found = _other_literal(node, variant)
+    found = other_literal(node, variant)
     return found or _call("changed", [node, ast.Constant(variant)], [], node)
-
-
-def _other_literal(node: ast.expr, variant: int) -> ast.expr | None:
-    """The same expression with its last literal changed; None if it is not made of literals."""
-    if isinstance(node, ast.Constant):
-        return None if node.value is Ellipsis else ast.Constant(strict.changed(node.value, variant))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        operand = _other_literal(node.operand, variant)
-        return operand and ast.UnaryOp(node.op, operand)
-    parts = _parts(node)
-    for at in reversed(range(len(parts))):
-        if (other := _other_literal(parts[at], variant)) is not None:
-            again = copy.deepcopy(node)
-            _parts(again)[at] = other
-            return again
-    return None
-
-
-def _parts(node: ast.expr) -> list[Any]:
-    """Where an expression's values stand."""
-    if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        return node.elts
-    if isinstance(node, ast.Dict):
-        return node.values
-    if isinstance(node, ast.Call) and _called(node) in _WRAPPERS and len(node.args) == 1:
-        return [] if node.keywords and _called(node) != "approx" else node.args
-    return []
