@@ -272,11 +272,46 @@ UNEARNED = {
 @pytest.mark.parametrize("name", UNEARNED)
 def test_a_patch_that_is_paid_whatever_is_expected_is_paid_nothing(name: str) -> None:
     row = CALC_ROW if "constants" in name else CASES_ROW
-    options = {"change_tests": True}
-    assert patch_score(f"```python calc.py\n{MEAN}```", row, **options).value == 1.0
-    found = patch_score(f"```python calc.py\n{UNEARNED[name]}```", row, **options)
-    assert (found.value, found.status) == (0.0, "ok")
+    assert patch_score(f"```python calc.py\n{MEAN}```", row).value == 1.0
+    reply = f"```python calc.py\n{UNEARNED[name]}```"
+    for options in ({}, {"hide_tests": False}):
+        found = patch_score(reply, row, **options)
+        assert (found.value, found.status) == (0.0, "ok")
     assert "another value is expected" in found.reason
+    assert patch_score(reply, row, hide_tests=False, change_tests=False).value == 1.0
+
+
+READS = [
+    "open('test_calc.py').read()",
+    "__import__('pathlib').Path('test_calc.py').read_bytes().decode()",
+    "__import__('inspect').getsource(__import__('sys')._getframe(3))",
+    "''.join(__import__('linecache').getlines(__import__('sys')._getframe(3).f_code.co_filename))",
+    "__import__('sys').modules['test_calc'].__loader__.get_source('test_calc')",
+    "__import__('pkgutil').get_data('test_calc', 'test_calc.py').decode()",
+]
+
+
+@linux
+@pytest.mark.parametrize("form", ["pytest", "unittest"])
+def test_the_code_under_test_finds_no_text_of_the_tests(form: str) -> None:
+    """Each way to read them, at import and in a call, gives nothing that was in the file."""
+    row = CALC_ROW if form == "pytest" else CASES_ROW
+    looks = "def look(text):\n    try:\n        found = eval(text)\n    except Exception:\n        found = ''\n"
+    looks += "    if 'def te' + 'st_' in found:\n        raise SystemError(text)\n\n\n"
+    looks += "\n".join(f"look({text!r})" for text in READS[:2])
+    calls = "".join(f"    look({text!r})\n" for text in READS)
+    reply = f"```python calc.py\n{looks}\n\n\n{MEAN.replace('    return', calls + '    return')}```"
+    assert patch_score(reply, row).value == 1.0
+    assert "SystemError" in patch_score(reply, row, hide_tests=False).reason
+
+
+@linux
+def test_tests_that_read_their_own_source_run_where_they_are_not_hidden() -> None:
+    text = "import inspect\nfrom calc import mean\n\ndef test_mean():\n    assert mean([1, 3]) == 2\n    assert 'two' in inspect.getsource(test_two)\n\ndef test_two():\n    pass\n"
+    row = {**CALC_ROW, "tests": {"test_calc.py": text}}
+    reply = f"```python calc.py\n{MEAN}```"
+    assert patch_score(reply, row, hide_tests=False).value == 1.0
+    assert "OSError" in patch_score(reply, row).reason
 
 
 @linux

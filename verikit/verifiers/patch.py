@@ -29,7 +29,7 @@ from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
 from verikit.verifiers import test_reports
 from verikit.verifiers.changed_tests import ALARM, VARIANTS
-from verikit.verifiers.patch_task import WANTED, PatchTask, dotted, read_task, with_changed_tests
+from verikit.verifiers.patch_task import WANTED, PatchTask, dotted, read_task, test_files, with_changed_tests
 from verikit.verifiers.patch_tree import CONFIGURES, SOURCES, Tree, judged_tree, patched, protected
 from verikit.verifiers.unified_diff import DiffError, applied, parse
 
@@ -78,6 +78,9 @@ class Patch(TextVerifier):
     change_tests: bool = True
     """Run Python tests that passed once more with other expected values: a test that passes then, too, has failed
     (unless it does so beside the row's own patch)."""
+    hide_tests: bool = True
+    """Empty the files of the Python tests on disk while they run: code that reads them finds nothing. False for tests
+    that read their own source."""
     name = "patch"
 
     def __post_init__(self) -> None:
@@ -209,7 +212,7 @@ class Patch(TextVerifier):
         if isinstance(tools, str):
             return PatchOutcome(infra=tools)
         key = secrets.token_hex(16).encode()
-        job = _job(task, tree, env, self.wall_s)
+        job = _job(task, tree, env, self.wall_s, hide=self.hide_tests)
         files = {f"tree/{name}": file.content for name, file in tree.items()}
         files |= {f"{name}.py": source(name).encode() for name in ("bench", "witness")}
         limits = RunLimits(
@@ -256,7 +259,7 @@ def _tools(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
     return tuple(dict.fromkeys(part for part in shown if os.path.exists(part))), env
 
 
-def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> dict[str, Any]:
+def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *, hide: bool) -> dict[str, Any]:
     """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
     changed = frozenset(name for name, file in task.tests.items() if task.original.get(name) != file)
     own = [name for name in tree if protected(name, changed)]
@@ -269,6 +272,7 @@ def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> 
     tests = {
         "form": task.form, "names": [dotted(name) if task.form == "unittest" else name for name in task.names],
         "sources": list(SOURCES), "packages": list(dict.fromkeys(packages)), "plugins": list(task.plugins),
+        "hidden": sorted(test_files(task, tree)) if hide else [],
         "importlib": "importlib" in settings, "conftests": [name for name in own if name.endswith("conftest.py")],
     }  # fmt: skip
     variables = {

@@ -108,14 +108,14 @@ def dotted(name: str) -> str:
 def with_changed_tests(task: PatchTask, tree: Tree, variant: int) -> Tree | None:
     """The tree with other expected values in the Python tests that are looked at; None where none can be changed."""
     others: dict[str, TreeFile] = {}
-    for name in _test_files(task, tree):
+    for name in test_files(task, tree):
         text = changed(tree[name].content.decode("utf-8", "replace"), guarded=False, variant=variant)
         if text:
             others[name] = TreeFile(text.encode("utf-8", "replace"), tree[name].executable)
     return {**tree, **others} if others and not task.commands else None
 
 
-def _test_files(task: PatchTask, tree: Tree) -> set[str]:
+def test_files(task: PatchTask, tree: Tree) -> set[str]:
     """The files of a task's Python tests."""
     if task.form == "pytest":
         return {name.partition("::")[0] for name in task.names} & tree.keys()
