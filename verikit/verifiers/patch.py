@@ -49,6 +49,8 @@ class PatchOutcome:
     """What the tree itself did wrong."""
     infra: str = ""
     """What is not its fault."""
+    left_open: str = ""
+    """What a pass does not show."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,8 @@ class Patch(TextVerifier):
         for share in shares:
             value *= share
         reason = f"in process, forgeable: passes {passed} of {len(task.names)} tests" + (f"; {first}" if first else "")
+        if outcome.left_open:
+            reason += f"; {outcome.left_open}"
         if put_back:
             reason += f"; put back: {', '.join(put_back[:5])}{', …' if len(put_back) > 5 else ''}"
         return Score(value if self.reward == "fraction" else float(value == 1.0), reason=reason[:900], parts=parts)
@@ -157,7 +161,7 @@ class Patch(TextVerifier):
         for variant in range(VARIANTS):
             other = with_changed_tests(task, tree, variant)
             if other is None:
-                return outcome
+                return replace(outcome, left_open="no check of them could be run with another expected value")
             result = self._run(task, other, box)
             if result.infra or result.failed:
                 failed = result.failed and f"with other expected values in the tests: {result.failed}"

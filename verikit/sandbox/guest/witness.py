@@ -222,7 +222,7 @@ def hide(paths: list[str]) -> None:
         held = texts.get(str(self)) if sys._getframe(1).f_code.co_name == "_rewrite_test" else None
         return whole(self) if held is None else held
 
-    SourceFileLoader.get_data, Path.read_bytes = get_data, read_bytes  # type: ignore[assignment, method-assign]
+    SourceFileLoader.get_data, Path.read_bytes = get_data, read_bytes  # type: ignore[method-assign]
     for path in paths:
         os.truncate(path, 0)
 
