@@ -200,7 +200,10 @@ class Code(TextVerifier):
     def _cases(self, sample: Sample) -> Sequence[Case]:
         if self.preset:
             return code_lcb.cases(sample.meta)
-        return code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
+        cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
+        if self.in_process or not isinstance(sample.prompt, str):
+            return cases
+        return [code_tests.with_helpers(case, sample.prompt) for case in cases]
 
     def _score_foreign(self, sample: Sample, language: str, cases: list[Piped], total: int, box: LocalSandbox) -> Score:
         """The score of a program in another language, whose tests are standard input and output."""
