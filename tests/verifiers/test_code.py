@@ -538,3 +538,34 @@ def test_the_budget_of_a_row_is_six_full_runs_unless_given() -> None:
     assert "row together took 3.6 s" in score(slow, Code(wall_s=0.6), tests=tests).reason
     with pytest.raises(UsageError, match="row_s"):
         Code(row_s=0)
+
+
+PROMPT = """import math
+from typing import List
+
+
+def poly(xs: List[float], x: float) -> float:
+    \"\"\" Evaluates a polynomial. \"\"\"
+    return sum(coefficient * math.pow(x, i) for i, coefficient in enumerate(xs))
+
+
+def root(xs: List[float]) -> float:
+    \"\"\" Finds where it is zero.
+    >>> root([1, 1])
+    -1.0
+    \"\"\"
+"""
+BY_POLY = """def check(candidate):
+    for xs in ([1.0, 2.0], [3.0, 1.0]):
+        assert abs(poly(xs, candidate(xs))) < 1e-6
+"""
+
+
+@pytest.mark.parametrize("lied", [False, True])
+def test_helpers_that_tests_call_are_the_prompts_and_not_the_programs(lied: bool) -> None:
+    meta = {"test": BY_POLY, "entry_point": "root"}
+    body = "    return -xs[0] / xs[1]\n"
+    assert score(PROMPT + body, prompt=PROMPT, **meta).value == 1.0
+    assert score(body, prompt=PROMPT, **meta).value == 1.0
+    lie = "def poly(xs, x):\n    return 0.0\n\n\n" if lied else ""
+    assert score(PROMPT + "    return 5.0\n\n\n" + lie, prompt=PROMPT, **meta).value == 0.0

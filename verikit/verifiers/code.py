@@ -7,7 +7,6 @@ programs of other languages (`code_appended`).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
 from verikit.verifiers import code_appended, code_forms, code_languages, code_lcb, code_suites, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
+from verikit.verifiers.code_apart import FarProgram, located
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
@@ -206,13 +206,25 @@ class Code(TextVerifier):
         if self.in_process:
             call: FunctionCall = ("run", [suite.form, suite.text, functions, modules, program], {})
             return budget.run(lambda limits: box.run(code, call=call, limits=limits)), True
-        call = ("run", [suite.form, suite.text, functions, modules, ""], {})
-        return self._run_apart(code, ("verikit_remote",), program, box, budget, suite.text, call)
+        far = FarProgram(program, box, budget, suite.text, located=True)
+
+        def run(text: str, *, again: bool = True) -> RunResult:
+            call: FunctionCall = ("run", [suite.form, text, functions, modules, ""], {})
+            return far.run(code, ("verikit_remote",), call, again=again)
+
+        result = run(suite.text, again=False)
+        if result.status != "ok" or suite.form == "doctest":
+            return result, far.met
+        found = far.outlasts(suite.text, run)
+        return (found if isinstance(found, RunResult) else code_suites.without(result, found)), far.met
 
     def _cases(self, sample: Sample) -> Sequence[Case]:
         if self.preset:
             return code_lcb.cases(sample.meta)
-        return code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
+        cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
+        if self.in_process or not isinstance(sample.prompt, str):
+            return cases
+        return [code_tests.with_helpers(case, sample.prompt) for case in cases]
 
     def _score_foreign(self, sample: Sample, language: str, cases: list[Piped], total: int, box: LocalSandbox) -> Score:
         """The score of a program in another language, whose tests are standard input and output."""
@@ -288,9 +300,9 @@ class Code(TextVerifier):
         if isinstance(case, Piped):
             return budget.run(lambda limits: box.run(program, case.stdin, limits=limits))
         if isinstance(case, Together):
-            calls = [_located(called.call, program) for called in case.cases]
+            calls = [located(called.call, program) for called in case.cases]
             return budget.run(lambda limits: box.run_calls(program, calls, limits))
-        return budget.run(lambda limits: box.run(program, call=_located(case.call, program), limits=limits))
+        return budget.run(lambda limits: box.run(program, call=located(case.call, program), limits=limits))
 
     def _benchmarked(self, case: Called | Piped, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         """Run a case as LiveCodeBench does."""
@@ -303,43 +315,16 @@ class Code(TextVerifier):
 
     def _drive(self, case: Driven, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         """Run the test code apart from the program; code that fails before it has met it is the row's fault."""
-        result, met = self._run_apart(case.code, case.functions, program, box, budget, case.code)
-        if result.status == "error" and not met:
+        far = FarProgram(program, box, budget, case.code, located=False)
+        result = far.run(case.code, case.functions)
+        if result.status == "error" and not far.met:
             return RunResult("infra_error", error=Failure("test code", str(result.error)))
-        return result
-
-    def _run_apart(
-        self, code: str, ask: Sequence[str], program: str, box: LocalSandbox, budget: Budget, tests: str,
-        call: FunctionCall | None = None,
-    ) -> tuple[RunResult, bool]:  # fmt: skip
-        """Run test code in a session of its own; each call it makes runs the program in a fresh child.
-
-        Also says whether it made any.
-        """
-        met, idle_s = False, 0.0
-        science = any(name in text for name in ("numpy", "sympy") for text in (tests, program))
-        if science:
-            program += "\n# numpy"  # by this name it is loaded: the program may be given values of it
-
-        def answer(function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
-            nonlocal met, idle_s
-            met, begun = True, time.monotonic()
-            try:
-                asked = _located((function, args, kwargs), program) if call else (function, args, kwargs)
-                return budget.run(lambda limits: box.run(program, call=asked, limits=limits))
-            except ValueError as problem:  # arguments made of what the program gave
-                return RunResult("error", error=Failure("ValueError", str(problem)))
-            finally:
-                idle_s += time.monotonic() - begun
-
-        def drive(limits: RunLimits) -> RunResult:
-            with box.session(limits, science=science, testing=call is not None) as session:
-                result = session.run(code, call=call, ask=ask, answer=answer)
-            return replace(result, seconds=result.seconds - idle_s)
-
-        result = budget.run(drive)
-        told = result.status == "infra_error" or (call is not None and result.status == "ok")
-        return budget.late() if budget.is_spent and not told else result, met
+        if result.status != "ok":
+            return result
+        found = far.outlasts(case.code, lambda text: far.run(text, case.functions, again=True))
+        if isinstance(found, RunResult):
+            return found
+        return RunResult("error", error=Failure("not a value", found[""])) if found else result
 
 
 def _other_language(language: str) -> Score:
@@ -357,13 +342,6 @@ def _called(cases: Sequence[Case], sample: Sample) -> set[str]:
         elif isinstance(case, Driven):
             names |= set(case.functions)
     return names | {"Solution"} if names else names
-
-
-def _located(call: FunctionCall, program: str) -> FunctionCall:
-    """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
-    name, args, kwargs = call
-    inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program
-    return (f"Solution().{name}" if inside else name), args, kwargs
 
 
 def _complete(program: str, sample: Sample) -> str:

@@ -10,7 +10,7 @@ import ast
 import builtins
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
 from typing import Any, Literal
 
@@ -164,6 +164,16 @@ def judged(suite: Suite, result: RunResult, *, met: bool) -> dict[str, Score] | 
         if outcome != "skipped"
     }
     return tests or Score.error(f"the row's {suite.form} file holds no test that runs")
+
+
+def without(result: RunResult, found: Mapping[str, str]) -> RunResult:
+    """What a test file came to if tests that pass with other expected values, too, have failed."""
+    rows = [
+        [name, "failed", found[name]] if outcome == "passed" and name in found else [name, outcome, message]
+        for name, outcome, message in result.value
+    ]
+    rows += [[name, "broken", why] for name, why in found.items() if name == "collection"]
+    return replace(result, value=rows)
 
 
 def total(tests: Mapping[str, Mapping[str, Score]], program: str, *, fraction: bool) -> Score:

@@ -219,6 +219,30 @@ def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
     return [Driven(f"{test}\ncheck({entry_point})\n", (entry_point,), f"check({entry_point})")]
 
 
+def with_helpers(case: Case, prompt: str) -> Case:
+    """A test program after the code of the prompt, if it calls functions that are whole there (HumanEval's `poly`).
+
+    They are the prompt's and not the program's: tests that check an answer by them don't trust the program for it.
+    """
+    if not isinstance(case, Driven) or "def " not in prompt:
+        return case
+    try:
+        given = ast.parse(prompt).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return case
+    needed = set(free_functions(_module(case.code))) - set(case.functions)
+    whole = {node.name for node in given if isinstance(node, ast.FunctionDef) and not all(map(_is_stub, node.body))}
+    if not needed & whole:
+        return case
+    helpers = [node for node in given if not isinstance(node, ast.FunctionDef) or node.name in whole]
+    kept = [node for node in helpers if getattr(node, "name", "") not in case.functions]
+    return replace(case, code=f"{ast.unparse(ast.Module(kept, []))}\n{case.code}")
+
+
+def _is_stub(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
 def _is_metadata(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign | ast.Pass) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -24,42 +24,18 @@ from verikit.base import TextVerifier
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.sandbox.guest import source
-from verikit.sandbox.toolchains import ALIASES, LANGUAGES, Missing, toolchain
+from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
 from verikit.verifiers import test_reports
-from verikit.verifiers.patch_tree import CONFIGURES, SOURCES, Tree, judged_tree, patched, protected, read_tree
+from verikit.verifiers.changed_tests import ALARM, VARIANTS
+from verikit.verifiers.patch_task import WANTED, PatchTask, dotted, read_task, test_files, with_changed_tests
+from verikit.verifiers.patch_tree import CONFIGURES, SOURCES, Tree, judged_tree, patched, protected
 from verikit.verifiers.row_faults import RowFaults
 from verikit.verifiers.unified_diff import DiffError, applied, parse
 
 _SHOWN = ("/usr/bin", "/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
-_GOLDS = ("patch", "gold_patch", "solution_patch")
-_WANTED = ("FAIL_TO_PASS", "PASS_TO_PASS")
 _PYTHON = os.path.realpath(sys.executable)
 _faults = RowFaults()
-
-
-@dataclass(frozen=True, slots=True)
-class PatchTask:
-    """What a row asks of a patch."""
-
-    original: Tree
-    tests: Tree
-    """The repository with the row's own tests."""
-    fail_to_pass: tuple[str, ...]
-    pass_to_pass: tuple[str, ...]
-    before: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
-    report: str = ""
-    reports: tuple[str, ...] = ()
-    form: str = "pytest"
-    plugins: tuple[str, ...] = ()
-    language: str = ""
-    gold: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All tests that are looked at."""
-        return (*self.fail_to_pass, *self.pass_to_pass)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +47,8 @@ class PatchOutcome:
     """What the tree itself did wrong."""
     infra: str = ""
     """What is not its fault."""
+    left_open: str = ""
+    """What a pass does not show."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +75,12 @@ class Patch(TextVerifier):
     check_row: bool = True
     """Where a candidate fails, see once whether the row's own patch (`patch`) passes, or without one whether
     PASS_TO_PASS does on the tree as it is: a row that can't be met is unscored."""
+    change_tests: bool = True
+    """Run Python tests that passed once more with other expected values: a test that passes then, too, has failed
+    (unless it does so beside the row's own patch)."""
+    hide_tests: bool = True
+    """Empty the files of the Python tests on disk while they run: code that reads them finds nothing. False for tests
+    that read their own source."""
     name = "patch"
 
     def __post_init__(self) -> None:
@@ -115,8 +99,8 @@ class Patch(TextVerifier):
 
     @property
     def slowest_s(self) -> float:
-        """A candidate's run, and the row's own."""
-        return self.wall_s * (2 if self.check_row else 1)
+        """A candidate's runs, and the row's own."""
+        return self.wall_s * (1 + self.check_row + (VARIANTS + 1) * self.change_tests)
 
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
@@ -136,6 +120,8 @@ class Patch(TextVerifier):
         try:
             outcome = self._run(task, tree, box)
             score = self._judge(task, outcome, put_back)
+            if self.change_tests and score.value:
+                score = self._judge(task, self._outlasting(task, tree, outcome, box), put_back)
             if self.check_row and score.scored and score.value != 1.0 and (fault := self._row_fault(task, box)):
                 return Score.error(fault)
         except SandboxUnavailable as problem:
@@ -148,7 +134,7 @@ class Patch(TextVerifier):
         parts: dict[str, Score] = {}
         shares: list[float] = []
         first, passed = outcome.failed, 0
-        for group, names in zip(_WANTED, (task.fail_to_pass, task.pass_to_pass), strict=True):
+        for group, names in zip(WANTED, (task.fail_to_pass, task.pass_to_pass), strict=True):
             wrong = {name: outcome.failed or outcome.problems.get(name, "not reported") for name in names}
             tests = {name: Score(float(not told), reason=told or "passed") for name, told in wrong.items()}
             good = sum(float(score) for score in tests.values())
@@ -161,9 +147,38 @@ class Patch(TextVerifier):
         for share in shares:
             value *= share
         reason = f"in process, forgeable: passes {passed} of {len(task.names)} tests" + (f"; {first}" if first else "")
+        if outcome.left_open:
+            reason += f"; {outcome.left_open}"
         if put_back:
             reason += f"; put back: {', '.join(put_back[:5])}{', …' if len(put_back) > 5 else ''}"
         return Score(value if self.reward == "fraction" else float(value == 1.0), reason=reason[:900], parts=parts)
+
+    def _outlasting(self, task: PatchTask, tree: Tree, outcome: PatchOutcome, box: LocalSandbox) -> PatchOutcome:
+        """The outcome of tests without those that also pass with other expected values."""
+        found: Mapping[str, str] = {}
+        for variant in range(VARIANTS):
+            other = with_changed_tests(task, tree, variant)
+            if other is None:
+                return replace(outcome, left_open="no check of them could be run with another expected value")
+            result = self._run(task, other, box)
+            if result.infra or result.failed:
+                failed = result.failed and f"with other expected values in the tests: {result.failed}"
+                return replace(result, failed=failed)
+            alarms = _alarms(result)
+            found = alarms if not variant else {name: told for name, told in found.items() if name in alarms}
+            if not found:
+                return outcome
+        own = self._alarms_of_gold(task, box)
+        return replace(outcome, problems={**outcome.problems, **{n: told for n, told in found.items() if n not in own}})
+
+    def _alarms_of_gold(self, task: PatchTask, box: LocalSandbox) -> Mapping[str, str]:
+        """Tests that pass with other expected values beside the row's own patch: those values do not matter there."""
+        try:
+            own = applied(task.original, parse(task.gold)) if task.gold else {}
+            tree = with_changed_tests(task, judged_tree(task.original, own, task.tests)[0], 0) if own else None
+        except DiffError:
+            return {}
+        return _alarms(self._run(task, tree, box)) if tree else {}
 
     def _row_fault(self, task: PatchTask, box: LocalSandbox) -> str:
         """Why nobody could pass the row's tests here; empty if somebody can, or nobody knows. Found once for a row."""
@@ -193,7 +208,7 @@ class Patch(TextVerifier):
         if not task.commands and task.form == "pytest" and find_spec("pytest") is None:
             return PatchOutcome(infra="pytest is not installed: pip install pytest")
         key = secrets.token_hex(16).encode()
-        job = _job(task, tree, env, self.wall_s)
+        job = _job(task, tree, env, self.wall_s, hide=self.hide_tests)
         files = {f"tree/{name}": file.content for name, file in tree.items()}
         files |= {f"{name}.py": source(name).encode() for name in ("bench", "witness")}
         limits = RunLimits(
@@ -206,6 +221,12 @@ class Patch(TextVerifier):
         return _outcome(task, result, key)
 
 
+def _alarms(outcome: PatchOutcome) -> dict[str, str]:
+    """The tests that changed tests raised an alarm in, with what it says."""
+    told = {name: problem.partition(f"{ALARM}: ") for name, problem in outcome.problems.items()}
+    return {name: why for name, (_, found, why) in told.items() if found}
+
+
 def _digest(options: Patch, task: PatchTask) -> bytes:
     """What a row's own run depends on, in short."""
     digest = hashlib.blake2b(digest_size=16)
@@ -216,60 +237,6 @@ def _digest(options: Patch, task: PatchTask) -> bytes:
     rest = (options, replace(task, original={}, tests={}))
     digest.update(repr(rest).encode("utf-8", "replace"))
     return digest.digest()
-
-
-def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
-    """What a row asks.
-
-    Raises:
-        ValueError: it lacks something, or holds what can't be read.
-    """
-    if "repository" not in meta:
-        raise ValueError(f"no repository in this row (meta has {', '.join(sorted(meta)) or 'nothing'})")
-    original = read_tree(meta["repository"], root)
-    tests = dict(original)
-    if isinstance(meta.get("test_patch"), str) and meta["test_patch"].strip():
-        tests = applied(tests, parse(meta["test_patch"]))
-    if isinstance(meta.get("tests"), Mapping):
-        tests |= read_tree(meta["tests"])
-    fail_to_pass, pass_to_pass = (_names(meta.get(key), key) for key in _WANTED)
-    if not (fail_to_pass or pass_to_pass):
-        raise ValueError("neither FAIL_TO_PASS nor PASS_TO_PASS names a test")
-    commands, report = _texts(meta, "test_commands"), str(meta.get("report") or "")
-    if bool(commands) != bool(report) or (report and report not in test_reports.FORMS):
-        raise ValueError(f"test_commands and report ({', '.join(test_reports.FORMS)}) go together")
-    by_path = any("::" in name for name in (*fail_to_pass, *pass_to_pass))
-    form = str(meta.get("test_form") or ("pytest" if by_path else "unittest"))
-    if form not in ("pytest", "unittest"):
-        raise ValueError(f"test_form is pytest or unittest, not {form!r}")
-    language = ALIASES.get(str(meta.get("language") or "").lower(), "")
-    gold = next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
-    return PatchTask(
-        original, tests, fail_to_pass, pass_to_pass, _texts(meta, "before"), commands, report,
-        _texts(meta, "report_files"), form, _texts(meta, "plugins"), language, gold,
-    )  # fmt: skip
-
-
-def _names(value: Any, key: str) -> tuple[str, ...]:
-    """A list of tests, or the JSON of one."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise ValueError(f"{key} is neither a list nor JSON") from None
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise ValueError(f"{key} is a list of names")
-    return tuple(value)
-
-
-def _texts(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    value = meta.get(key) or ()
-    value = (value,) if isinstance(value, str) else value
-    if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"{key} is a text or a list of texts")
-    return tuple(value)
 
 
 def _tools(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
@@ -288,7 +255,7 @@ def _tools(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
     return tuple(dict.fromkeys(part for part in shown if os.path.exists(part))), env
 
 
-def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> dict[str, Any]:
+def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *, hide: bool) -> dict[str, Any]:
     """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
     changed = frozenset(name for name, file in task.tests.items() if task.original.get(name) != file)
     own = [name for name in tree if protected(name, changed)]
@@ -299,8 +266,9 @@ def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> 
         for name in ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg") if name in tree
     )  # fmt: skip
     tests = {
-        "form": task.form, "names": [_dotted(name) if task.form == "unittest" else name for name in task.names],
+        "form": task.form, "names": [dotted(name) if task.form == "unittest" else name for name in task.names],
         "sources": list(SOURCES), "packages": list(dict.fromkeys(packages)), "plugins": list(task.plugins),
+        "hidden": sorted(test_files(task, tree)) if hide else [],
         "importlib": "importlib" in settings, "conftests": [name for name in own if name.endswith("conftest.py")],
     }  # fmt: skip
     variables = {
@@ -314,15 +282,6 @@ def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float) -> 
         "configures": sorted(CONFIGURES),
         "env": variables, "wall": wall_s, "tests": None if task.commands else tests,
     }  # fmt: skip
-
-
-def _dotted(name: str) -> str:
-    """`test_x (package.module.Class)` as unittest loads it."""
-    method, _, owner = name.partition(" (")
-    owner = owner.removesuffix(")")
-    if not owner:
-        return name
-    return owner if owner.endswith(f".{method}") else f"{owner}.{method}"
 
 
 def _outcome(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
@@ -386,7 +345,7 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
         return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{told}")
     problems: dict[str, str] = {}
     for name in task.names:
-        runs = outcomes.get(_dotted(name) if task.form == "unittest" else name, [])
+        runs = outcomes.get(dotted(name) if task.form == "unittest" else name, [])
         wrong = next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")
         called = any(when == "call" for when, _, _ in runs)
         problems[name] = wrong or ("" if called else f"not run{'; ' + last if last else ''}")
