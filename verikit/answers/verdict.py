@@ -306,7 +306,7 @@ def _quoted(text: str, question: str) -> bool:
 
 
 def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
-    """Compare with a gold that is mathematics: the first reading of the answer that is some decides, else its words."""
+    """Compare with a gold that is mathematics: the first reading of the answer that is mathematics too decides."""
     note = ""
     for piece in _readings(case.text, case.found.form):
         answer = read(piece)
@@ -319,9 +319,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
         if result and case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question):
             result = different("quoted from the question")
         return case.verdict(result, answer.tree, piece, note)
-    result = _words(case)
-    rule = result.rule if result else "the answer is no mathematics that is understood"
-    return case.verdict(EqualityResult(result.outcome, rule, "text"), note=note)
+    return case.verdict(different("the answer is no mathematics that is understood"), note=note)
 
 
 def _readings(text: str, form: str) -> Iterator[str]:
@@ -332,14 +330,6 @@ def _readings(text: str, form: str) -> Iterator[str]:
         yield text[: cut.start()].rstrip(" ,")
     if form != "box" and (item := closing.last_item(text)) is not None:
         yield item
-
-
-def _words(case: _Case) -> EqualityResult:
-    """The words of an answer that is no mathematics against the gold's, unless it is long, a question or a formula."""
-    text, gold = case.text, case.gold.text
-    if len(text) >= 2 * len(gold) + 40 or text[-1:] in ("?", "？") or _FORMULA.search(choices.unwrap(text)):
-        return different("")
-    return compare_texts(gold, text, case.terms.equality.strict)
 
 
 def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) -> EqualityResult:
