@@ -24,6 +24,8 @@ _NUMBERS = re.compile(
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
     r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
 )
+_DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?:\d{1,2}|\d{4,9})\s(?!(?:and|or|und|et|y|e|o|ou|oder)\b)[^\W\d_]")
+"""In a sentence a number with a word after it is one number: 3,5 Euro."""
 _COUNTED = re.compile(r"([-−]?\d+(?:[.,]\d+)*(?:/\d+)?)\s*[^\x00-\x7f\d°×·²³½]{1,12}")
 _PROSE = re.compile(r"[^\W\d_]+[\s,，]+(?:\d{1,9}\s)?[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
 _IN_LIST = re.compile(
@@ -107,4 +109,5 @@ def _numbers(window: str, start: int, stop: int) -> Iterator[tuple[str, int, int
             continue
         if _FORMULA.search(window, match.end(), min(stop, match.end() + 40)):
             continue
-        yield match[0], match.start(), match.end()
+        item = match[0].replace(",", ".") if _DECIMAL_COMMA.match(window, match.start()) else match[0]
+        yield item, match.start(), match.end()

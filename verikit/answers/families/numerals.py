@@ -46,7 +46,7 @@ def decimal(digits: str) -> tuple[Fraction, int | None] | None:
     """Value and shown decimal places of digits with separators; a comma before three digits separates thousands."""
     digits = digits.replace(" ", "").replace("'", "")
     comma, point = digits.rfind(","), digits.rfind(".")
-    if comma > point and (point >= 0 or not re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}", digits)):
+    if comma > point and (point >= 0 or not re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}", digits)):
         digits = digits.replace(".", "").replace(",", ".")
     elif comma >= 0:
         digits = digits.replace(",", "")
@@ -69,8 +69,8 @@ def number_at(text: str) -> tuple[Node, int] | None:
 
 def _value(match: re.Match[str]) -> tuple[Fraction | None, int | None]:
     if match["whole"]:
-        bottom = int(match["bottom"])
-        return (int(match["whole"]) + Fraction(int(match["top"]), bottom), None) if bottom else (None, None)
+        top, bottom = int(match["top"]), int(match["bottom"])
+        return (int(match["whole"]) + Fraction(top, bottom), None) if 0 < top < bottom else (None, None)
     if match["up"]:
         top = decimal(match["up"])
         return (top[0] / int(match["down"]), None) if top and int(match["down"]) else (None, None)

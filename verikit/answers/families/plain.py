@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from verikit.answers.clean import to_ascii
-from verikit.answers.lexer import TEXT
+from verikit.answers.lexer import FUNCTIONS, TEXT
 
 MAX_CHARS = 300
 MAX_TAIL = 6
@@ -134,7 +134,6 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _COPULA = re.compile(r"\s(?:is|are|was|were|equals|est|sont|ist|sind|beträgt|es|son|è|é|costs?|weighs?)\s|\s?[是为]\s?")
-_OPERATOR = re.compile(r"[+*/^=<>|\\_]")
 _LABEL = re.compile(r"(?!(?:pi|π)\s?[=≈])[^\W\d][^\W\d_' ]{0,30}(?: [^\W\d][^\W\d_']{0,30}){0,8}\s?[:=≈]\s?")
 _LEAD = re.compile(r"(?:[^\W\d][^\W\d_'’-]{0,30}[ ,]{1,2}){1,30}")
 _SIGN = re.compile(
@@ -142,7 +141,14 @@ _SIGN = re.compile(
 )
 _NOT_LEADS = frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec minus negative version chapter page room figure".split()
+    "sep sept oct nov dec minus negative version chapter page room figure twice thrice double triple half quarter "
+    "third square cube root squared power sum difference product plus times".split()
+) | FUNCTIONS
+_ASIDE = re.compile(r"\(?[^\W\d_]+(?:['’-][^\W\d_]+)*\)?[,;:.!]?")
+"""A word that may stand behind a quantity without being part of it."""
+_PART_OF_VALUE = frozenset(
+    "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
+    "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen".split()
 )
 MAX_LED = 200
 
@@ -179,6 +185,10 @@ def stated(text: str, assigned: bool = True) -> Iterator[str]:
             yield _ABOUT.sub("", text[copulas[0].end() :])
 
 
+def _left_out(word: str) -> bool:
+    return not word or (_ASIDE.fullmatch(word) is not None and word.strip("(),;:.!").lower() not in _PART_OF_VALUE)
+
+
 def led(text: str, assigned: bool = True) -> Iterator[str]:
     """`stated`, then what begins with the first number of a sentence, shorter and shorter at its end."""
     last = text
@@ -196,6 +206,6 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
     tail = last[end:].split(" ")
     if len(tail) <= 30:
         for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
-            if _OPERATOR.search(" ".join(tail[size:])):
+            if not all(map(_left_out, tail[size:])):
                 return  # what is left out would be part of the value
             yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.")
