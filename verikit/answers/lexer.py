@@ -106,6 +106,7 @@ def lex(text: str, depth: int = 0) -> list[Token]:
             opens = position < size and text[position] in "(_^"
             tokens.append(_word(piece, spaced, opens, "word" if depth else "run"))
         elif kind == "cmd":
+            parens += (piece == "\\{") - (piece == "\\}")
             position = _command(piece[1:], text, position, spaced, tokens, depth)
         elif piece in ",;":
             tokens.append(Token("sep", piece, spaced))

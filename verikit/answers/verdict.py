@@ -39,7 +39,7 @@ _COMMA_ASKED = re.compile(
 )
 """A number with a decimal comma in a question: 3,5 kg."""
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
-_BRACKETS = re.compile(r"[(\[]")
+_BRACKETS = re.compile(r"[(\[]|\\\{")
 _UNIT_PART = re.compile(r"[a-zA-Z]+|\d+|[/*^-]")
 _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
 _PLAIN_UNIT = re.compile(
@@ -371,7 +371,7 @@ def gold_readings(text: str) -> list[Node]:
         texts.append(text.replace(",", "."))
     if _GROUPED.search(text):
         texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
-        if not _BRACKETS.search(text):
+        if ", " in text or not _BRACKETS.search(text):
             texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
     if _SPACED_POWER.search(text):
         texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))

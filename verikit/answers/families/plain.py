@@ -57,6 +57,7 @@ _MEANING = {
     "-": "",
     "ne": "≠",
 } | dict.fromkeys((",", ";", ":", " ", "quad", "qquad", "enspace", "thinspace", "hspace", "(", ")", "[", "]"), " ")
+_UNKNOWN = "\0"
 _POWER = re.compile(r"(?<=\d)\*\*(?=[-+({]?\d)")
 _SCRIPT = re.compile(r"([\^_])\s*\{\s*([^{}]{0,60}?)\s*\}")
 _SPACES = re.compile(r"\s+")
@@ -87,8 +88,8 @@ def _without_latex(text: str) -> str:
         if unwrapped == text:
             break
         text = unwrapped
-    text = _COMMAND.sub(lambda m: _MEANING.get(m[1], "\\"), text)
-    if "\\" in text.replace("\\$", ""):
+    text = _COMMAND.sub(lambda m: _MEANING.get(m[1], _UNKNOWN), text)
+    if _UNKNOWN in text or "\\" in text.replace("\\$", ""):
         return ""
     return text.replace("{}", "")
 
@@ -139,16 +140,17 @@ _LEAD = re.compile(r"(?:[^\W\d][^\W\d_'’-]{0,30}[ ,]{1,2}){1,30}")
 _SIGN = re.compile(
     r"(?:(?:US|CA|AU|HK|NZ|[AC])?[$€£¥₹]|Rs\.?|USD|EUR|GBP|JPY|CNY|INR|CHF)?\s?[-+]?(?:[$€£¥₹]\s?)?\.?(?=\d)"
 )
-_NOT_LEADS = frozenset(
-    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec minus negative version chapter page room figure twice thrice double triple half quarter "
+_NOT_LEADS = FUNCTIONS | frozenset(
+    "january february march april may june july august september october november december jan feb mar apr jun jul "
+    "aug sep sept oct nov dec minus negative version chapter page room figure twice thrice double triple half quarter "
     "third square cube root squared power sum difference product plus times".split()
-) | FUNCTIONS
-_ASIDE = re.compile(r"\(?[^\W\d_]+(?:['’-][^\W\d_]+)*\)?[,;:.!]?")
+)
+_ASIDE = re.compile(r"(\()?[^\W\d_]+(?:['’-][^\W\d_]+)*(?(1)\)|)[,;:.!]?")
 """A word that may stand behind a quantity without being part of it."""
 _PART_OF_VALUE = frozenset(
     "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
-    "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen".split()
+    "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd rd "
+    "th".split()
 )
 MAX_LED = 200
 
@@ -208,4 +210,4 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
         for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
             if not all(map(_left_out, tail[size:])):
                 return  # what is left out would be part of the value
-            yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.")
+            yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.!")
