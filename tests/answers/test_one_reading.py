@@ -124,3 +124,54 @@ def test_a_text_that_cannot_be_read_is_right_for_no_formula():
     found, tried = paid([], 6_000 * EFFORT, random.Random(EFFORT))
     assert not found
     assert tried > 2_000 * EFFORT
+
+
+# ---- ambiguous notations --------------------------------------------------------------------------------------------
+
+POOL = [
+    *"0 1 2 3 5 8 10 11 12 15 20 31 50 55 90 100 101 110 120 125 235 500 512 1000 1001 1200 1512 2000 5000 12000 12125".split(),
+    "-1", "-2", "-5", "-12", "0.5", "0.05", "0.1", "0.12", "1.5", "1.2", "1.05", "2.5", "5.5", "12.5", "1.125", "5.12", "0.001",
+    r"\frac{1}{3}", r"\frac{2}{3}", r"\frac{1}{12}", r"\frac{5}{12}", r"\frac{12}{5}", r"\frac{5}{3}", r"\frac{16}{3}",
+    r"\{1,5\}", r"\{2,12\}", r"\{0,5\}", r"\{5,12\}", r"\{1,2,5\}", r"\{1,125\}", r"\{12,125\}", "(3,1)", "(12,3)",
+    "(0,12)", r"(5,\infty)", r"(1,\infty)", r"(-\infty,12]", "[1,12]", "[5,12)", r"\emptyset",
+    "x", "k", "a", "2k", "5x", "5b", "12x", "5i", "1+5i", "i", "e", "5e", r"\pi", r"5\pi", "n!", "x^5", "x^{12}", "2^n", "x_1",
+    r"\sqrt{5}", r"\ln 5", r"\log_{10} 5", r"\sin 5", "-x", "x+5", "5-x", r"\infty", "March 5", "May 12", "December 5, 2012",
+]  # fmt: skip
+"""Golds that differ, by more than a unit, a percent sign, a base or a name that a text may leave out."""
+NOTATIONS = [
+    "{a},{b}", "{a}, {b}", "{a};{b}", "{a}.{b}", "{a} {b}", "{a}'{b}", "{a}{{,}}{b}", "{a}e{b}", "{a} e{b}", "{a}e-{b}", "{a}x{b}",
+    "{a}^{b}", "{a}/{b}", "{a} {b}/3", "{a} 1/{b}", r"{a}\frac{{{b}}}{{3}}", "{a}%{b}", "{a}%", r"{a}\%", "{a}‰", "{a}°{b}", "{a}°",
+    "{a}h{b}", "{a}'", "{a}\"", "{a}k", "{a}K", "{a} k", "{a}M", "{a}b", "{a}i", "{a}e", "{a}th", "{a}!", "{a}!{b}", "0x{a}",
+    "0b{a}", "0o{a}", "0X{a}", "-0x{a}", "0x{a}F", "#{a}", "${a}$", "{a}$", "+{a}", "--{a}", "~{a}", "|{a}|", "({a},{b})", "[{a},{b}]",
+    "({a})", r"\{{{a},{b}\}}", "({a};{b})", "({a}){b}", "{a}({b})", "{a}≈{b}", r"{a}\approx {b}", "{a}={b}", "{a} or {b}",
+    "{a} and {b}", "{a} of {b}", "{a} out of {b}", "{a} and a half", "half of {a}", "{a},000", "{a}.000", "{a} 000", "{a}'000",
+    "{a}*{b}", r"{a}\cdot {b}", r"{a}\,{b}", r"\frac{a}{b}", r"\sqrt{a}{b}", r"\log {a}", r"\lg {a}", r"\ln {a}", r"\sin {a}",
+    "{a}#{b}", "{a}&{b}", "{a}_{b}", "{a}-", "{a}@", "0.({a})", "0,{a}", ".{a}", ",{a}", "{a}.", "{a},", "0{a}", "{a}…{b}", "{a}±{b}",
+    "{a}x", "x{a}", "{a}\u00b7{b}", "{a}\u2009{b}", "{a} mod {b}", "{a}C{b}", "{a} percent", "{a} per cent", "{a}/{b}/2012", "{a}.{b}.2012",
+]  # fmt: skip
+PARTS = "0 1 2 3 5 12 101 125".split()
+
+
+def shared(count, rng):
+    """Texts in ambiguous notations that are right for several golds, with those golds."""
+    found = {}
+    for _ in range(count):
+        text = rng.choice(NOTATIONS).format(a=rng.choice(PARTS), b=rng.choice(PARTS))
+        form = rng.choice([r"\boxed{%s}", "The final answer is %s"])
+        right = [gold for gold in POOL if verify(form % text, gold).equal]
+        if len(right) > 1:
+            found[text] = right
+    return found
+
+
+def test_no_notation_is_right_for_two_golds_that_differ():
+    assert all(verify(rf"\boxed{{{gold}}}", gold).equal for gold in POOL)
+    assert shared(500 * EFFORT, random.Random(EFFORT)) == {}
+
+
+def test_the_searches_find_what_they_are_for():
+    assert damaged(r"9\pi", random.Random(3)) != r"9\pi"
+    assert unreadable("9-")
+    assert not unreadable("9.")
+    options = [verify(r"\boxed{\log 5}", gold).equal for gold in (r"\log 5", r"\ln 5", r"\log_{10} 5")]
+    assert options == [True, True, False]

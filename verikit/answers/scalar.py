@@ -124,7 +124,7 @@ def _bases(gold: Node, answer: Node) -> EqualityResult | None:
     based, plain = (gold, answer) if gold.op == "based" else (answer, gold)
     if plain.op == "num" and str(plain.args[0]) == based.args[1]:
         return equal("the base left out")
-    return different("other digits in a base") if answer is based and plain.op == "num" else None
+    return different("other digits in a base") if answer is based else None
 
 
 def _values(gold: Node, answer: Node, equality: Equality) -> EqualityResult:

@@ -102,7 +102,8 @@ def _quotient(match: re.Match[str]) -> str:
     top, bottom = match[1] or match[2], match[3] or match[4]
     before = match.string[: match.start()][-1:]
     top, bottom = (part if part.isalnum() else f"({part})" for part in (top, bottom))
-    return (" " if before.isdigit() else "") + f"{top}/{bottom}"
+    after = match.string[match.end() :][:1]
+    return (" " if before.isdigit() else "") + f"{top}/{bottom}" + (" " if after.isdigit() else "")
 
 
 _ALL_MONEY = re.compile(r"[^$]*(?:\$\s?\d[^$]*)+")
