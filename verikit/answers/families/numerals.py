@@ -69,8 +69,8 @@ def number_at(text: str) -> tuple[Node, int] | None:
 
 def _value(match: re.Match[str]) -> tuple[Fraction | None, int | None]:
     if match["whole"]:
-        top, bottom = int(match["top"]), int(match["bottom"])
-        return (int(match["whole"]) + Fraction(top, bottom), None) if 0 < top < bottom else (None, None)
+        over, under = int(match["top"]), int(match["bottom"])
+        return (int(match["whole"]) + Fraction(over, under), None) if 0 < over < under else (None, None)
     if match["up"]:
         top = decimal(match["up"])
         return (top[0] / int(match["down"]), None) if top and int(match["down"]) else (None, None)
