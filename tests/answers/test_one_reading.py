@@ -13,6 +13,7 @@ import pytest
 from verikit.answers import verify
 from verikit.answers.clean import trimmed
 from verikit.answers.gold import read, read_gold
+from verikit.verifiers.answer import Answer
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 
@@ -67,6 +68,12 @@ def test_a_decimal_comma_in_the_question_makes_one_of_the_answer(question, gold,
     assert verify(rf"\boxed{{{answer}}}", gold, question=question).equal is same
 
 
+def test_an_answer_that_cannot_be_read_is_left_to_a_second_opinion():
+    verifier = Answer()
+    assert verifier.doubts(verifier(r"\boxed{9-}", r"9\pi"))
+    assert not verifier.doubts(verifier(r"\boxed{9}", r"9\pi"))
+
+
 def test_a_counted_noun_is_read_in_other_scripts_and_a_scale_is_no_noun():
     for text in ("12 Äpfel", "12 яблок", "12个", "12 μήλα"):
         assert verify(text, "12").equal, text
@@ -85,9 +92,8 @@ FORMS = [
     "{n} apples",
 ]  # fmt: skip
 SIGNS = [
-    "-", "+", "/", "^", "_", "<", ">", "#", "&", "|", "'",
-    '"', "@", "?", "(", ")", "[", "]", "°", " -", " +",
-         " #", " &", " /", " @", " ?", " )", "--", "+-", r"\cdot", r"\times", " #2", "%%",
+    "-", "+", "/", "^", "_", "<", ">", "#", "&", "|", "'", '"', "@", "?", "(", ")", "[", "]", "°", " -", " +", " #",
+    " &", " /", " @", " ?", " )", "--", "+-", r"\cdot", r"\times", " #2", "%%",
 ]  # fmt: skip
 NUMBER = re.compile(r"\d+")
 

@@ -327,7 +327,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
         if result and case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question):
             result = different("quoted from the question")
         return case.verdict(result, answer.tree, piece, note)
-    return case.verdict(different("the answer is no mathematics that is understood"), note=note)
+    return case.verdict(different("the answer is no mathematics that is understood", "text"), note=note)
 
 
 def _readings(text: str, form: str) -> Iterator[str]:
