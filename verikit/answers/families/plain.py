@@ -144,7 +144,7 @@ _SIGN = re.compile(
 _NOT_LEADS = FUNCTIONS | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul "
     "aug sep sept oct nov dec minus negative version chapter page room figure twice thrice double triple half quarter "
-    "third square cube root squared power sum difference product plus times".split()
+    "third square cube root squared plus times".split()
 )
 _ASIDE = re.compile(r"(\()?[^\W\d_]+(?:['’-][^\W\d_]+)*(?(1)\)|)[,;:.!]?")
 """A word that may stand behind a quantity without being part of it."""
@@ -188,8 +188,9 @@ def stated(text: str, assigned: bool = True) -> Iterator[str]:
             yield _ABOUT.sub("", text[copulas[0].end() :])
 
 
-def _left_out(word: str) -> bool:
-    return not word or (_ASIDE.fullmatch(word) is not None and word.strip("(),;:.!").lower() not in _PART_OF_VALUE)
+def _goes_on(words: list[str]) -> bool:
+    """Whether one of some words makes another value of the number before it."""
+    return any(word.strip("(),;:.!").lower() in _PART_OF_VALUE for word in words)
 
 
 def led(text: str, assigned: bool = True) -> Iterator[str]:
@@ -209,6 +210,9 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
     tail = last[end:].split(" ")
     if len(tail) <= 30:
         for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
-            if not all(map(_left_out, tail[size:])):
+            rest = tail[size:]
+            if not all(not word or _ASIDE.fullmatch(word) for word in rest):
                 return  # what is left out would be part of the value
+            if _goes_on(rest[:1] if size > 1 else rest):
+                continue
             yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.!")
