@@ -213,6 +213,6 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
             rest = tail[size:]
             if not all(not word or _ASIDE.fullmatch(word) for word in rest):
                 return  # what is left out would be part of the value
-            if _goes_on(rest[:1] if size > 1 else rest):
+            if _goes_on(rest[:1] if size > 1 else rest) or (rest and tail[size - 1] == "and"):
                 continue
             yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.!")
