@@ -26,7 +26,7 @@ READINGS = [  # gold, what is no answer to it, what is a right one
     ("42", "42@", "42."), ("42", "?42", "x = 42"), ("42", "42 of", "42 apples"), ("42", "42th", "forty-two"),
     (r"\{1,2\}", "1#2", "2, 1"), (r"\frac{1}{2}", "1#2", "0.5"), (r"90^\circ", "90^", "90"), ("x^2", "x^", "x^{2}"),
     (r"25\text{ cm}", "25 -", "25"), (r"25\text{ cm}", "sin 25", "25 cm"), (r"25\text{ cm}", "25 and a half", "250 mm"),
-    (r"25\text{ cm}", "25 cm and a half", "25 cm in all"), ("25", "25 apples and a half", "25 apples"),
+    (r"25\text{ cm}", "25 cm and a half", "25 centimeters"), ("25", "25 apples and a half", "25 apples"),
     (r"25\text{ cm}", "half of 25", "The length is 25 cm."), (r"25^\circ", r"25^\circ\cdot", "25 degrees"),
     # bases
     ("0", "0x1", "0.0"), ("0", "0b1", r"0\cdot x"), ("0", "0xAF", "0x0"), ("0", "0b102", "0b0"),
