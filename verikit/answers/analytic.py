@@ -120,6 +120,8 @@ class AnalyticField(Field):
         if name in _PERIODIC:
             self.scale = max(self.scale, abs(x))
             self.huge_argument |= abs(x) > 1e6
+        if name in ("log", "lg", "ln") and not x:
+            raise Undefined("the logarithm of zero")
         if name in ("log", "lg"):
             value = self.apply("ln", x)
             return value / self.apply("ln", self.number(10)) if name == "lg" or self.log_base == "10" else value

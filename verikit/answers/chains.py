@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from verikit.answers.analytic import FloatField
 from verikit.answers.evaluate import OpaqueTerm, Undefined
 from verikit.answers.scalar import peel
 from verikit.answers.tree import Node, TooBig, symbols
 
+D = TypeVar("D")
 ABOUT = "≈"
 _GROUPS = ("list", "set", "tuple")
 _NEAR = 0.005
@@ -38,8 +41,15 @@ def _rounds_to(exact: Node, rounded: Node) -> bool:
         left, right = FloatField({}).value(peel(exact).value), FloatField({}).value(number)
     except (Undefined, OpaqueTerm, TooBig):
         return False
-    inner = peel(number).value
-    inner = inner.args[0] if inner.op == "neg" else inner
-    places = inner.args[1] or 0 if inner.op == "num" else 15
+    places = _places(peel(number).value, 15)
     unit = 10.0 ** -(places + 2 * (number.op == "pct"))
+    shown = _places(peel(exact).value, None)
+    if shown is not None and shown <= places:
+        return bool(right % 10 == 0 and abs(left - right) <= _NEAR * abs(left))  # 3456 ≈ 3460, but not 2 ≈ 3
     return bool(abs(left - right) <= max(unit, _NEAR * abs(left)))
+
+
+def _places(node: Node, other: D) -> int | D:
+    """The decimal places that a number shows; `other` for anything else."""
+    inner = node.args[0] if node.op == "neg" else node
+    return (inner.args[1] or 0) if inner.op == "num" else other

@@ -57,6 +57,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _DOUBLE = re.compile(r"\\\\(?=[a-zA-Z(){}\[\],!;])")
 _GROUP = r"(?:\{,\}|\s?,\s*\\!|,?\\[,! ;:](?:\\!)?|,\s?\\!|,\\,|\{\\,\})\s*"
 _DIGIT_GAP = re.compile(rf"(?<=\d){_GROUP}(?=\d{{3}}(?!\d))")
+_BRACED_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")
 _SPACED_DIGITS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,])")
 _FACTORIAL = re.compile(r"(?<=[\d)}])!=(?!=)")
 _HTML_SCRIPT = re.compile(r"<(sup|sub)>([^<>]{0,80})</\1>")
@@ -90,7 +91,7 @@ def clean(text: str) -> str:
     if "!=" in text:
         text = _FACTORIAL.sub("! =", text)
     if "\\" in text or "{" in text:
-        text = _DIGIT_GAP.sub("", text)
+        text = _BRACED_COMMA.sub(".", _DIGIT_GAP.sub("", text))
     if " " in text:
         text = _ALL_REALS.sub(r"\\mathbb{R}", text)
         text = _MIXED.sub(_mixed, text)
@@ -103,7 +104,7 @@ def _mixed(match: re.Match[str]) -> str:
     return f"({whole}+{top}/{bottom})" if int(top) < int(bottom) else match[0]
 
 
-_SPACING = re.compile(r"\s+|\\(?:left|right)(?![a-z])|\\[,!;: ]|\$")
+_SPACING = re.compile(r"\s+|\\(?:left|right)(?![a-z])|\\[,!;: ]|(?<!\d)\$|\$(?!\d)")
 _MEANT_SPACE = re.compile(r"\d\s+\d|[a-zA-Z]{2}\s+[a-zA-Z]")
 
 

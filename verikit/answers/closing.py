@@ -24,6 +24,19 @@ _NUMBERS = re.compile(
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
     r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
 )
+FOREIGN_SCALES = (
+    "[十百千万萬亿億兆半分]|тыс|миллион|миллиард|сот|дюжин|процент|полов|만|억|백|천|हज़ार|लाख|करोड़|ألف|مليون"
+    "|χιλι|εκατομ|τοις"
+)
+"""How words begin that make another number of digits, in scripts that the parser does not read."""
+_GOES_ON = re.compile(
+    r"\s+(?:(?:[^\W\d_]{1,20}\s+)?and\s+(?:a|one|two|three)\s+(?:half|third|quarter|fourth|fifth|tenth)"
+    rf"|(?:point|squared|cubed|factorial|hundred|thousand|[mb]illion|trillion|dozen)\b)|\s?(?:{FOREIGN_SCALES})"
+)
+_PART_OF = re.compile(r"\b(?:half|third|quarter|twice|double|triple)\s+(?:of\s+)?$")
+"""What makes another number of the one before or after it."""
+_DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?:\d{1,2}|\d{4,9})\s(?!(?:and|or|und|et|y|e|o|ou|oder)\b)[^\W\d_]")
+"""In a sentence a number with a word after it is one number: 3,5 Euro."""
 _COUNTED = re.compile(r"([-−]?\d+(?:[.,]\d+)*(?:/\d+)?)\s*[^\x00-\x7f\d°×·²³½]{1,12}")
 _PROSE = re.compile(r"[^\W\d_]+[\s,，]+(?:\d{1,9}\s)?[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
 _IN_LIST = re.compile(
@@ -107,4 +120,8 @@ def _numbers(window: str, start: int, stop: int) -> Iterator[tuple[str, int, int
             continue
         if _FORMULA.search(window, match.end(), min(stop, match.end() + 40)):
             continue
-        yield match[0], match.start(), match.end()
+        before = window[max(0, match.start() - 20) : match.start()]
+        if _GOES_ON.match(window, match.end()) or _PART_OF.search(before):
+            continue
+        item = match[0].replace(",", ".") if _DECIMAL_COMMA.match(window, match.start()) else match[0]
+        yield item, match.start(), match.end()

@@ -15,7 +15,7 @@ from verikit.answers.evaluate import OpaqueTerm, Undefined
 from verikit.answers.gold import NUMERAL, read_gold
 from verikit.answers.modular import PRIMES, ModularField
 from verikit.answers.tree import Node, TooBig, children
-from verikit.answers.verdict import other_readings
+from verikit.answers.verdict import gold_readings
 
 MAX_CHARS = 300
 _PLAIN = re.compile(r"(?:[0-9a-zA-Z{}()+\-*/^. ]|\\(?:[dt]?frac|sqrt|cdot|times|left|right)(?![a-zA-Z]))+")
@@ -29,7 +29,7 @@ def fingerprint(text: str) -> int | None:
     """The image of an answer's formula; None where equality with others can't be excluded by it."""
     if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text) or _WORD.search(text):
         return None
-    if choices.named(text) or choices.several_letters(text) or other_readings(text):
+    if choices.named(text) or choices.several_letters(text) or gold_readings(text):
         return None
     gold = read_gold(text)
     if gold.kind != "math" or gold.tree is None or gold.problem or not _exact(gold.tree):

@@ -94,7 +94,7 @@ def _gold(gold: str) -> ReadGold:
             return ReadGold(gold, "text", problem="the gold's box is not closed")
     elif read(text).tree is None and (marked := extract.marked(text)):
         text = marked[-1].text.strip()
-    text = trimmed(text)
+    text = trimmed(text).rstrip("^_ ") or text
     if text.casefold() in _NO_GOLD or not text.strip("?"):
         return ReadGold(text, "text", problem="the gold says that there is none")
     letter, _ = choices.gold_letter(text)

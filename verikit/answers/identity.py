@@ -29,6 +29,8 @@ _LARGE = 1e4
 def identical(a: Node, b: Node) -> tuple[bool | None, str]:
     """Whether two scalars are the same function of their symbols, and the stage that decided.
 
+    A log without a base in `a`, the gold, may be natural or decimal; one in `b` alone is natural.
+
     None: undecided (no common domain found, or something only a computer algebra system can judge).
 
     Raises:
@@ -39,7 +41,7 @@ def identical(a: Node, b: Node) -> tuple[bool | None, str]:
     if a.op == "num" and b.op == "num":
         return a.args[0] == b.args[0], "exact numbers"
     verdict, stage = _identical(a, b, "e")
-    if not verdict and (_calls(a, _LOG) or _calls(b, _LOG)):
+    if not verdict and _calls(a, _LOG):
         other, other_stage = _identical(a, b, "10")
         if other or verdict is None:
             return other, other_stage

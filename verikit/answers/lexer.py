@@ -33,7 +33,11 @@ _TOKEN = re.compile(
     r"|(?P<op>\*\*|<=|>=|=>|!=|==|=<|.)",
     re.DOTALL,
 )
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?![\d,])(?!\.\d*,)")
+_THOUSANDS = re.compile(r"(?:[1-9]\d{0,2}|0(?=,\d{3}(?![\d,])))(?:,\d{3})+(?![\d,])(?!\.\d*,)")
+_PREFIXED = re.compile(
+    r"0(?:([xX][0-9a-fA-F]{1,200}|[bB][01]{1,600}|[oO][0-7]{1,300})(?![0-9a-zA-Z.])|[xX][0-9a-fA-F]|[bBoO][0-9])"
+)
+"""A number with its base before it, as in programs, or one with digits outside of it; never a product of 0 and x."""
 _REPEAT = re.compile(r"(\d*\.\d*)\s*\\(?:overline|dot|bar)\s*\{?(\d+)\}?")
 
 FUNCTIONS = frozenset(
@@ -102,6 +106,7 @@ def lex(text: str, depth: int = 0) -> list[Token]:
             opens = position < size and text[position] in "(_^"
             tokens.append(_word(piece, spaced, opens, "word" if depth else "run"))
         elif kind == "cmd":
+            parens += (piece == "\\{") - (piece == "\\}")
             position = _command(piece[1:], text, position, spaced, tokens, depth)
         elif piece in ",;":
             tokens.append(Token("sep", piece, spaced))
@@ -116,11 +121,15 @@ def lex(text: str, depth: int = 0) -> list[Token]:
 
 def _number(text: str, start: int, end: int, parens: int) -> tuple[str, int]:
     """A literal from `start`: repeating decimals, and thousands groups outside brackets, are taken whole."""
+    if text[start:end] == "0" and (based := _PREFIXED.match(text, start)):
+        if not based[1]:
+            raise NotMath("digits outside of their base")
+        return str(int(based[0], 0)), based.end()
     if end - start <= 3 and not parens and text.startswith(",", end) and (match := _THOUSANDS.match(text, start)):
         tail = _TOKEN.match(text, match.end())
         if tail is not None and tail.lastgroup == "num" and tail[0][0] == ".":
             return match[0].replace(",", "") + tail[0], tail.end()
-        return match[0].replace(",", ""), match.end()
+        return match[0].replace(",", "." if match[0][0] == "0" else ""), match.end()
     if text.startswith("\\", end) and (match := _REPEAT.match(text, start)):
         return f"{match[1]}({match[2]})", match.end()
     if end - start > MAX_DIGITS:

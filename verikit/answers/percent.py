@@ -1,7 +1,8 @@
 """Whether 0.99 may stand for 0.99 %: what the question asks decides.
 
 Asked for a percentage, a bare number counts percents: for a gold of 0.99 the answer 0.99 % is right and 99 % is wrong.
-Asked for anything else, a bare number is the share itself: 0.99 is 99 %. Without a question both are let through.
+Asked for anything else, a bare number is the share itself: 0.99 is 99 %. Without a question an answer in percent counts
+percents too, and a gold in percent takes both.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ _ASKED = re.compile(
 
 def wrong_sense(gold: Node, answer: Node, question: str, equality: Equality) -> bool:
     """Whether one is a percentage, the other a bare number, and they agree only in the sense the question excludes."""
-    if not question or not equality.percent or {gold.op, answer.op} & (COLLECTIONS | {"rel"}):
+    if not equality.percent or {gold.op, answer.op} & (COLLECTIONS | {"rel"}):
         return False
     g, a = peel(gold), peel(answer)
     if {g.mark, a.mark} != {"", "pct"}:
         return False
     hundredfold = Node("mul", ((g if g.mark == "" else a).value, num(100)))
-    asked = _ASKED.search(question) is not None
+    asked = not question or _ASKED.search(question) is not None
     try:
         count = bool(compare_scalars(g.value, a.value, equality))
         share = bool(compare_scalars(*((hundredfold, a.value) if g.mark == "" else (g.value, hundredfold)), equality))

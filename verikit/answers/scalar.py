@@ -115,13 +115,16 @@ def _two_units(g: Peeled, a: Peeled, equality: Equality) -> EqualityResult:
 
 
 def _bases(gold: Node, answer: Node) -> EqualityResult | None:
-    """A number in another base; digits without their base are read in the gold's."""
+    """A number in another base; where one side has no base, its digits are read in the other's.
+
+    A gold without a base is never the value: 101_2 is a right answer for 101 or for 5, not for both.
+    """
     if gold.op == answer.op == "based":
         return equal("same value in its base") if gold.args[0] == answer.args[0] else different("other value")
     based, plain = (gold, answer) if gold.op == "based" else (answer, gold)
     if plain.op == "num" and str(plain.args[0]) == based.args[1]:
         return equal("the base left out")
-    return None
+    return different("other digits in a base") if answer is based else None
 
 
 def _values(gold: Node, answer: Node, equality: Equality) -> EqualityResult:

@@ -64,7 +64,7 @@ _REMARK = re.compile(
     re.IGNORECASE,
 )
 """What is said of an answer rather than being one: "the final answer is reasonable"."""
-_STOP = re.compile(r"\n|(?<![A-Z])[.!?](?=\s|$|</)|[。！？।]|\s+I hope\b|</")
+_STOP = re.compile(r"\n|(?<![A-Z])[.!?](?=\s|$|</)|(?:です)?[。！？।]|\s+I hope\b|</")
 _FORMULA = re.compile(
     r"\$\$(?:.{1,2000}?)\$\$|\$(?:(?:[^$\\]|\\.){1,2000})\$|\\\((?:.{1,2000}?)\\\)|\\\[(?:.{1,2000}?)\\\]", re.DOTALL
 )

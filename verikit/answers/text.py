@@ -18,6 +18,7 @@ from verikit.answers.lexer import SKIPPED, TEXT
 MAX_CHARS = 2_000
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+|[<>=≤≥≠^+*±]", re.UNICODE)
+_NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 _MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
 _HALF_DAY = re.compile(r"\b([aApP])\.\s?[mM]\.?")
 _PARTS = re.compile(r"[,;&]|\band\b")
@@ -138,16 +139,11 @@ def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> 
         len(g) > 1
         and g[0].isdigit()
         and a == g[:1]
+        and _NUMERAL.fullmatch(answer.strip(" $."))
         and all(w.isalpha() and w not in _MONTHS for w in g[1:])
         and len(g) <= 3
     ):
         return "same number, the noun left out"
-    if len(a) > 1 and len(g) == 1 and g[0].isdigit() and a[0] == g[0] and len(a) == 2 and a[1].isalpha():
-        return (
-            None
-            if a[1] in _MONTHS or a[1] in ("million", "billion", "thousand", "hundred")
-            else "same number with a noun"
-        )
     if _aliases(gold, a):
         return "an alias the gold gives"
     if _same_person(core, other):

@@ -18,6 +18,7 @@ from verikit.answers.percent import wrong_sense
 from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
+from verikit.answers.units import parse_unit
 
 Tail = Callable[[Node, Node], EqualityResult]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
@@ -30,16 +31,21 @@ _UNMARKED = ("whole text", "last line", "last lines")
 """Forms in which nothing says that it is the answer."""
 _PERCENT = re.compile(r"%|per ?cent|pct")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
-_FORMULA = re.compile(r"[\\^_=+*/<>()|{}\[\]]")
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
 _DECIMAL_COMMA = re.compile(r"-?(?:0,\d+|\d+,(?!\d{3}$)\d*[1-9]\d*)")
 """A comma may be a decimal one, but not before zeros alone (35,000 and -3,0) or where it groups digits (1,234)."""
+_COMMA_ASKED = re.compile(
+    r"(?<![\d.,(\[{])\d{1,9},(?:\d{1,2}|\d{4,9})(?=\s?[%€$]|\s(?!(?:and|or|und|et|y|e|o|ou|oder)\b)[^\W\d_])"
+)
+"""A number with a decimal comma in a question: 3,5 kg."""
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
+_BRACKETS = re.compile(r"[(\[]|\\\{")
+_UNIT_PART = re.compile(r"[a-zA-Z]+|\d+|[/*^-]")
 _SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
 _PLAIN_UNIT = re.compile(
     r"(.{0,60}[\d})])\s+([a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?(?:\s*[/*]\s*[a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?)?)"
 )
-_LETTER_UNIT = re.compile(r"(-?[\d.,]+)\s*(?:[mgsLlhNJWVK]|[kcm]m|kg)(?:\^\{?[23]\}?)?")
+_LETTER_UNIT = re.compile(r"(-?[\d.,]+)(?:\s+K|\s*(?:[mgsLlhNJWV]|[kcm]m|kg)(?:\^\{?[23]\}?)?)")
 
 
 class AnswerVerdict(NamedTuple):
@@ -256,12 +262,12 @@ def _letters_or_denial(case: _Case) -> AnswerVerdict | None:
 def _share_for_percentage(case: _Case) -> AnswerVerdict | None:
     """Refuse a share where the question asks for a percentage, and the other way round."""
     text, gold, terms = case.text, case.gold, case.terms
-    if not terms.question or gold.tree is None or not (_PERCENT.search(text) or _PERCENT.search(gold.text)):
+    if gold.tree is None or not (_PERCENT.search(text) or _PERCENT.search(gold.text)):
         return None
     answer = read(text).tree
     if answer is None or not wrong_sense(gold.tree, answer, terms.question, terms.equality):
         return None
-    return case.verdict(different("a percentage or a share, and the question asks for the other"), answer)
+    return case.verdict(different("a percentage against a share"), answer)
 
 
 def _by_family(case: _Case) -> AnswerVerdict | None:
@@ -306,9 +312,11 @@ def _quoted(text: str, question: str) -> bool:
 
 
 def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
-    """Compare with a gold that is mathematics: the first reading of the answer that is some decides, else its words."""
+    """Compare with a gold that is mathematics: the first reading of the answer that is mathematics too decides."""
     note = ""
     for piece in _readings(case.text, case.found.form):
+        if _DECIMAL_COMMA.fullmatch(piece) and _COMMA_ASKED.search(case.terms.question):
+            piece = piece.replace(",", ".")
         answer = read(piece)
         if answer.too_big:
             return AnswerVerdict("limit", answer.problem, "", piece[:200], case.found.form, case.gold.text)
@@ -319,9 +327,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
         if result and case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question):
             result = different("quoted from the question")
         return case.verdict(result, answer.tree, piece, note)
-    result = _words(case)
-    rule = result.rule if result else "the answer is no mathematics that is understood"
-    return case.verdict(EqualityResult(result.outcome, rule, "text"), note=note)
+    return case.verdict(different("the answer is no mathematics that is understood", "text"), note=note)
 
 
 def _readings(text: str, form: str) -> Iterator[str]:
@@ -334,23 +340,15 @@ def _readings(text: str, form: str) -> Iterator[str]:
         yield item
 
 
-def _words(case: _Case) -> EqualityResult:
-    """The words of an answer that is no mathematics against the gold's, unless it is long, a question or a formula."""
-    text, gold = case.text, case.gold.text
-    if len(text) >= 2 * len(gold) + 40 or text[-1:] in ("?", "？") or _FORMULA.search(choices.unwrap(text)):
-        return different("")
-    return compare_texts(gold, text, case.terms.equality.strict)
-
-
 def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) -> EqualityResult:
-    """Compare trees; where they differ, the other readings of both texts; where undecided, the tail."""
+    """Compare trees; where they differ, the gold's other readings and a letter as a unit; where undecided, the tail."""
     equality = terms.equality
     try:
         result = compare(gold, answer, equality)
         if result:
             return result
-        for g in (gold, *other_readings(gold_text)):
-            for a in (answer, *other_readings(text)):
+        for g in (gold, *gold_readings(gold_text)):
+            for a in (answer, *with_unit(text)):
                 if (g is not gold or a is not answer) and (other := compare(g, a, equality)):
                     return EqualityResult("equal", f"{other.rule}, read otherwise", other.stage)
         unit = _LETTER_UNIT.fullmatch(text) if gold.op == "num" and equality.units != "required" else None
@@ -363,16 +361,27 @@ def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) ->
     return result
 
 
-def other_readings(text: str) -> list[Node]:
-    """Other trees a text may stand for: a decimal comma, grouped digits or a list, a plain unit, a power of ten."""
+def gold_readings(text: str) -> list[Node]:
+    """Other trees that a gold may stand for: a decimal comma, grouped digits or a list, a power of ten, a unit.
+
+    An answer has one reading whatever its gold: `0,5` is a list, `1,234` a number and `2e - 5` a difference.
+    """
     texts: list[str] = []
     if _DECIMAL_COMMA.fullmatch(text):
         texts.append(text.replace(",", "."))
     if _GROUPED.search(text):
         texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
-        texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
-    if unit := _PLAIN_UNIT.fullmatch(text):
-        texts.append(f"{unit[1]} \\text{{{unit[2]}}}")
+        if ", " in text or not _BRACKETS.search(text):
+            texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
     if _SPACED_POWER.search(text):
         texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))
-    return [tree for t in texts if t != text and (tree := read(t).tree) is not None]
+    return [tree for t in texts if t != text and (tree := read(t).tree) is not None] + with_unit(text)
+
+
+def with_unit(text: str) -> list[Node]:
+    """The tree of a number with a known unit in plain letters, `5 g`, which the parser takes for a product."""
+    match = _PLAIN_UNIT.fullmatch(text)
+    if match is None or not (unit := parse_unit(_UNIT_PART.findall(match[2]))) or not unit.dimension:
+        return []
+    tree = read(f"{match[1]} \\text{{{match[2]}}}").tree
+    return [] if tree is None else [tree]

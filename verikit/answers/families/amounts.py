@@ -26,7 +26,7 @@ class Quantity(NamedTuple):
 
 _MONEY = re.compile(
     r"(?P<sign>[-+]?)\s?(?P<mark>(?:US|CA|AU|HK|NZ|[AC])?\$|[€£¥₹₩₽₺]|Rs\.?|(?:USD|EUR|GBP|JPY|CNY|RMB|INR|CHF|CAD|AUD)"
-    r"(?![A-Za-z]))\s?(?P<rest>[-+]?[\d.].{0,80})",
+    r"(?![A-Za-z]))\s?(?P<rest>-?[\d.].{0,80})",
     re.IGNORECASE,
 )
 _SHORT_SCALE = re.compile(r"\s?(k|K|M|m|mn|mln|bn|B|b|T|tn)(?![A-Za-z])")

@@ -40,7 +40,7 @@ def read_based(text: str) -> Based | None:
     if match := _LED.fullmatch(text):
         return _based("", match[2].strip("()"), _radix(match[1]))
     match = _BASED.fullmatch(text)
-    if match is None:
+    if match is None or text.count("(") != text.count(")"):
         return None
     return _based(match[1], match[2], _radix(match[3] or match[4] or match[5]))
 

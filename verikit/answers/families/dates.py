@@ -50,8 +50,8 @@ _FORMATS = (
     ("n", re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")),
     ("han", re.compile(r"(?:(\d{3,4})\s?年\s?)?(\d{1,2})\s?月(?:\s?(\d{1,2})\s?[日号])?")),
 )
-_SHORT = (("ym", re.compile(r"(\d{4})[-/](\d{1,2})")), ("my", re.compile(r"(\d{1,2})[-/.](\d{4})")),
-          ("n", re.compile(r"(\d{1,2})/(\d{1,2})")))  # fmt: skip
+_SHORT = (("ym", re.compile(r"(\d{4})(?:-|/(?=0))(\d{1,2})")),
+          ("my", re.compile(r"(0\d|\d{1,2}(?=-))[-/.](\d{4})")))  # fmt: skip
 _DIGITS = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _MAY_BE = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|[月]|\d.{0,16}[A-Za-zäéû]{3}|[A-Za-zäéû]{3}.{0,10}\d"
@@ -102,12 +102,10 @@ def _valid(year: int, month: int, day: int, order: str = "") -> Date | None:
 
 
 def _short(text: str) -> Date | None:
-    """A month with its year, or a day and month, in digits alone; too like a fraction to be looked for in prose."""
+    """A month with its year in digits alone; 3/4 and 3/2021 are fractions, 03/2021 is none."""
     for kind, pattern in _SHORT:
         if match := pattern.fullmatch(text):
             first, second = int(match[1]), int(match[2])
-            if kind == "n":
-                return _either(first, second, 0)
             return _valid(*((first, second) if kind == "ym" else (second, first)), 0)
     return None
 

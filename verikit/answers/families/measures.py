@@ -143,7 +143,8 @@ def _known(text: str) -> Unit | None:
             return None  # A sign, no hyphen.
         elif part not in (" ", "(", ")", "*", "·"):
             parts.append(part.rstrip("."))
-    if end != len(name) or not parts or name.count("(") != name.count(")") or _dangling(parts):
+    whole = name[:1] not in "*·" and name[-1:] not in "*·" and name.count("(") == name.count(")")
+    if end != len(name) or not parts or not whole or _dangling(parts):
         return None
     unit = parse_unit([_PHRASE.get(p.casefold(), p) for p in parts if p], _single)
     return unit if unit is not None and unit.dimension else None

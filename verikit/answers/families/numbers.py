@@ -6,9 +6,9 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from verikit.answers.closing import FOREIGN_SCALES
 from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.bases import read_based
 from verikit.answers.families.numerals import number, number_at, roman, same_number
 from verikit.answers.families.plain import flat, plain, stated
 from verikit.answers.families.spelled import in_words, ordinal_in_words
@@ -30,11 +30,14 @@ _NUMERAL = re.compile(r"-?\d{1,40}(?:\.\d{1,40})?")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d{1,40},(?:\d{1,2}|\d{4,40})")
 _SCALED = re.compile(r"(?:illion|housand|undred|lakh|crore|dozen|[万亿])s?\s?\}?$")
 _FOREIGN = re.compile(r"\d'\d|\d\.\d+[.,]\d|\d \d+,\d|\d,\d\d,\d")
-_ORDINAL = re.compile(r"(\d{1,9})\s?-?\^?[({]?\s?(st|nd|rd|th|[eº°ª]|er|ème|eme)[)}]?", re.IGNORECASE)
+_ORDINAL = re.compile(r"(\d{1,9})\s?-?\^?[({]?\s?(st|nd|rd|th|[eºª]|er|ème|eme)[)}]?", re.IGNORECASE)
+_PLACE = re.compile(r"\d+(?:st|nd|rd|th)")
 _MAY_BE_ORDINAL = re.compile(r"\d.{0,12}(?:st|nd|rd|th|[eºª]|er|ème|eme)\W{0,2}$", re.IGNORECASE)
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _NOUN = re.compile(r"[^\W\d_]{1,20}")
-_THOUSANDS = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s?k", re.IGNORECASE)
+_FOREIGN_NOUN = re.compile(rf" ?(?!.*(?:{FOREIGN_SCALES}))[^\W\d_]{{1,20}}(?: [^\W\d_]{{1,20}}){{0,3}}")
+"""Letters of any script, among them no scale and no percentage."""
+_THOUSANDS = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)K")
 _LETTER = re.compile(r"[IVX]")
 _NO_NOUN = frozenset("percent per point and half times point quarter quarters thirds to pp degree degrees".split())
 
@@ -109,25 +112,29 @@ def _compare(gold: NumericGold, part: str, context: Context) -> EqualityResult |
     """What a part of the answer says; only sameness, unless both are numerals of one kind."""
     if (rank := ordinal(part)) is not None and gold.look == "ordinal":
         return equal("same ordinal") if gold.value == num(rank) else different("another ordinal")
+    if gold.look == "digits" and rank is not None and _PLACE.fullmatch(part) and gold.value == num(rank):
+        return equal("same number, as an ordinal")
     if (numeral := roman(part)) is not None:
         if gold.value == num(numeral):
             return equal("same Roman numeral")
         if gold.look == "roman" and len(_LETTER.findall(gold.text.upper())) > 1:
             return different("another Roman numeral")
         return None
-    if (gold.look in ("digits", "words") and part[:2].lower() in ("0x", "0b", "0o")) or "_" in part or "base" in part:
-        based = read_based(part)
-        if based is not None and gold.value == num(based.value) and gold.look == "digits":
-            return equal("same number, written in another base")
-        return None
-    value = number(part) or _counted(part) or _short_thousands(part)
+    if part[:2].lower() in ("0x", "0b", "0o") or "_" in part or "base" in part:
+        return None  # The trees tell, or the family of bases.
+    if _DECIMAL_COMMA.fullmatch(part):
+        return None  # A list.
+    value = number(part) or _counted(part) or _thousands(part)
     return equal("same number") if value is not None and same_number(gold.value, value, context.equality) else None
 
 
 def _counted(part: str) -> Node | None:
-    """A number in words with what it counts: "thirty-three apples"."""
+    """A number in words with what it counts, "thirty-three apples"; in digits where the parser can't read the noun."""
+    if part[:1].isdigit():
+        found = None if part.isascii() else number_at(part)
+        return found[0] if found and _FOREIGN_NOUN.fullmatch(part, found[1]) else None
     words = part.split(" ", 12)
-    if len(words) < 2 or part[0].isdigit():
+    if len(words) < 2:
         return None
     for size in range(min(len(words) - 1, 10), 0, -1):
         spelled = in_words(" ".join(words[:size]))
@@ -141,7 +148,8 @@ def _counted(part: str) -> Node | None:
     return None
 
 
-def _short_thousands(part: str) -> Node | None:
+def _thousands(part: str) -> Node | None:
+    """35K; with a small letter or a space it is a product, or kelvins."""
     match = _THOUSANDS.fullmatch(part)
     return num(Fraction(match[1]) * 1000) if match else None
 

@@ -14,11 +14,11 @@ from verikit.answers.scalar import compare_scalars
 from verikit.answers.tree import Node, num
 
 _GROUPED = (
-    r"\d{1,3}(?:,\d{3}){1,12}(?:\.\d{1,20})?"  # 1,234.5
+    r"[1-9]\d{0,2}(?:,\d{3}){1,12}(?:\.\d{1,20})?"  # 1,234.5
     r"|\d{1,2}(?:,\d{2}){1,12},\d{3}(?:\.\d{1,20})?"  # 12,34,567
-    r"|\d{1,3}(?:'\d{3}){1,12}(?:[.,]\d{1,20})?"  # 1'234.5
-    r"|\d{1,3}(?:\.\d{3}){1,12},\d{1,20}|\d{1,3}(?:\.\d{3}){2,12}"  # 1.234,5
-    r"|\d{1,3}(?: \d{3}){1,12}(?:[.,]\d{1,20})?"  # 1 234,5
+    r"|[1-9]\d{0,2}(?:'\d{3}){1,12}(?:[.,]\d{1,20})?"  # 1'234.5
+    r"|[1-9]\d{0,2}(?:\.\d{3}){1,12},\d{1,20}|[1-9]\d{0,2}(?:\.\d{3}){2,12}"  # 1.234,5
+    r"|[1-9]\d{0,2}(?: \d{3}){1,12}(?:[.,]\d{1,20})?"  # 1 234,5
 )
 DIGITS = rf"(?:{_GROUPED}|\d{{1,40}}\.\d{{0,40}}|\d{{1,40}}(?:,(?=\d{{0,19}}[1-9])\d{{1,20}})?|\.\d{{1,40}})(?!\d)"
 """A number in digits; what follows it is not one more digit."""
@@ -46,7 +46,7 @@ def decimal(digits: str) -> tuple[Fraction, int | None] | None:
     """Value and shown decimal places of digits with separators; a comma before three digits separates thousands."""
     digits = digits.replace(" ", "").replace("'", "")
     comma, point = digits.rfind(","), digits.rfind(".")
-    if comma > point and (point >= 0 or not re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}", digits)):
+    if comma > point and (point >= 0 or not re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}", digits)):
         digits = digits.replace(".", "").replace(",", ".")
     elif comma >= 0:
         digits = digits.replace(",", "")
@@ -69,8 +69,8 @@ def number_at(text: str) -> tuple[Node, int] | None:
 
 def _value(match: re.Match[str]) -> tuple[Fraction | None, int | None]:
     if match["whole"]:
-        bottom = int(match["bottom"])
-        return (int(match["whole"]) + Fraction(int(match["top"]), bottom), None) if bottom else (None, None)
+        over, under = int(match["top"]), int(match["bottom"])
+        return (int(match["whole"]) + Fraction(over, under), None) if 0 < over < under else (None, None)
     if match["up"]:
         top = decimal(match["up"])
         return (top[0] / int(match["down"]), None) if top and int(match["down"]) else (None, None)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from verikit.answers.clean import to_ascii
-from verikit.answers.lexer import TEXT
+from verikit.answers.lexer import FUNCTIONS, TEXT
 
 MAX_CHARS = 300
 MAX_TAIL = 6
@@ -57,6 +57,7 @@ _MEANING = {
     "-": "",
     "ne": "≠",
 } | dict.fromkeys((",", ";", ":", " ", "quad", "qquad", "enspace", "thinspace", "hspace", "(", ")", "[", "]"), " ")
+_UNKNOWN = "\0"
 _POWER = re.compile(r"(?<=\d)\*\*(?=[-+({]?\d)")
 _SCRIPT = re.compile(r"([\^_])\s*\{\s*([^{}]{0,60}?)\s*\}")
 _SPACES = re.compile(r"\s+")
@@ -87,8 +88,8 @@ def _without_latex(text: str) -> str:
         if unwrapped == text:
             break
         text = unwrapped
-    text = _COMMAND.sub(lambda m: _MEANING.get(m[1], "\\"), text)
-    if "\\" in text.replace("\\$", ""):
+    text = _COMMAND.sub(lambda m: _MEANING.get(m[1], _UNKNOWN), text)
+    if _UNKNOWN in text or "\\" in text.replace("\\$", ""):
         return ""
     return text.replace("{}", "")
 
@@ -101,7 +102,8 @@ def _quotient(match: re.Match[str]) -> str:
     top, bottom = match[1] or match[2], match[3] or match[4]
     before = match.string[: match.start()][-1:]
     top, bottom = (part if part.isalnum() else f"({part})" for part in (top, bottom))
-    return (" " if before.isdigit() else "") + f"{top}/{bottom}"
+    after = match.string[match.end() :][:1]
+    return (" " if before.isdigit() else "") + f"{top}/{bottom}" + (" " if after.isdigit() else "")
 
 
 _ALL_MONEY = re.compile(r"[^$]*(?:\$\s?\d[^$]*)+")
@@ -134,15 +136,22 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _COPULA = re.compile(r"\s(?:is|are|was|were|equals|est|sont|ist|sind|beträgt|es|son|è|é|costs?|weighs?)\s|\s?[是为]\s?")
-_OPERATOR = re.compile(r"[+*/^=<>|\\_]")
 _LABEL = re.compile(r"(?!(?:pi|π)\s?[=≈])[^\W\d][^\W\d_' ]{0,30}(?: [^\W\d][^\W\d_']{0,30}){0,8}\s?[:=≈]\s?")
 _LEAD = re.compile(r"(?:[^\W\d][^\W\d_'’-]{0,30}[ ,]{1,2}){1,30}")
 _SIGN = re.compile(
     r"(?:(?:US|CA|AU|HK|NZ|[AC])?[$€£¥₹]|Rs\.?|USD|EUR|GBP|JPY|CNY|INR|CHF)?\s?[-+]?(?:[$€£¥₹]\s?)?\.?(?=\d)"
 )
-_NOT_LEADS = frozenset(
-    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec minus negative version chapter page room figure".split()
+_NOT_LEADS = FUNCTIONS | frozenset(
+    "january february march april may june july august september october november december jan feb mar apr jun jul "
+    "aug sep sept oct nov dec minus negative version chapter page room figure twice thrice double triple half quarter "
+    "third square cube root squared plus times".split()
+)
+_ASIDE = re.compile(r"(\()?[^\W\d_]+(?:['’-][^\W\d_]+)*(?(1)\)|)[,;:.!]?")
+"""A word that may stand behind a quantity without being part of it."""
+_PART_OF_VALUE = frozenset(
+    "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
+    "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd rd "
+    "th".split()
 )
 MAX_LED = 200
 
@@ -179,6 +188,11 @@ def stated(text: str, assigned: bool = True) -> Iterator[str]:
             yield _ABOUT.sub("", text[copulas[0].end() :])
 
 
+def _goes_on(words: list[str]) -> bool:
+    """Whether one of some words makes another value of the number before it."""
+    return any(word.strip("(),;:.!").lower() in _PART_OF_VALUE for word in words)
+
+
 def led(text: str, assigned: bool = True) -> Iterator[str]:
     """`stated`, then what begins with the first number of a sentence, shorter and shorter at its end."""
     last = text
@@ -196,6 +210,9 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
     tail = last[end:].split(" ")
     if len(tail) <= 30:
         for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
-            if _OPERATOR.search(" ".join(tail[size:])):
+            rest = tail[size:]
+            if not all(not word or _ASIDE.fullmatch(word) for word in rest):
                 return  # what is left out would be part of the value
-            yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.")
+            if _goes_on(rest[:1] if size > 1 else rest) or (rest and tail[size - 1] == "and"):
+                continue
+            yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.!")

@@ -43,7 +43,7 @@ def parse(text: str) -> Node:
 
 def parse_tokens(tokens: list[Token]) -> Node:
     """The tree of a list of tokens; see `parse`."""
-    while tokens and tokens[-1].text in (".", "\\\\", "\\", ":", "^", "_") and tokens[-1].kind in ("op", "cmd"):
+    while tokens and tokens[-1].text in (".", "\\\\", "\\") and tokens[-1].kind in ("op", "cmd"):
         tokens.pop()
     short = [t for t in tokens if t.kind == "word" and len(t.text) <= 3]
     if len(short) > 1 and all(t.kind in ("word", "sym", "num", "sep") for t in tokens):

@@ -170,7 +170,10 @@ class Parser(Cursor):
                 node, plain = Node("fn", ("mod", node, self._modulus())), False
             elif self._juxtaposed():
                 plain = plain and not self.at("(", "{")
-                node, plain = self._join(node, self.power(), plain), False
+                before, first, right = self.tokens[self.index - 1], self.token, self.power()
+                if first.kind == "num" and right.op != "prime" and _closed(before, node):
+                    raise NotMath("a number right after a unit or a sign")
+                node, plain = self._join(node, right, plain), False
             else:
                 return Node("neg", (node,)) if negative else node
 
@@ -322,6 +325,13 @@ class Parser(Cursor):
             self.shorten()
             return num(int(token.text[0]))
         return self.atom()
+
+
+def _closed(before: Token, left: Node) -> bool:
+    """Whether a number right after a value is no factor: 10°10 and 5'11 are angles and lengths, 1h30 is a time."""
+    if left.op != "mul":
+        return left.op in ("pct", "deg", "prime")
+    return left.args[-1].op in ("pct", "deg", "prime") or (before.kind == "sym" and before.text in ("h", "e", "E"))
 
 
 def _times(left: Node, right: Node) -> Node:

@@ -16,6 +16,7 @@ MAX_LABEL = 6
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
            "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}  # fmt: skip
+_ARTICLES = (Node("sym", ("a",)), Node("sym", ("A",)), Node("sym", ("I",)))
 _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
     "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
@@ -68,6 +69,8 @@ def with_unit(parser: Parser, node: Node) -> Node:
             or len(words) < len(parts) - 2
         ):
             raise NotMath(f"not understood: {' '.join(t.text for t in parser.tokens[start : start + 8])[:60]!r}")
+        if node in _ARTICLES:
+            raise NotMath("words, not symbols")
         unit = COUNT
     if unit.dimension == (("d", 1),):
         return _on_last(node, lambda value: Node("deg", (value,)))
