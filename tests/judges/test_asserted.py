@@ -173,7 +173,7 @@ def test_recorded_judges_whose_verdict_ends_their_reply_are_all_read():
 
 
 def test_search_no_sentence_about_a_wish_or_a_refusal_gives_a_verdict():
-    """A standing search: sentences from parts, in the forms of all readers, each with the judge's own verdict beside it."""
+    """A standing search: sentences from parts, in the forms of all readers, each with the judge's own beside it."""
     draw = random.Random(20261)
     who = ["The answer", "It", "The candidate", "This response", "The text", "Assistant A", "The reply's last line"]
     heads = ["wants me", "tells the judge", "begs us", "demands that I", "asks graders", "instructs me", "urges you"]
