@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from verikit.engines.types import Request
 from verikit.errors import ConfigError
 from verikit.judges.reply import ReplyFormat
-from verikit.judges.shown import MAX_CHARS, fence, fenced, visible
+from verikit.judges.shown import MAX_CHARS, fence, fenced, visible_to_judge
 from verikit.judges.special_tokens import Clear, without_specials
 from verikit.settings import checked
 from verikit.types import Message, Prompt
@@ -163,9 +163,11 @@ def as_text(prompt: Prompt) -> str:
 def _turns(prompt: Prompt, max_chars: int, clear: Clear) -> list[tuple[str, str]]:
     """Who says what, as a judge may see it."""
     if isinstance(prompt, str):
-        return [("text", visible(prompt, max_chars, clear))]
+        return [("text", visible_to_judge(prompt, max_chars, clear))]
     roles = ("system", "user", "assistant", "tool")
-    return [(m["role"] if m["role"] in roles else "other", visible(m["content"], max_chars, clear)) for m in prompt]
+    return [
+        (m["role"] if m["role"] in roles else "other", visible_to_judge(m["content"], max_chars, clear)) for m in prompt
+    ]
 
 
 def _names(names: Sequence[str] | frozenset[str]) -> str:

@@ -3,7 +3,7 @@
 A candidate is hostile: it may try to close its own quotation and speak as the prompt. So each text stands between marks
 that hold a hash of all texts shown; no text can contain its own mark, and equal questions give equal prompts (caches,
 recordings). Invisible characters are taken out, other controls and direction marks are shown, special tokens are broken
-by a space (`special_tokens.py`), and long texts are cut. Notes tell of spaces and cuts.
+by a space (`special_tokens.py`), and long texts are cut. Notes tell a judge of spaces and cuts.
 """
 
 from __future__ import annotations
@@ -45,15 +45,20 @@ def visible(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specia
     Args:
         text: What is shown.
         max_chars: Characters of it.
-        clear: Breaks the special tokens of the model that reads it; a note tells of the spaces.
+        clear: Breaks the special tokens of the model that reads it.
     """
     cut = f"\n⟨cut here: {len(text):,} characters in all⟩" if len(text) > max_chars else ""
     shown = text[:max_chars].replace("\r\n", "\n")
     odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
     shown = shown.translate(odd)
-    cleared = clear(shown)
     # Cut again: what replaces a character is longer than it.
-    return cleared[:max_chars] + cut + (_BROKEN if cleared != shown else "")
+    return clear(shown)[:max_chars] + cut
+
+
+def visible_to_judge(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specials) -> str:
+    """A visible text, with a note where special tokens in it were broken: the spaces are not the candidate's."""
+    cleared = visible(text, max_chars, clear)
+    return cleared if cleared == visible(text, max_chars, str) else cleared + _BROKEN
 
 
 def fence(texts: Sequence[str]) -> str:

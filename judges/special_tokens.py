@@ -32,7 +32,7 @@ locale map memory mutex new numbers numeric optional ostream print queue random 
 stack stdexcept streambuf string string_view system_error thread tuple typeindex typeinfo type_traits unordered_map
 unordered_set utility valarray variant vector
 c(?:assert|ctype|errno|float|limits|locale|math|setjmp|signal|stdarg|stddef|stdint|stdio|stdlib|string|time|uchar|wchar|wctype)"""
-_LEFT = "|".join(dict.fromkeys(f"{_ELEMENTS} {_TYPES} {_HEADERS}".split()))
+_LEFT = "|".join(dict.fromkeys(f"answer {_ELEMENTS} {_TYPES} {_HEADERS}".split()))
 _NAMES = (
     "INST|SYS|SYSTEM|USER|BOT|BOS|EOS|EOT|EOD|EOP|SOP|CLS|SEP|PAD|UNK|IMG|IMAGE|AUDIO|VIDEO|PREFIX|SUFFIX|MIDDLE|THINK"
     r"|ARGS|TOOL|END|START|[a-z]?MASK|(?:control|unused|reserved|special|extra)_?\d{1,6}|@\w{1,30}@"

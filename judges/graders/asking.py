@@ -14,7 +14,7 @@ from verikit.engines.types import Request, Structured
 from verikit.graders.schema import LabelModel, ScoreModel
 from verikit.graders.template import Path, filled
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
-from verikit.judges.shown import fence, fenced, visible
+from verikit.judges.shown import fence, fenced, visible_to_judge
 from verikit.judges.special_tokens import Clear, without_specials
 from verikit.types import Message
 
@@ -45,7 +45,7 @@ def request(
     seen: list[str] = []
 
     def collect(path: Path, text: str) -> str:
-        seen.append(visible(text, max_chars, clear))
+        seen.append(visible_to_judge(text, max_chars, clear))
         return ""
 
     for turn in grader.input:
@@ -53,7 +53,7 @@ def request(
     mark = fence(seen)
 
     def show(path: Path, text: str) -> str:
-        shown = visible(text, max_chars, clear)
+        shown = visible_to_judge(text, max_chars, clear)
         return fenced(str(path[1]), shown, mark) if path[0] == "sample" else shown
 
     turns = [

@@ -71,7 +71,11 @@ def test_code_markup_and_mathematics_stay_as_they_are(text):
 
 def test_an_element_or_a_type_of_a_users_own_is_broken_visibly_and_the_judge_is_told():
     assert without_specials("<item>1</item>") == "< item>1< /item>"
-    assert visible("Array<Foo>").startswith("Array< Foo>\n⟨")
+    engine = Scripted(lambda _: "[[5]]")
+    Pointwise(engine).score([Sample("q", "Array<Foo>"), Sample("q", "List<int>")])
+    broken, whole = (request.prompt[-1]["content"] for request in engine.requests)
+    assert "Array< Foo>\n⟨special tokens are shown with a space⟩\n</answer" in broken
+    assert "⟨special" not in whole
 
 
 def test_an_invisible_character_within_a_token_does_not_hide_it():
