@@ -15,6 +15,7 @@ from verikit.judges.ask import FORCED, PROBE, Record, ask, connect
 from verikit.judges.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.shown import MAX_CHARS
+from verikit.judges.special_tokens import clearing
 from verikit.text import accepted
 from verikit.types import Prompt, Sample, Score
 
@@ -83,7 +84,8 @@ class Judge(TextVerifier):
 
     def request(self, texts: Mapping[str, Prompt], criterion: str = "") -> Request:
         """The request that shows these texts, and asks to judge by this criterion alone."""
-        return self.file.request(texts, max_chars=self.max_chars, criterion=criterion)
+        clear = clearing(self._engine.tokenizer)
+        return self.file.request(texts, max_chars=self.max_chars, criterion=criterion, clear=clear)
 
     def ask(self, requests: Sequence[Request]) -> list[JudgeVerdict]:
         """Ask the engine, all in one call.

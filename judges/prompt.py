@@ -25,7 +25,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from verikit.engines.types import Request
 from verikit.errors import ConfigError
 from verikit.judges.reply import ReplyFormat
-from verikit.judges.shown import MAX_CHARS, fence, fenced, visible
+from verikit.judges.shown import MAX_CHARS, fence, fenced, visible_to_judge
+from verikit.judges.special_tokens import Clear, without_specials
 from verikit.settings import checked
 from verikit.types import Message, Prompt
 
@@ -91,12 +92,19 @@ class JudgePrompt(BaseModel):
         """Whether a reference is shown."""
         return "{reference}" in self.system + self.user
 
-    def request(self, texts: Mapping[str, Prompt], *, max_chars: int = MAX_CHARS, criterion: str = "") -> Request:
-        """Make the request that shows these texts.
+    def request(
+        self,
+        texts: Mapping[str, Prompt],
+        *,
+        max_chars: int = MAX_CHARS,
+        criterion: str = "",
+        clear: Clear = without_specials,
+    ) -> Request:
+        """Make the request that shows these texts, with the special tokens of the model broken that `clear` breaks.
 
         A criterion comes last, so that requests about the same texts share all before it (a server's prefix cache).
         """
-        shown = {name: _turns(text, max_chars) for name, text in texts.items()}
+        shown = {name: _turns(text, max_chars, clear) for name, text in texts.items()}
         mark = fence([text for turns in shown.values() for _, text in turns])
         blocks = {"fence": mark}
         for name, turns in shown.items():
@@ -152,12 +160,14 @@ def as_text(prompt: Prompt) -> str:
     return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in prompt)
 
 
-def _turns(prompt: Prompt, max_chars: int) -> list[tuple[str, str]]:
+def _turns(prompt: Prompt, max_chars: int, clear: Clear) -> list[tuple[str, str]]:
     """Who says what, as a judge may see it."""
     if isinstance(prompt, str):
-        return [("text", visible(prompt, max_chars))]
+        return [("text", visible_to_judge(prompt, max_chars, clear))]
     roles = ("system", "user", "assistant", "tool")
-    return [(m["role"] if m["role"] in roles else "other", visible(m["content"], max_chars)) for m in prompt]
+    return [
+        (m["role"] if m["role"] in roles else "other", visible_to_judge(m["content"], max_chars, clear)) for m in prompt
+    ]
 
 
 def _names(names: Sequence[str] | frozenset[str]) -> str:

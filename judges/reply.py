@@ -2,9 +2,10 @@
 
 With `member`, the reply is one JSON object, bare or in a fence, and the verdict is that field of it. Else a format says
 how a verdict is written (`find`, with `{}` for the label or number), where it may stand, and what each label is worth.
-All places are looked at: a reply with none, with two different ones, or with a number out of range has no verdict. That
-is an error with the reply's text kept, never a guess and never a zero. Patterns are literals around a label or a short
-number, so matching is linear. Thoughts are not looked at, closed or cut off.
+Verdicts that the judge only quotes or refuses are none (`asserted.py`). A reply with none, with two different ones, or
+with a number out of range has no verdict. That is an error with the reply's text kept, never a guess and never a zero.
+Patterns are literals around a label or a short number, so matching is linear. Thoughts are not looked at, closed or cut
+off.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
 from verikit.engines.types import Output
 from verikit.errors import ConfigError, JudgeError, Refusal, UnparseableVerdict
+from verikit.judges import asserted
 from verikit.judges.shares import verdict_shares
 from verikit.reply import split
 from verikit.verifiers.json_reply import document
 
-Where = Literal["whole", "first_line", "line_start", "anywhere"]
-"""The whole reply (but for spaces, quotes and a full stop), its first line, the start of any line, or any place."""
+Where = Literal["end", "line_end", "whole", "first_line", "line_start", "anywhere"]
+"""The end of the reply (or a line that announces the verdict), the end of any line, the whole reply (but for spaces,
+quotes and a full stop), its first line, the start of any line, or any place."""
 Read = Literal["text", "logprobs"]
 Several = Literal["error", "first_label"]
 MIN_MASS = 0.5
@@ -32,6 +35,8 @@ MIN_MASS = 0.5
 _TRIM = " \t\r\n\"'`*."
 _NUMBER = r"(-?\d{1,6}(?:\.\d{1,6})?)"
 _SHOWN = 300
+_LOOKED_AT = 1000
+"""Of the verdicts of one reply, those whose sentences are read: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class ReplyFormat:
 
     find: str = "{}"
     """How a verdict is written; `{}` stands for the label or the number."""
-    where: Where = "anywhere"
+    where: Where = "end"
     labels: Mapping[str, float] = field(default_factory=dict)
     """What each label is worth; case counts. In JSON, `true` and `false` are the labels of the two."""
     scale: tuple[float, float] | None = None
@@ -64,7 +69,8 @@ class ReplyFormat:
     member: str = ""
     """Name of the field that holds the verdict, where replies are JSON objects."""
     several: Several = "error"
-    """Different verdicts in one reply: an error, or (to replay LLMBar) the label that comes first in `labels`."""
+    """Different verdicts in one reply: an error, or (to replay LLMBar) the label that comes first in `labels`, quoted
+    and refused verdicts among them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", tuple(self.scale) if self.scale else None)
@@ -112,7 +118,34 @@ class ReplyFormat:
             return self._whole(text)
         if self.where == "first_line":
             return self._whole(text.strip().partition("\n")[0])
-        return [match[1] for match in self._pattern.finditer(text)]
+        matches = list(self._pattern.finditer(text))
+        if self.several == "first_label":
+            return [match[1] for match in matches]
+        return [match[1] for match in self._asserted(text, matches)]
+
+    def mentioned(self, text: str) -> bool:
+        """Whether a verdict is written anywhere in a text, the judge's own or not."""
+        return bool(self._member(text)) if self.member else self._pattern.search(text) is not None
+
+    def _asserted(self, text: str, matches: Sequence[re.Match[str]]) -> list[re.Match[str]]:
+        """The verdicts that the judge gives, of all that are written."""
+        matches = matches[-_LOOKED_AT:]
+        if self.where in ("anywhere", "line_start"):
+            return [m for m in matches if _given(text, m, set_off=False) and asserted.kept(text, m.end())]
+        given: list[re.Match[str]] = []
+        for match in matches:  # one that stands by itself may be said again in its line: "[[A]], yes, [[A]]"
+            again = bool(given) and "\n" not in text[given[-1].end() : match.start()]
+            if _given(text, match, set_off=not again):
+                given.append(match)
+        own = [match for match in given if asserted.ends_line(text, match.end())]
+        if self.where == "line_end" or not own:
+            return own
+        last = own[-1]
+        if not asserted.ends_reply(text, last.end()) and not asserted.announced(text, last.start(), last.end()):
+            return []
+        # "[[A]] or [[B]]": what else is given in the last line counts as well.
+        line = text.rfind("\n", 0, last.start())
+        return own + [match for match in given if line < match.start() < last.start()]
 
     def _whole(self, text: str) -> list[str]:
         match = self._pattern.fullmatch(text.strip()) or self._pattern.fullmatch(text.strip(_TRIM))
@@ -232,6 +265,11 @@ class ReplyFormat:
     def _whole_numbers(self) -> tuple[int, int]:
         low, high = self.scale or (0.0, 0.0)
         return math.ceil(low), math.floor(high) + 1
+
+
+def _given(text: str, match: re.Match[str], *, set_off: bool = True) -> bool:
+    """Whether a verdict is the judge's own; see `asserted.py`."""
+    return asserted.given(text, match.start() + match[0].startswith("\n"), match.end(), set_off=set_off)
 
 
 def _finite(number: float) -> bool:

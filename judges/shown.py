@@ -2,24 +2,23 @@
 
 A candidate is hostile: it may try to close its own quotation and speak as the prompt. So each text stands between marks
 that hold a hash of all texts shown; no text can contain its own mark, and equal questions give equal prompts (caches,
-recordings). Invisible characters are taken out, other controls and direction marks are shown, chat templates' special
-tokens are broken by a space, and long texts are cut with a note that says so.
+recordings). Invisible characters are taken out, other controls and direction marks are shown, special tokens are broken
+by a space (`special_tokens.py`), and long texts are cut. Notes tell a judge of spaces and cuts.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from verikit.judges.special_tokens import Clear, without_specials
+
 MAX_CHARS = 32_000
 _INVISIBLE = (0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFFA0, 0x2800)
-_SPECIAL = re.compile(
-    r"<(?=[|\uff5c]|/?s>|bos>|eos>|unk>|pad>|start_of_turn>|end_of_turn>|</?SYS>)|\[(?=/?INST\]|/?SYSTEM_PROMPT\]|(?:CLS|SEP|MASK|PAD|UNK)\])|\|(?=>)"
-)
+_BROKEN = "\n⟨special tokens are shown with a space⟩"
 
 
 def _odd(character: str) -> str | None:
@@ -40,19 +39,26 @@ def _odd(character: str) -> str | None:
     return f"⟨U+{code:04X}⟩" if kind in ("Cf", "Cc") else None
 
 
-def visible(text: str, max_chars: int = MAX_CHARS) -> str:
-    """A text with nothing hidden and at most `max_chars` of its characters."""
+def visible(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specials) -> str:
+    """A text with nothing hidden, no special token, and at most `max_chars` of its characters.
+
+    Args:
+        text: What is shown.
+        max_chars: Characters of it.
+        clear: Breaks the special tokens of the model that reads it.
+    """
     cut = f"\n⟨cut here: {len(text):,} characters in all⟩" if len(text) > max_chars else ""
     shown = text[:max_chars].replace("\r\n", "\n")
     odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
     shown = shown.translate(odd)
     # Cut again: what replaces a character is longer than it.
-    return without_specials(shown)[:max_chars] + cut
+    return clear(shown)[:max_chars] + cut
 
 
-def without_specials(text: str) -> str:
-    """A text whose special tokens, those of the common chat templates and of BERT's kind, are broken by a space."""
-    return _SPECIAL.sub(lambda match: match[0] + " ", text)
+def visible_to_judge(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specials) -> str:
+    """A visible text, with a note where special tokens in it were broken: the spaces are not the candidate's."""
+    cleared = visible(text, max_chars, clear)
+    return cleared if cleared == visible(text, max_chars, str) else cleared + _BROKEN
 
 
 def fence(texts: Sequence[str]) -> str:

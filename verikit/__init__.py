@@ -88,9 +88,9 @@ def __getattr__(name: str) -> Any:
         module, _, attribute = CALLS[name].partition(":")
         return getattr(import_module(module), attribute)
     if name == "__version__":
-        from importlib.metadata import version
+        from verikit.registry import version
 
-        return version("verikit")
+        return version()
     if name not in registered("verifiers"):
         raise AttributeError(f"module 'verikit' has no attribute {name!r}")
     return explain(find("verifiers", name))

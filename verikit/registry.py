@@ -1,50 +1,197 @@
-"""Verifiers, judges, selectors, engines and recipes by name: each is an entry point, ours and other packages' alike."""
+"""Verifiers, judges, selectors, engines and recipes by name: each is an entry point, ours and other packages' alike.
+
+verikit's own names come from the metadata of the package that runs, or of a source tree from its pyproject.toml. Any
+package may add names. A name that two distributions register is refused, since metadata alone would otherwise decide
+what `answer` means.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from inspect import Parameter, signature
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+from urllib.parse import unquote, urlsplit
 
 from verikit.errors import SpecError
 
 Kind = Literal["verifiers", "selectors", "engines", "recipes"]
+_PACKAGE = Path(__file__).resolve().parent
+
+
+class Foreign(NamedTuple):
+    """A name that another distribution registers."""
+
+    kind: str
+    name: str
+    value: str
+    distribution: str
+    """Its name and version."""
+    others: tuple[str, ...] = ()
+    """The distributions that register the name as well; with any, it is refused."""
 
 
 @cache
 def registered(kind: Kind) -> dict[str, EntryPoint]:
-    """Every registered name of a kind, sorted; where two distributions register one name, ours wins."""
-    found: dict[str, EntryPoint] = {}
-    for entry in sorted(entry_points(group=f"verikit.{kind}"), key=lambda e: (e.name, e.value)):
-        if entry.name not in found or entry.value.startswith("verikit."):
-            found[entry.name] = entry
-    return found
+    """Every registered name of a kind, sorted; of one that several distributions register, verikit's entry if any."""
+    return dict(sorted(_entries(kind).items()))
 
 
 def tables() -> dict[str, EntryPoint]:
-    """What else `verikit list` shows: by kind, a function that gives each name with a line of help."""
-    return {entry.name: entry for entry in entry_points(group="verikit.tables")}
+    """What else `verikit list` shows: by kind, a function that gives each name with a line of help.
+
+    Raises:
+        SpecError: two distributions register one.
+    """
+    found = _entries("tables")
+    for name in found:
+        _check_single("tables", name)
+    return found
 
 
 def find(kind: Kind, name: str) -> Callable[..., Any]:
     """Load what is registered under a name.
 
     Raises:
-        SpecError: nothing is (the hint holds the nearest names), or what is can't be imported.
+        SpecError: nothing is (the hint holds the nearest names), what is can't be imported, or two distributions
+            register it.
     """
     entries = registered(kind)
     if name not in entries:
         near = get_close_matches(name, entries, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"`verikit list {kind}` shows all names"
         raise SpecError(f"no {kind.removesuffix('s')} is called {name!r}", hint=hint)
+    _check_single(kind, name)
     try:
         loaded: Callable[..., Any] = entries[name].load()
     except (ImportError, AttributeError) as error:
         raise SpecError(f"{name} is registered as {entries[name].value}, which can't be imported: {error}") from error
     return loaded
+
+
+def foreign() -> list[Foreign]:
+    """Every name that another distribution than verikit's registers, of all kinds."""
+    found = []
+    for kind in (*get_args(Kind), "tables"):
+        own = _own(kind)
+        entries = [*own.values(), *_of_others(kind, own)]
+        for entry in _of_others(kind, own):
+            labels = {_label(other) for other in entries if other.name == entry.name} - {_label(entry)}
+            found.append(Foreign(kind, entry.name, entry.value, _label(entry), tuple(sorted(labels))))
+    return found
+
+
+def version() -> str:
+    """The version of the package that runs."""
+    own = _distributions()
+    return own[0].version if own else str(_project().get("version", "unknown"))
+
+
+def requirements() -> list[str]:
+    """What the package that runs requires, by extra."""
+    own = _distributions()
+    return list((own[0].requires if own else None) or [])
+
+
+def _entries(kind: str) -> dict[str, EntryPoint]:
+    own = _own(kind)
+    return {entry.name: entry for entry in _of_others(kind, own)} | own
+
+
+def _check_single(kind: str, name: str) -> None:
+    labels = _claims(kind).get(name, [])
+    if len(labels) > 1:
+        raise SpecError(
+            f"{name} is registered by {' and by '.join(labels)} (entry points verikit.{kind}), so it is not used",
+            hint="uninstall all but one of these distributions; `verikit doctor` lists what others register",
+        )
+
+
+@cache
+def _claims(kind: str) -> dict[str, list[str]]:
+    """Which distributions register each name, verikit's first."""
+    own = _own(kind)
+    found: dict[str, list[str]] = {}
+    for entry in (*own.values(), *_of_others(kind, own)):
+        labels = found.setdefault(entry.name, [])
+        if (label := _label(entry)) not in labels:
+            labels.append(label)
+    return found
+
+
+def _own(kind: str) -> dict[str, EntryPoint]:
+    """Verikit's own entries of a kind."""
+    group = f"verikit.{kind}"
+    if own := _distributions():
+        return {entry.name: entry for found in reversed(own) for entry in found.entry_points if entry.group == group}
+    table = _project().get("entry-points", {}).get(group, {})
+    return {name: EntryPoint(name, value, group) for name, value in table.items()}
+
+
+def _of_others(kind: str, own: Mapping[str, EntryPoint]) -> list[EntryPoint]:
+    """What other distributions register; of one that is on the path twice, the first counts, as in imports."""
+    found = entry_points(group=f"verikit.{kind}")
+    named = {id(entry.dist): entry.dist for entry in found if entry.dist is not None}
+    verikits = {key for key, distribution in named.items() if _named_verikit(distribution)}
+    # Without a distribution nobody can be named: verikit's own entry stays.
+    return [e for e in found if (e.name not in own if e.dist is None else id(e.dist) not in verikits)]
+
+
+def _distributions() -> list[Distribution]:
+    """The metadata of the package that runs; other versions' metadata may be on the path as well.
+
+    A copy of the package that has none of its own is described by what is installed as verikit.
+    """
+    found = [each for each in distributions(name="verikit") if _named_verikit(each)]
+    own = [each for each in found if _PACKAGE in _places(each)]
+    return own or ([] if _project() else found[:1])
+
+
+def _places(distribution: Distribution) -> Iterator[Path]:
+    """Where a distribution has the package: beside its metadata, or in the folder of an editable installation."""
+    yield Path(str(distribution.locate_file("verikit"))).resolve()
+    try:
+        url = json.loads(distribution.read_text("direct_url.json") or "{}")["url"]
+        folder = re.sub(r"^/(?=[A-Za-z]:)", "", unquote(urlsplit(url).path))  # file:///C:/… on Windows
+        yield Path(folder, "verikit").resolve()
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return
+
+
+@cache
+def _project() -> Mapping[str, Any]:
+    """The source tree's own description, where the package runs from one that is not installed; empty elsewhere."""
+    try:
+        table = tomllib.loads((_PACKAGE.parent / "pyproject.toml").read_text("utf-8")).get("project", {})
+    except (OSError, ValueError):
+        return {}
+    return table if table.get("name") == "verikit" else {}
+
+
+def _named_verikit(distribution: Distribution) -> bool:
+    return _stated(distribution, "Name").lower() == "verikit"
+
+
+def _label(entry: EntryPoint) -> str:
+    """The distribution of an entry, for messages."""
+    if entry.dist is None:
+        return f"verikit {version()}" if entry.value.startswith("verikit.") else "an unknown distribution"
+    name = _stated(entry.dist, "Name") or "a distribution without a name"
+    return f"{name} {_stated(entry.dist, 'Version')}".rstrip()
+
+
+def _stated(distribution: Distribution, name: str) -> str:
+    """What a distribution's metadata say of it; empty where they say nothing."""
+    try:
+        return str(distribution.metadata[name]) if name in distribution.metadata else ""
+    except FileNotFoundError:
+        return ""
 
 
 def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> tuple[str, str]:

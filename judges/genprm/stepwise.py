@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import Any
 
 from verikit.answers.extract import final_part, last_line, marked
 from verikit.base import TextVerifier
@@ -17,6 +19,7 @@ from verikit.judges.genprm.review import Solution
 from verikit.judges.genprm.steps import Splitting, split_steps
 from verikit.judges.prompt import as_text
 from verikit.judges.shown import visible
+from verikit.judges.special_tokens import clearing
 from verikit.types import Sample, Score
 from verikit.verifiers.answer import Answer
 
@@ -82,7 +85,13 @@ class StepVerifier(TextVerifier):
             return Score(0.0, reason=f"{len(steps)} steps, over the cap of {self.max_steps}")
         if not steps:
             return Score(0.0, reason="there is no step")
-        return Solution(visible(as_text(sample.prompt)), tuple(visible(step) for step in steps))
+        show = partial(visible, clear=clearing(self.tokenizer))
+        return Solution(show(as_text(sample.prompt)), tuple(map(show, steps)))
+
+    @property
+    def tokenizer(self) -> Any:
+        """The reviewer's, whose special tokens are broken in what it reads; None where it is not known."""
+        return None
 
     def equal(self, a: str, b: str) -> bool | None:
         """Whether two final answers are the same, as `answer` has it."""

@@ -1,7 +1,8 @@
 """The reward of a review: P(Yes) / (P(Yes) + P(No)) at the verdict's token.
 
 The place is found in the tokens themselves: the one with which the verdict in the judgement's last box begins.
-What the analysis, the code or a quoted step says is outside that part and never read.
+What the analysis, the code or a quoted step says is outside that part and never read, nor is a box that the judgement
+only quotes or refuses.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from verikit.engines import Output
+from verikit.judges import asserted
 from verikit.judges.genprm.protocol import Protocol
 from verikit.types import PASS_MARK
 
@@ -42,7 +44,8 @@ def read_verdict(protocol: Protocol, begun: str, output: Output) -> StepVerdict 
     """
     said = begun + ("".join(output.tokens) or output.text)
     tag = said.rfind(protocol.judgement_tag)
-    found = list(_verdicts(protocol).finditer(said, tag)) if tag >= 0 else []
+    boxes = _verdicts(protocol).finditer(said, tag) if tag >= 0 else ()
+    found = [box for box in boxes if asserted.given(said, box.start(), box.end(), set_off=True)]
     if not found or found[-1].start(1) < len(begun):
         return None
     label = found[-1][1] == protocol.yes

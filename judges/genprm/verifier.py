@@ -114,6 +114,11 @@ class GenPRM(StepVerifier):
         return self.engine
 
     @property
+    def tokenizer(self) -> Any:
+        """The engine's, where it holds the model."""
+        return self._engine.tokenizer
+
+    @property
     def plan(self) -> Plan:
         """What a path goes by."""
         sampling = self.file.sampling

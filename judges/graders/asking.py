@@ -14,7 +14,8 @@ from verikit.engines.types import Request, Structured
 from verikit.graders.schema import LabelModel, ScoreModel
 from verikit.graders.template import Path, filled
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
-from verikit.judges.shown import fence, fenced, visible
+from verikit.judges.shown import fence, fenced, visible_to_judge
+from verikit.judges.special_tokens import Clear, without_specials
 from verikit.types import Message
 
 _FAR = 1e300
@@ -28,8 +29,15 @@ _FORM = (
 )
 
 
-def request(grader: ScoreModel | LabelModel, values: Mapping[str, Any], *, structured: bool, max_chars: int) -> Request:
-    """The request of one sample.
+def request(
+    grader: ScoreModel | LabelModel,
+    values: Mapping[str, Any],
+    *,
+    structured: bool,
+    max_chars: int,
+    clear: Clear = without_specials,
+) -> Request:
+    """The request of one sample, with the special tokens of the model broken that `clear` breaks.
 
     Raises:
         NoValue: a path of the template leads nowhere.
@@ -37,7 +45,7 @@ def request(grader: ScoreModel | LabelModel, values: Mapping[str, Any], *, struc
     seen: list[str] = []
 
     def collect(path: Path, text: str) -> str:
-        seen.append(visible(text, max_chars))
+        seen.append(visible_to_judge(text, max_chars, clear))
         return ""
 
     for turn in grader.input:
@@ -45,7 +53,7 @@ def request(grader: ScoreModel | LabelModel, values: Mapping[str, Any], *, struc
     mark = fence(seen)
 
     def show(path: Path, text: str) -> str:
-        shown = visible(text, max_chars)
+        shown = visible_to_judge(text, max_chars, clear)
         return fenced(str(path[1]), shown, mark) if path[0] == "sample" else shown
 
     turns = [

@@ -34,6 +34,7 @@ from verikit.judges.graders import python
 from verikit.judges.graders.asking import cut, reply_format, request
 from verikit.judges.judge import failed
 from verikit.judges.shown import MAX_CHARS
+from verikit.judges.special_tokens import clearing
 from verikit.messages import by_assistant
 from verikit.numbers import distinct
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
@@ -198,10 +199,11 @@ class OpenAIGrader(TextVerifier):
     def _asked(self, grader: ScoreModel | LabelModel, values: Sequence[Values]) -> list[Score]:
         """Ask the model about all samples in one call."""
         structured = "json" in self._engine.structured
+        clear = clearing(self._engine.tokenizer)
         found: list[Any] = []
         for row in values:
             try:
-                found.append(request(grader, row, structured=structured, max_chars=self.max_chars))
+                found.append(request(grader, row, structured=structured, max_chars=self.max_chars, clear=clear))
             except NoValue as problem:
                 found.append(_lacking(problem, grader.range if isinstance(grader, ScoreModel) else (0.0, 1.0)))
         live = [asked for asked in found if not isinstance(asked, Score)]

@@ -140,6 +140,6 @@ def _given(settings: MatchSettings) -> dict[str, Any]:
 
 def _own_form(judge: Verifier) -> Any:
     """Tells texts that hold a verdict of the judge's own form."""
-    if not isinstance(judge, Judge) or judge.file.reply.where not in ("anywhere", "line_start"):
+    if not isinstance(judge, Judge) or judge.file.reply.where in ("whole", "first_line"):
         return lambda text: False
-    return lambda text: bool(judge.file.reply.found(text))
+    return lambda text: judge.file.reply.mentioned(text)

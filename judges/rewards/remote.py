@@ -30,7 +30,7 @@ from verikit.errors import EngineError
 from verikit.judges.heads import EncodedText
 from verikit.judges.rewards.encode import conversation, plain
 from verikit.judges.rewards.reward import Numbers
-from verikit.judges.shown import without_specials
+from verikit.judges.special_tokens import without_specials
 from verikit.types import Sample
 
 if TYPE_CHECKING:

@@ -52,7 +52,8 @@ def formats(question: Question, reply: ReplyFormat) -> list[ReplyFormat]:
     for number, item in enumerate(question.criteria, 1):
         find = reply.find.replace("{fence}", mark).replace("{number}", str(number))
         labels = {} if item.scale else reply.labels
-        found.append(replace(reply, find=find, labels=labels, scale=item.scale))
+        where = "line_end" if reply.where == "end" else reply.where  # a line for each criterion
+        found.append(replace(reply, find=find, where=where, labels=labels, scale=item.scale))
     return found
 
 

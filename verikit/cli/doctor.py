@@ -7,11 +7,12 @@ import platform
 import re
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
 
+from verikit import registry
 from verikit.cli.options import data_options, gold_option, json_option
 from verikit.errors import SandboxError, SchemaError, UsageError, with_hint
 from verikit.readers import Reader, read
@@ -31,6 +32,7 @@ from verikit.terminal import printable
 def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_: str | None, as_json: bool) -> int:
     """Check this machine: versions, extras present, what the sandbox can promise, and how to add what is missing.
 
+    It lists the names of verifiers, engines and other parts that distributions beside verikit register.
     With --data, check a file of candidates: exit code 1 if any row can't be read or has a gold that `answer` can't use.
     """
     if data is not None:
@@ -54,6 +56,11 @@ def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_:
     click.echo("languages of `code` beside Python")
     for language, told in found["languages"].items():
         click.echo(f"  {language:<14}{told}")
+    if found["entry_points"]:
+        click.echo("names that other distributions register")
+    for entry in found["entry_points"]:
+        others = f"; refused: {', '.join(entry['others'])} registers it too" if entry["others"] else ""
+        click.echo(printable(f"  {entry['kind']} {entry['name']} = {entry['value']} ({entry['distribution']}{others})"))
     return 0
 
 
@@ -111,7 +118,7 @@ def _languages() -> dict[str, str]:
 def examine() -> dict[str, Any]:
     """Versions of Python and verikit, for each extra ("" is the core) what is there and missing, and the sandbox."""
     extras: dict[str, dict[str, Any]] = {}
-    for line in requires("verikit") or []:
+    for line in registry.requirements():
         package = re.match(r"[\w.-]+", line)
         marker = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
         if package is None:
@@ -126,7 +133,7 @@ def examine() -> dict[str, Any]:
         except PackageNotFoundError:
             extra["missing"].append(package[0])
     return {
-        "verikit": version("verikit"),
+        "verikit": registry.version(),
         "python": platform.python_version(),
         "executable": sys.executable,
         "platform": platform.platform(),
@@ -135,6 +142,7 @@ def examine() -> dict[str, Any]:
         "sandbox": _sandbox(),
         "sandboxes": _sandboxes(),
         "languages": _languages(),
+        "entry_points": [entry._asdict() for entry in registry.foreign()],
     }
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +20,7 @@ from verikit.errors import HelperError, HelperTimeout, UsageError, VerikitError,
 from verikit.helper import Helper
 from verikit.mcp.rules import TEXT_RULES, allowed_spec, file_below
 from verikit.option_docs import options
-from verikit.registry import find, registered
+from verikit.registry import find, registered, version
 
 # By name: type checkers that have not the package take `mcp` for this folder.
 MCPServer: Any = import_module("mcp.server").MCPServer
@@ -214,7 +213,7 @@ def serve(settings: McpSettings, started: Callable[[], None]) -> None:
 
 def make_server(tools: Tools) -> Any:
     """The server over the tools; none of them changes anything."""
-    server = MCPServer("verikit", version=version("verikit"), instructions=_INSTRUCTIONS, log_level="ERROR")
+    server = MCPServer("verikit", version=version(), instructions=_INSTRUCTIONS, log_level="ERROR")
     reads_only = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
     for tool in (tools.score, tools.explain, tools.audit, tools.list_verifiers):
         server.add_tool(tool, annotations=reads_only)

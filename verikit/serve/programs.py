@@ -14,7 +14,6 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib.metadata import version
 from time import monotonic
 from typing import Any
 
@@ -26,6 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from verikit.errors import SchemaError, UsageError
+from verikit.registry import version
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, records, wire
 from verikit.sandbox.local import tier
 from verikit.sandbox.meter import metered
@@ -109,7 +109,7 @@ def make_app(box: LocalSandbox, turns: Turns, settings: ProgramSettings) -> ASGI
         if clients.find(dict(request.headers.raw)) is None:
             return no_token()
         languages = ["python", *(name for name in LANGUAGES if isinstance(toolchain(name), Toolchain))]
-        told = {"server": "verikit", "version": version("verikit"), "languages": languages, "workers": settings.workers}
+        told = {"server": "verikit", "version": version(), "languages": languages, "workers": settings.workers}
         return JSONResponse(told | {"deadline_s": settings.deadline_s, "report": box.report.as_dict()})
 
     def endpoint(read: Callable[[LocalSandbox, Mapping[str, Any]], Order]) -> Callable[[Request], Awaitable[Response]]:
