@@ -2,8 +2,8 @@
 
 A token is broken by a space behind its first character, so that a reader still sees it. Of a model in this process the
 tokens are those that were added to its tokenizer. Of another they are known by their shape: a word between angle
-brackets, pipes or other marks. HTML elements, `<answer>` (in which many replies stand), the types of common languages and
-the headers of C++ have that shape and are left as they are. A token that is a plain word (`sop`) has no shape.
+brackets, pipes or other marks. HTML elements, `<answer>` (in which many replies stand), the types of common languages
+and the headers of C++ have that shape and are left as they are. A token that is a plain word (`sop`) has no shape.
 """
 
 from __future__ import annotations

@@ -63,9 +63,15 @@ def test_a_text_is_right_only_as_what_it_is_read_as(gold, wrong, right):
         ("Was kostet das? Ein Heft kostet 2,50 Euro.", "3.75", "3,75", True), ("Find all x.", "3.75", "3,75", False),
         ("Was kostet das? Ein Heft kostet 2,50 Euro.", r"\{3,75\}", "3,75", False),
         ("Find all x.", r"\{3,75\}", "3,75", True), ("Choose from 1,2 and 3.", r"\{3,75\}", "3,75", True),
+        ("Was ist ein Viertel von 15?", "3.75", "3,75", True), ("Quelle est la moitié de 7,5 ?", "3.75", "3,75", True),
+        ("Сколько будет 15 разделить на 4?", "3.75", "3,75", True), ("¿Cuánto es 15 entre 4?", "3.75", "3,75", True),
+        ("What is a quarter of 15?", "3.75", "3,75", False), ("15を4で割るといくつですか", "3.75", "3,75", False),
+        (r"Solve $x^2 - 78x + 225 = 0$", r"\{3,75\}", "3,75", True), (r"$\sqrt{225}/4$", "3.75", "3,75", False),
+        ("Was ist ein Viertel von 15?", r"\{3,75\}", "3,75", False),
+        ("Was ist ein Viertel von 15?", "375", "3,75", False),
     ],
 )  # fmt: skip
-def test_a_decimal_comma_in_the_question_makes_one_of_the_answer(question, gold, answer, same):
+def test_the_questions_numbers_and_language_tell_whether_a_comma_is_decimal(question, gold, answer, same):
     assert verify(rf"\boxed{{{answer}}}", gold, question=question).equal is same
 
 

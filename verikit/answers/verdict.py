@@ -10,6 +10,7 @@ from typing import NamedTuple
 from verikit.answers import choices, closing, extract
 from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
+from verikit.answers.decimal_commas import are_decimal_in, may_be_decimal
 from verikit.answers.equality import Equality, EqualityResult, Outcome, different, equal
 from verikit.answers.families import compare_meanings
 from verikit.answers.families.base import Context
@@ -32,12 +33,6 @@ _UNMARKED = ("whole text", "last line", "last lines")
 _PERCENT = re.compile(r"%|per ?cent|pct")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
-_DECIMAL_COMMA = re.compile(r"-?(?:0,\d+|\d+,(?!\d{3}$)\d*[1-9]\d*)")
-"""A comma may be a decimal one, but not before zeros alone (35,000 and -3,0) or where it groups digits (1,234)."""
-_COMMA_ASKED = re.compile(
-    r"(?<![\d.,(\[{])\d{1,9},(?:\d{1,2}|\d{4,9})(?=\s?[%€$]|\s(?!(?:and|or|und|et|y|e|o|ou|oder)\b)[^\W\d_])"
-)
-"""A number with a decimal comma in a question: 3,5 kg."""
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
 _BRACKETS = re.compile(r"[(\[]|\\\{")
 _UNIT_PART = re.compile(r"[a-zA-Z]+|\d+|[/*^-]")
@@ -315,7 +310,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
     """Compare with a gold that is mathematics: the first reading of the answer that is mathematics too decides."""
     note = ""
     for piece in _readings(case.text, case.found.form):
-        if _DECIMAL_COMMA.fullmatch(piece) and _COMMA_ASKED.search(case.terms.question):
+        if may_be_decimal(piece) and are_decimal_in(case.terms.question):
             piece = piece.replace(",", ".")
         answer = read(piece)
         if answer.too_big:
@@ -367,7 +362,7 @@ def gold_readings(text: str) -> list[Node]:
     An answer has one reading whatever its gold: `0,5` is a list, `1,234` a number and `2e - 5` a difference.
     """
     texts: list[str] = []
-    if _DECIMAL_COMMA.fullmatch(text):
+    if may_be_decimal(text):
         texts.append(text.replace(",", "."))
     if _GROUPED.search(text):
         texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
