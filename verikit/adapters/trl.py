@@ -19,6 +19,7 @@ from typing import Any, Literal, overload
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, WhenUnscored, gold_of, prompt_of, tokens_in
 from verikit.base import Verifier
 from verikit.combine import Combined
+from verikit.echo import refusals
 from verikit.errors import UsageError
 from verikit.spec import load
 from verikit.types import Sample, Score
@@ -190,12 +191,12 @@ class TRLParts(list[TRLPart]):
 
 
 def _part(score: Score, name: str) -> Score:
-    """A part's score in the whole's: without a value where the whole has no parts, 0.0 at most in an echo."""
+    """A part's score in the whole's: without a value where the whole has no parts, 0.0 at most where the echo guard refuses."""
     part = score.parts.get(name)
     if part is None:
         return score if score.value is None else Score.abstained("the part was not asked")
-    echoes = score.usage.get("echoes", 0) - sum(part.usage.get("echoes", 0) for part in score.parts.values())
-    return replace(part, value=min(part.value, 0.0)) if echoes > 0 and part.value is not None else part
+    whole = refusals(score) > sum(map(refusals, score.parts.values()))
+    return replace(part, value=min(part.value, 0.0)) if whole and part.value is not None else part
 
 
 def _split(whole: TRLReward, verifier: Verifier, name: str | None, asynchronous: bool) -> TRLParts:
