@@ -58,11 +58,11 @@ def shows_nothing(text: str) -> bool:
     r"""Whether a text, as LaTeX too, shows nothing: `\,`, `{}`, `\phantom{…}`, `\text{}` and their like."""
     left = visible(text)
     if "\\" in left:
-        left = _LAYOUT.sub("", _without_phantoms(left))
+        left = _LAYOUT.sub("", without_phantoms(left))
     return not _BARE.sub("", left).replace("$$", "")
 
 
-def _without_phantoms(text: str) -> str:
+def without_phantoms(text: str) -> str:
     """A text without the arguments of phantoms, which take place and show nothing."""
     kept: list[str] = []
     start, depth, hidden = 0, 0, -1
