@@ -140,6 +140,7 @@ class EchoGuard(Verifier):
 
     part: Verifier
     evaluated: bool = True
+    """Whether answers that are left to compute get 0.0 too."""
     name = "echo_guard"
     reads: ClassVar[Reads | None] = None
     tallied: ClassVar[tuple[str, ...]] = REFUSED
@@ -158,7 +159,7 @@ class EchoGuard(Verifier):
         if is_echo(score.answer, sample.prompt, golds):
             kind, reason = "echoes", "echo: the answer is a formula of the question"
         elif self.evaluated and (left := unevaluated(visible(score.answer), golds, _text(sample.prompt))):
-            kind, reason = "unevaluated", f"unevaluated: the answer is left to compute, {left}"
+            kind, reason = "unevaluated", f"unevaluated: the answer still has {left}"
         else:
             return score
         return replace(score, value=0.0, reason=reason, usage={**score.usage, kind: 1.0})
@@ -185,7 +186,7 @@ def refusals(score: Score) -> float:
     return sum(score.usage.get(kind, 0.0) for kind in REFUSED)
 
 
-def echo_guard(part: Part, evaluated: bool = True) -> Verifier:
+def echo_guard(part: Part, evaluated: bool = True) -> EchoGuard:
     """Give 0.0 to an answer that is a formula of the question, and to one that is left to compute.
 
     A formula of the question is paid where the gold has that form, or choosing is asked for. An answer is left to

@@ -258,7 +258,7 @@ def to_trl(
         tries: How often a completion is scored whose score is a time-out or an error.
         name: Under which TRL logs it; None: the verifier's.
         asynchronous: A coroutine, which TRL runs beside other rewards.
-        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
         split: One function for each part of a weighted sum or a mean, in a list whose `weights` are for
             `reward_weights`: TRL then has a curve for each, and may normalise each by itself (GDPO). A batch is scored
             once for all of them.

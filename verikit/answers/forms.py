@@ -72,7 +72,7 @@ def written(text: str) -> Node | None:
 
 
 def unevaluated(answer: str, golds: Iterable[str], question: str = "") -> str:
-    """What an answer leaves to compute where an evaluated form is asked for; "" if nothing, or if none is asked for.
+    """What of an answer is left to compute where an evaluated form is asked for; "" if nothing, or if none is asked for.
 
     Args:
         answer: An answer that is equal to one of the golds.
@@ -85,12 +85,12 @@ def unevaluated(answer: str, golds: Iterable[str], question: str = "") -> str:
     trees = [unlabelled(gold) for text in texts if (gold := written(text)) is not None]
     tree = written(answer)
     if trees and tree is not None and len(answer) > MAX_CHARS + 4 * max(map(len, texts)):
-        return f"it has {len(answer)} characters"
+        return f"{len(answer):,} characters"
     if not any(map(_plain_number, trees)) and not (trees and _ASKS_FOR_VALUE.search(question)):
         return ""
     if tree is None:
         left = {match[0] for match in _COMMANDS.finditer(answer)} - set(_COMMANDS.findall(" ".join(texts)))
-        return f"it has {min(left)}" if left else ""
+        return min(left) if left else ""
     found = [_left(claim, trees) for claim in claims(tree, trees)]
     return "" if "" in found else found[0]
 
@@ -140,10 +140,10 @@ def _left(tree: Node, golds: list[Node]) -> str:
     if symbols(tree) and not any(map(_plain_number, golds)):
         own &= set(_BINDERS.values())  # n(n + 1)/2 may be a binomial coefficient
     if own - known:
-        return f"it has {min(own - known)}"
+        return min(own - known)
     allowed = max(map(size, golds)) + (MORE_EXACT if own & _EXACT_FORMS else MORE)
     counted = not symbols(tree) or any(map(_plain_number, golds))
-    return f"it has {size(tree)} operations" if counted and size(tree) > allowed else ""
+    return f"{size(tree)} operations" if counted and size(tree) > allowed else ""
 
 
 def _plain_number(gold: Node) -> bool:
@@ -340,11 +340,17 @@ def unsigned(node: Node) -> Node:
 
 
 def holds(tree: Node, part: Node) -> bool:
-    """Whether an ordered tree holds another: as a subtree, or as some terms of a sum or factors of a product."""
+    """Whether an ordered tree holds another: as a subtree, or as some terms of a sum or factors of a product.
+
+    The sign before it is not looked at, which may stand further out.
+    """
+    part = unsigned(part)
+    ways = [part.args, tuple(map(_negative, part.args))] if part.op == "add" else [part.args]
     stack = [tree]
     while stack:
         top = stack.pop()
-        if top == part or (top.op == part.op and top.op in ("add", "mul") and _some_of(part.args, top.args)):
+        split = top.op == part.op and part.op in ("add", "mul")
+        if top == part or (split and any(_some_of(args, top.args) for args in ways)):
             return True
         stack.extend(children(top))
     return False

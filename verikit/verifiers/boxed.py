@@ -35,10 +35,10 @@ class Boxed(TextVerifier):
         return [self._score_text(sample.completion) for sample in samples]
 
     def _score_text(self, text: str) -> Score:
-        found = [content.strip() for content in boxes(text)]
-        found = [content for content in found if not _PLACEHOLDER.fullmatch(visible(content).strip())]
+        found = [content for content in boxes(text) if not _PLACEHOLDER.fullmatch(visible(content).strip())]
         if not found or shows_nothing(found[-1].replace("~", " ")):
             return Score(0.0, reason="no closed box" if not found else "the last box is empty")
-        if self.once and (different := len(set(map(visible, found)))) > 1:
-            return Score(0.0, answer=found[-1], reason=f"{different} different boxes")
-        return Score(1.0, answer=found[-1], reason="last box")
+        answer, different = found[-1].strip(), {visible(content).strip() for content in found}
+        if self.once and len(different) > 1:
+            return Score(0.0, answer=answer, reason=f"{len(different)} different boxes")
+        return Score(1.0, answer=answer, reason="last box")

@@ -61,10 +61,10 @@ class Tags(Verifier):
                 return Score(0.0, reason=f"{opening} is out of order")
             if self.strict and visible(text[position:start]).strip():
                 return Score(0.0, reason=f"text before {opening}")
-            content = text[start + len(opening) : end].strip()
+            content = text[start + len(opening) : end]
             if shows_nothing(content):
                 return Score(0.0, reason=f"{opening} is empty")
             position = end + len(closing)
         if self.strict and visible(text[position:]).strip():
             return Score(0.0, reason=f"text after </{self.names[-1]}>")
-        return Score(1.0, answer=content, reason="the format is kept")
+        return Score(1.0, answer=content.strip(), reason="the format is kept")
