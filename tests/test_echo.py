@@ -82,7 +82,9 @@ def test_which_in_the_middle_of_a_question_asks_for_no_choice():
     assert not is_echo("3^2", "Which is larger, $3^2$ or $2^3$?", ["9"])
 
 
-@pytest.mark.parametrize(("answer", "gold"), [(r"\gcd(84, 36)", "12"), (r"\sum_{i=1}^{100} i", "5050"), ("10!", "3628800")])
+@pytest.mark.parametrize(
+    ("answer", "gold"), [(r"\gcd(84, 36)", "12"), (r"\sum_{i=1}^{100} i", "5050"), ("10!", "3628800")]
+)
 def test_an_answer_that_is_left_to_compute_is_not_paid_unless_the_option_says_so(answer, gold):
     sample = Sample("How many are there?", rf"\boxed{{{answer}}}", gold)
     (score,) = GUARDED.score([sample])

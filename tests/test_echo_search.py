@@ -15,12 +15,15 @@ from verikit import Sample, load
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 PLAIN, GUARDED = load("answer(tail_seconds=0)"), load("echo_guard(answer(tail_seconds=0))")
 WRAPPERS = [
-    "{} + 0", "0 + {}", "{} - 0", "{} + 0.0", r"1 \cdot ({})", r"({}) \cdot 1", r"({}) \times 1.0", "({})^1", "({})^{{1}}",
-    "({})", "(({}))", r"\left({}\right)", "{{{}}}", "-(-({}))", "--({})", r"\frac{{{}}}{{1}}", "({})/1", "{} + 5 - 5",
+    "{} + 0", "0 + {}", "{} - 0", "{} + 0.0", r"1 \cdot ({})", r"({}) \cdot 1", r"({}) \times 1.0", "({})^1",
+    "({})^{{1}}", "({})", "(({}))", r"\left({}\right)", "{{{}}}", "-(-({}))", "--({})", r"\frac{{{}}}{{1}}", "({})/1",
+    "{} + 5 - 5",
     "3 - 3 + {}", r"\frac{{2({})}}{{2}}", r"2({}) \cdot \frac{{1}}{{2}}", r"\frac{{{}}}{{2}} + \frac{{{}}}{{2}}",
     r"({}) \cdot 2^0", r"{} + 0 \cdot 7", r"({}) \cdot (3 - 2)", r"\max({}, {})", r"\lim_{{t \to 0}} ({} + t)",
-    r"\sum_{{j=1}}^{{1}} ({})", "\u200b{}", "{}\u2060", "\ufeff{}\u200d", r"\,{}\,", "{{}}{}", r"{}\phantom{{9}}", r"{}\quad",
-    r"\sqrt{{({})^2}}", "|{}|", "({})^{{2-1}}", r"{} \cdot \frac{{3}}{{3}}", r"\frac{{({}) \cdot 7}}{{7}}", "5 - (5 - ({}))",
+    r"\sum_{{j=1}}^{{1}} ({})", "\u200b{}", "{}\u2060", "\ufeff{}\u200d", r"\,{}\,", "{{}}{}", r"{}\phantom{{9}}",
+    r"{}\quad",
+    r"\sqrt{{({})^2}}", "|{}|", "({})^{{2-1}}", r"{} \cdot \frac{{3}}{{3}}", r"\frac{{({}) \cdot 7}}{{7}}",
+    "5 - (5 - ({}))",
     "x = {}", r"{}\text{{ cm}}", "{}.", r"\displaystyle {}",
 ]  # fmt: skip
 REPLIES = [r"\boxed{{{}}}", "The answer is ${}$.", r"So it is \[\boxed{{{}}}\]"]
@@ -48,15 +51,19 @@ def asked(draw: random.Random) -> tuple[str, str, str]:
         formula = f"({a} + {b}i)({c} - {d}i)"
         return f"Compute ${formula}$.", formula, f"{a * c + b * d} + {b * c - a * d}i".replace("+ -", "- ")
     if kind == 6:
-        return f"How large is the greatest common divisor of {a * c} and {b * c}?", f"\\gcd({a * c}, {b * c})", str(
-            gcd(a * c, b * c)
+        return (
+            f"How large is the greatest common divisor of {a * c} and {b * c}?",
+            f"\\gcd({a * c}, {b * c})",
+            str(gcd(a * c, b * c)),
         )
     if kind == 7:
         n = a + 10
         return f"Add the numbers from 1 to {n}.", rf"\sum_{{k=1}}^{{{n}}} k", str(n * (n + 1) // 2)
     if kind == 8:
-        return f"What remains of {a} to the power {b + 70} modulo {c}?", rf"{a}^{{{b + 70}}} \bmod {c}", str(
-            pow(a, b + 70, c)
+        return (
+            f"What remains of {a} to the power {b + 70} modulo {c}?",
+            rf"{a}^{{{b + 70}}} \bmod {c}",
+            str(pow(a, b + 70, c)),
         )
     if kind == 9:
         n = a % 8 + 4

@@ -11,23 +11,24 @@ import unicodedata
 
 import pytest
 
-from verikit import Sample, load
+from verikit import load
 from verikit.judges.shown import visible as shown
 from verikit.unseen import apart, shows_nothing, visible, without_phantoms
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 CHARACTERS = [
-    "\u200b", "\u200c", "\u200d", "\u200e", "\u2060", "\u2063", "\ufeff", "\u00ad", "\u034f", "\u061c", "\u180e", "\u17b4",
-    "\ufe0f", "\ufe00", "\U000e0101", "\U000e0041", "\u3164", "\u115f", "\u1160", "\uffa0", "\u2800", "\x00", "\x07", "\x7f",
+    "\u200b", "\u200c", "\u200d", "\u200e", "\u2060", "\u2063", "\ufeff", "\u00ad", "\u034f", "\u061c",
+    "\u180e", "\u17b4", "\ufe0f", "\ufe00", "\U000e0101", "\U000e0041",
+    "\u3164", "\u115f", "\u1160", "\uffa0", "\u2800", "\x00", "\x07", "\x7f",
 ]  # fmt: skip
 LATEX = [
-    r"\,", r"\;", r"\!", r"\ ", r"\quad", r"\qquad ", "{}", "{{}}", r"\phantom{42}", r"\hphantom{\frac{1}{2}}", r"\vphantom x",
-    r"\text{}", r"\mathrm{ }", r"\hspace{1cm}", r"\kern3pt", r"\left.\right.", "$$", r"$\,$", r"\(\)", r"\strut", r"\label{x}",
-    r"\phantom{\text{Paris}}",
+    r"\,", r"\;", r"\!", r"\ ", r"\quad", r"\qquad ", "{}", "{{}}", r"\phantom{42}", r"\hphantom{\frac{1}{2}}",
+    r"\vphantom x", r"\text{}", r"\mathrm{ }", r"\hspace{1cm}", r"\kern3pt", r"\left.\right.", "$$", r"$\,$", r"\(\)",
+    r"\strut", r"\label{x}", r"\phantom{\text{Paris}}",
 ]  # fmt: skip
 HONEST = [
-    "می\u200cخواهم", "क्\u200dष", "👩\u200d🔬", "❤\ufe0f", "1\ufe0f\u20e3", "Donau\u00addampf", "été", "Łódź", "ไทย\u200bไทย",
-    "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "x\u2061(y)",
+    "می\u200cخواهم", "क्\u200dष", "👩\u200d🔬", "❤\ufe0f", "1\ufe0f\u20e3", "Donau\u00addampf", "été", "Łódź",
+    "ไทย\u200bไทย", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "x\u2061(y)",
 ]  # fmt: skip
 JOINED = ("Donau\u00addampf", "x\u2061(y)")
 """Honest, but what joins these words could as well join any."""
@@ -57,7 +58,9 @@ def test_honest_texts_with_joiners_equal_themselves_and_are_one_word(text):
 
 
 def test_flags_that_only_tags_tell_apart_stay_apart():
-    england, wales = ("\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in name) + "\U000e007f" for name in ("gbeng", "gbwls"))
+    england, wales = (
+        "\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in name) + "\U000e007f" for name in ("gbeng", "gbwls")
+    )
     assert load("exact")(england, wales).value == 0.0
     hidden = "\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in "[[A]]") + "\U000e007f"
     assert visible(hidden) == "\U0001f3f4"
@@ -75,13 +78,17 @@ def test_a_text_is_right_with_an_invisible_character_anywhere(character):
     assert load("exact('squad')")(character, "A").value == 0.0  # squad leaves nothing of "A"
 
 
-@pytest.mark.parametrize("text", [r"\boxed{\phantom{Paris}}", r"\boxed{\phantom{5}}", r"\phantom{5}", r"\boxed{Rome\phantom{Paris}}"])
+@pytest.mark.parametrize(
+    "text", [r"\boxed{\phantom{Paris}}", r"\boxed{\phantom{5}}", r"\phantom{5}", r"\boxed{Rome\phantom{Paris}}"]
+)
 def test_what_a_phantom_holds_is_no_answer(text):
     assert load("answer")(text, ["Paris", "5"]).value == 0.0
     assert without_phantoms(r"a\phantom{b{c}}d\hphantom x e") == "ad e"
 
 
-@pytest.mark.parametrize("text", ["5{}", "{}5", r"\,5\;", r"5\phantom{6}", r"\hphantom{-}5", r"\frac{10{}}{2}", r"5\strut"])
+@pytest.mark.parametrize(
+    "text", ["5{}", "{}5", r"\,5\;", r"5\phantom{6}", r"\hphantom{-}5", r"\frac{10{}}{2}", r"5\strut"]
+)
 def test_empty_latex_counts_as_nothing_in_an_answer(text):
     assert load("answer")(rf"\boxed{{{text}}}", "5").value == 1.0
     assert load("answer")(rf"\boxed{{{text}}}", "6").value == 0.0
@@ -146,7 +153,9 @@ def test_what_judges_are_not_shown_is_nothing_here():
             assert visible(character) == ""
 
 
-@pytest.mark.parametrize("unit", ["\u200b", r"\phantom{", r"\phantom", "{", "}", "\\", r"\kern", r"\hspace{", "a\u200b", "\x08"])
+@pytest.mark.parametrize(
+    "unit", ["\u200b", r"\phantom{", r"\phantom", "{", "}", "\\", r"\kern", r"\hspace{", "a\u200b", "\x08"]
+)
 def test_hostile_texts_cost_linear_time(unit):
     start = time.process_time()
     text = unit * 50_000

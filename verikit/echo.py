@@ -85,7 +85,7 @@ def _copied(claim: Node, text: str, golds: Sequence[Node]) -> bool:
 
 @lru_cache(maxsize=256)
 def _formulas(text: str) -> tuple[Node, ...]:
-    """The formulas of a text that are more than a number or a letter, whole ones and parts, with their terms in order."""
+    """The formulas of a text that are more than a number or a letter, whole ones and parts, their terms in order."""
     pieces = dict.fromkeys(next(filter(None, found)).strip() for found in _FORMULA.findall(text))
     pieces.update(dict.fromkeys(_between_edges(text)))
     found: dict[Node, None] = {}

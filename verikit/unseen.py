@@ -26,7 +26,7 @@ _UNSEEN = re.compile(f"({_FLAG})|{_BACKSPACE}|[{_ZERO_WIDTH}{_BLANK}{_CONTROL}]"
 _UNSEEN_ASCII = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _FILLER = re.compile(f"[{_BLANK}]")
 _JOINT = re.compile(f"(?<=[!-\u058f])(?:{_BACKSPACE}|[{_ZERO_WIDTH}{_CONTROL}])+(?=[!-\u058f])")
-"""Between two characters of alphabets that need no joiner in a word. Persian, the scripts of India and emoji need them."""
+"""Between two characters of alphabets that need no joiner in a word, as Persian, the scripts of India and emoji do."""
 
 _PHANTOM = re.compile(r"\\[hv]?phantom(?![A-Za-z])\s*(?:(?=\{)|\\[A-Za-z]+|[^{\\\s])|\\.|[{}]", re.DOTALL)
 _LAYOUT = re.compile(
@@ -75,6 +75,6 @@ def without_phantoms(text: str) -> str:
             depth += 1
         elif match[0] == "}":
             depth -= 1
-            if 0 <= hidden and depth <= hidden:
+            if hidden >= 0 and depth <= hidden:
                 start, hidden = match.end(), -1
     return "".join(kept) if hidden >= 0 else "".join((*kept, text[start:]))

@@ -191,7 +191,7 @@ class TRLParts(list[TRLPart]):
 
 
 def _part(score: Score, name: str) -> Score:
-    """A part's score in the whole's: without a value where the whole has no parts, 0.0 at most where the echo guard refuses."""
+    """A part's score in the whole's: no value where the whole has no parts, at most 0.0 where its guard refuses."""
     part = score.parts.get(name)
     if part is None:
         return score if score.value is None else Score.abstained("the part was not asked")

@@ -1,7 +1,7 @@
 """The form of a formula: what of it is left to compute, and the same formula without parts that change nothing.
 
-`unevaluated` says what an answer leaves to compute where an evaluated form is asked for: where a gold is a plain number,
-or where the question says so. An answer may have the kinds of operations that a gold has, and few operations more than
+`unevaluated` says what an answer leaves to compute where an evaluated form is asked for: a gold is a plain number, or
+the question says so. An answer may have the kinds of operations that a gold has, and few operations more than
 it. `plain` drops neutral parts of a tree (+ 0, times 1, to the power of 1, double signs, a term and its negative), and
 `ordered` also the order of sums and products.
 """
@@ -72,7 +72,7 @@ def written(text: str) -> Node | None:
 
 
 def unevaluated(answer: str, golds: Iterable[str], question: str = "") -> str:
-    """What of an answer is left to compute where an evaluated form is asked for; "" if nothing, or if none is asked for.
+    """What of an answer is left to compute; "" if nothing, or if an evaluated form is not asked for.
 
     Args:
         answer: An answer that is equal to one of the golds.
@@ -215,7 +215,8 @@ def _kind_of_power(base: Node, exponent: Node) -> str:
     value = exact(exponent)
     if isinstance(value, Fraction) and value.denominator > 1:
         return "a root"
-    return "a large power" if value is not None and abs(value) > MAX_EXPONENT and _integer(base) != 10 else ""
+    large = value is not None and not -MAX_EXPONENT <= value <= MAX_EXPONENT
+    return "a large power" if large and _integer(base) != 10 else ""
 
 
 # ---- neutral parts ---------------------------------------------------------------------------------------------------
@@ -288,7 +289,8 @@ def _factors(node: Node) -> list[Node]:
 def _plain_power(node: Node) -> Node:
     base, exponent = node.args
     if base.op == "pow" and exact(Node("mul", (base.args[1], exponent))) == 1:
-        return base.args[0]
+        inner: Node = base.args[0]
+        return inner
     if _is(base, 1) or _is(exponent, 0):
         return ONE
     return base if _is(exponent, 1) else node

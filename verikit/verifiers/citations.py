@@ -60,7 +60,7 @@ class Citations(TextVerifier):
     min_words: int = 4
     """A shorter quotation is a term or a title, and not looked at."""
     min_piece: int = 3
-    """A quotation with an ellipsis beside fewer words than this does not hold: such pieces can be put to say anything."""
+    """Beside an ellipsis, a piece of fewer words does not hold: such pieces can be put together to say anything."""
     min_references: int = 0
     """A reply with fewer references is 0.0."""
     min_quotes: int = 0

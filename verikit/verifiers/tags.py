@@ -16,10 +16,10 @@ from verikit.unseen import shows_nothing, visible
 
 @dataclass(frozen=True, init=False)
 class Tags(Verifier):
-    """1.0 if the text is exactly `<a>…</a><b>…</b>…`, each tag once, in this order, only space between and around.
+    r"""1.0 if the text is exactly `<a>…</a><b>…</b>…`, each tag once, in this order, only space between and around.
 
     What stands in the last tag is the extracted answer. `strict=False` allows text between and around the tags. A tag
-    is empty if its content shows nothing, such as a zero-width space, `\\,` or `{}`.
+    is empty if its content shows nothing, such as a zero-width space, `\,` or `{}`.
     """
 
     names: tuple[str, ...]
