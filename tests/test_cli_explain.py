@@ -40,6 +40,16 @@ def test_what_a_verifier_prints_and_control_characters_stay_out_of_the_output(fo
     }  # fmt: skip
 
 
+def test_what_a_reward_for_training_would_refuse_is_told(folder):
+    told = explain(folder, "--completion", r"\boxed{\gcd(84, 36)}", "--answer", "12").stdout
+    assert told.startswith("answer: 1  (")
+    assert "as a reward for training: 0  (unevaluated: the answer still has gcd; see echo_guard)" in told
+    assert "training" not in explain(folder, "--completion", r"\boxed{12}", "--answer", "12").stdout
+    told = explain(folder, "-v", "echo_guard(answer)", "--completion", r"\boxed{\gcd(84, 36)}", "--answer", "12").stdout
+    assert told.startswith("echo_guard: 0  (unevaluated: the answer still has gcd)")
+    assert "as a reward" not in told
+
+
 def test_a_gold_beside_a_file_is_refused_rather_than_ignored(folder):
     done = explain(folder, "rows.jsonl", "--answer", "6")
     assert done.returncode == 2

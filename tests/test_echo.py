@@ -57,6 +57,44 @@ def test_near_misses_are_paid_as_before(question, answer, gold):
     assert GUARDED.score([sample])[0].value == load("answer").score([sample])[0].value == 1.0
 
 
+@pytest.mark.parametrize(
+    "wrapper",
+    [
+        "{} + 0", r"1 \cdot ({})", "({})^{{1}}", "({})/1", "-(-({}))", "\u200b{}", "{}\u2060", r"\,{}", "{} + 5 - 5",
+        r"\frac{{2({})}}{{2}}", "|{}|", "x = {}", "{}{{}}", r"{}\phantom{{9}}",
+    ],
+)  # fmt: skip
+def test_neutral_parts_and_invisible_characters_make_no_answer_of_a_formula(wrapper):
+    for question, formula, gold in (
+        (r"What is \(3\cdot 4+1\)?", r"3\cdot 4+1", "13"),
+        ("Compute $(1+2i)6-3i$.", "(1+2i)6-3i", "6+9i"),
+        (r"Simplify $\frac{12}{18}$.", r"\frac{12}{18}", r"\frac{2}{3}"),
+        ("Factor $x^2 - 9$.", "x^2 - 9", "(x-3)(x+3)"),
+    ):
+        sample = Sample(question, rf"\boxed{{{wrapper.format(formula)}}}", gold)
+        assert GUARDED.score([sample])[0].value == 0.0
+        assert GUARDED.score([Sample(question, rf"\boxed{{{gold}}}", gold)])[0].value == 1.0
+
+
+def test_which_in_the_middle_of_a_question_asks_for_no_choice():
+    question = "Let $n$ be the number for which $n = 3^2 + 4^2 + 1$ holds. What is $n$?"
+    assert is_echo("3^2+4^2+1", question, ["26"])
+    assert not is_echo("3^2", "Which is larger, $3^2$ or $2^3$?", ["9"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"), [(r"\gcd(84, 36)", "12"), (r"\sum_{i=1}^{100} i", "5050"), ("10!", "3628800")]
+)
+def test_an_answer_that_is_left_to_compute_is_not_paid_unless_the_option_says_so(answer, gold):
+    sample = Sample("How many are there?", rf"\boxed{{{answer}}}", gold)
+    (score,) = GUARDED.score([sample])
+    assert (score.value, score.status, score.usage) == (0.0, "ok", {"unevaluated": 1.0})
+    assert score.reason.startswith("unevaluated: the answer still has ")
+    assert not GUARDED.doubts(score)
+    assert load("echo_guard(answer, evaluated=False)").score([sample])[0].value == 1.0
+    assert GUARDED.score([Sample("How many are there?", rf"\boxed{{{gold}}}", gold)])[0].value == 1.0
+
+
 def test_rows_with_options_and_wrong_or_unscored_answers_are_left_as_they_are():
     listed = Sample("$3+4$ or $2+4$?", r"\boxed{3+4}", "7", meta={"options": ["3+4", "2+4"]})
     wrong = Sample("Compute $3+4$.", r"\boxed{8}", "7")
@@ -96,6 +134,41 @@ def test_rewards_for_training_have_the_guard_unless_told_otherwise():
     assert [type(part).__name__ for part in walk(to_trl("echo_guard(answer)").verifier)].count("EchoGuard") == 1
 
 
+def test_rewards_for_training_ask_for_evaluated_answers_unless_told_otherwise():
+    asked = ["What do 84 and 36 have in common?"] * 2, [r"\boxed{\gcd(84, 36)}", r"\boxed{12}"]
+    golds = ["12", "12"]
+    assert to_trl("answer")(*asked, answer=golds) == [0.0, 1.0]
+    assert to_trl("answer", echoes=True)(*asked, answer=golds) == [1.0, 1.0]
+    assert to_trl("echo_guard(answer, evaluated=False)")(*asked, answer=golds) == [1.0, 1.0]
+
+
+def test_a_part_of_a_split_reward_is_not_paid_for_what_the_whole_refuses():
+    parts = to_trl("0.9*answer + 0.1*boxed", split=True)
+    columns = {"prompts": ["?"] * 2, "completions": [r"\boxed{\gcd(84, 36)}", r"\boxed{12}"], "answer": ["12"] * 2}
+    assert [part(**columns) for part in parts] == [[0.0, 1.0], [0.0, 1.0]]
+
+
+def test_the_recipe_for_training_asks_for_evaluated_answers_unless_its_config_says_otherwise(tmp_path):
+    pytest.importorskip("torch")
+    from verikit.engines.types import Generation, Output
+    from verikit.trainers.config import load_config
+    from verikit.trainers.recipe import Setting
+    from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
+
+    row = {"prompt": "What do 84 and 36 have in common?", "answer": "12"}
+    (tmp_path / "data.jsonl").write_text(f"{json.dumps(row)}\n" * 2)
+    replies = Generation((Output(r"\boxed{\gcd(84, 36)}", (0,)), Output(r"\boxed{12}", (0,))))
+
+    def paid(*changes):
+        config = load_config("math", ['options.data="data.jsonl"', "options.held_out_size=1", *changes])
+        recipe = SingleTurn(SingleTurnOptions(**config.options), Setting(None, 0, tmp_path))
+        return [score.value for score in recipe.score(recipe.problems[0], replies)]
+
+    assert paid() == [0.0, 1.0]
+    assert paid("options.echoes=true") == [1.0, 1.0]
+    assert paid('options.reward="echo_guard(answer, evaluated=False)"') == [1.0, 1.0]
+
+
 def read(name):
     path = DATA / name
     if not path.exists():
@@ -123,6 +196,7 @@ def test_no_right_answer_of_a_model_is_lost():
     samples += [
         Sample(row["problem"], rf"\boxed{{{row['answer']}}}", row["answer"]) for row in read("questions/math500.jsonl")
     ]
+    samples += [Sample(row["problem"], row["solution"], row["answer"]) for row in read("questions/math500.jsonl")]
     plain, guarded = (load(spec).score(samples) for spec in ("answer", "echo_guard(answer)"))
     assert sum(score.value == 1.0 for score in plain) > 600
     assert [score.value for score in guarded] == [score.value for score in plain]

@@ -42,7 +42,7 @@ class SingleTurnOptions(BaseModel):
     reward: str = "answer"
     """A verifier's spec, as in `verikit score -v`."""
     echoes: bool = False
-    """Whether a formula copied from the question may be paid; see `verikit.echo`."""
+    """Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`."""
     reward_timeout: float = Field(default=60.0, ge=0)
     """Seconds for one reward by a verifier that is not verikit's own, run in a process that is killed then; 0: none."""
     prompts: PositiveInt = 16

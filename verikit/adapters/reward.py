@@ -43,8 +43,8 @@ _lock = threading.Lock()
 class Reward:
     """A verifier as another stack's callable: it has a `__name__`, can be pickled, and works in any thread.
 
-    With `echoes` off, as in training, an answer copied from the question gets 0.0. With `tries` above 1 a sample whose
-    score is a time-out or an error is scored again.
+    With `echoes` off, as in training, an answer copied from the question or left to compute gets 0.0. With `tries`
+    above 1 a sample whose score is a time-out or an error is scored again.
 
     Raises:
         UsageError: `unscored` is none of its forms, or None where the stack knows no missing reward.

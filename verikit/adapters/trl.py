@@ -19,6 +19,7 @@ from typing import Any, Literal, overload
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, WhenUnscored, gold_of, prompt_of, tokens_in
 from verikit.base import Verifier
 from verikit.combine import Combined
+from verikit.echo import refusals
 from verikit.errors import UsageError
 from verikit.spec import load
 from verikit.types import Sample, Score
@@ -190,12 +191,12 @@ class TRLParts(list[TRLPart]):
 
 
 def _part(score: Score, name: str) -> Score:
-    """A part's score in the whole's: without a value where the whole has no parts, 0.0 at most in an echo."""
+    """A part's score in the whole's: no value where the whole has no parts, at most 0.0 where its guard refuses."""
     part = score.parts.get(name)
     if part is None:
         return score if score.value is None else Score.abstained("the part was not asked")
-    echoes = score.usage.get("echoes", 0) - sum(part.usage.get("echoes", 0) for part in score.parts.values())
-    return replace(part, value=min(part.value, 0.0)) if echoes > 0 and part.value is not None else part
+    whole = refusals(score) > sum(map(refusals, score.parts.values()))
+    return replace(part, value=min(part.value, 0.0)) if whole and part.value is not None else part
 
 
 def _split(whole: TRLReward, verifier: Verifier, name: str | None, asynchronous: bool) -> TRLParts:
@@ -257,7 +258,7 @@ def to_trl(
         tries: How often a completion is scored whose score is a time-out or an error.
         name: Under which TRL logs it; None: the verifier's.
         asynchronous: A coroutine, which TRL runs beside other rewards.
-        echoes: Whether a formula copied from the question may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
         split: One function for each part of a weighted sum or a mean, in a list whose `weights` are for
             `reward_weights`: TRL then has a curve for each, and may normalise each by itself (GDPO). A batch is scored
             once for all of them.

@@ -128,7 +128,10 @@ class AnalyticField(Field):
         if name == "factorial":
             return self.note(self.gamma(x + 1))
         if name in ("abs", "max", "min", "floor", "ceil", "sgn", "mod"):
-            return self._stepwise(name, values)
+            try:
+                return self._stepwise(name, values)
+            except (OverflowError, ValueError):  # steps of an infinite value
+                raise Overflow("a number out of a float's range") from None
         if name == "cis":
             return self.note(self.apply("cos", x) + self.number(1) * 1j * self.apply("sin", x))
         if name in ("arccot",):

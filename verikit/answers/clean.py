@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from verikit.unseen import visible
+
 _PLAIN = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ",
     "∙": r"\cdot ", "∗": "*", "÷": r"\div ", "⁄": "/", "∕": "/", "≤": r"\le ", "⩽": r"\le ", "≦": r"\le ",
@@ -21,8 +23,7 @@ _PLAIN = {
     "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}", "，": ",", "、": ",", "；": ";",
     "：": ":", "（": "(", "）": ")", "［": "[", "］": "]", "｛": "{", "｝": "}", "＝": "=", "＜": "<", "＞": ">",
     "％": "%", "．": ".", "。": ".", "＋": "+", "－": "-", "∣": "|", "‖": "|", "￥": "¥", "٫": ".", "٬": ",",
-    "\u2009": r"\,", "\u202f": r"\,", "\xa0": " ", "\u2003": " ", "\u2002": " ", "\u200b": "", "\u2061": "",
-    "\u2062": "", "\ufeff": "", "\u200e": "", "\u200f": "", "\u00ad": "",
+    "\u2009": r"\,", "\u202f": r"\,", "\xa0": " ", "\u2003": " ", "\u2002": " ",
 }  # fmt: skip
 _GREEK = dict(
     zip(
@@ -67,7 +68,7 @@ _MIXED = re.compile(r"(?<![\d.^_/{])(\d{1,9})\s+(?:and\s+)?(\d{1,9})\s*/\s*(\d{1
 
 def to_ascii(text: str) -> str:
     """Mathematical unicode as LaTeX; compatibility forms (𝟒, Ⅳ, ४) as what they stand for."""
-    text = _SUPERS.sub(lambda m: "^{" + "".join(_SUPER[c] for c in m[0]) + "}", text)
+    text = _SUPERS.sub(lambda m: "^{" + "".join(_SUPER[c] for c in m[0]) + "}", visible(text))
     text = _SUBS.sub(lambda m: "_{" + "".join(_SUB[c] for c in m[0]) + "}", text)
     text = text.translate(_TABLE)
     if not text.isascii():

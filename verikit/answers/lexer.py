@@ -64,7 +64,8 @@ _ALIASES = {
 SKIPPED = frozenset(
     "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr middle displaystyle textstyle "
     "scriptstyle angle triangle measuredangle limits nolimits quad qquad enspace thinspace hspace vspace hfill , ; "
-    "! : > space noindent boldsymbol bm pmb mathit mathcal mathscr mathfrak phantom ensuremath rm bf it sf".split()
+    "! : > space noindent boldsymbol bm pmb mathit mathcal mathscr mathfrak ensuremath rm bf it sf "
+    "phantom hphantom vphantom strut mathstrut negthinspace medspace thickspace negmedspace negthickspace".split()
 ) | {" ", "\n", "(", ")", "[", "]"}
 TEXT = frozenset(
     "text textbf textit textrm textsf texttt textnormal textup mbox hbox mathrm mathbf mathsf mathtt operatorname "
@@ -77,7 +78,7 @@ GREEK = frozenset(
 _NAMED = FUNCTIONS | GREEK | {"pi", "infty", "inf", "infinity", "oo", "frac"}
 _UNIT_PART = re.compile(r"[A-Za-z]+|\d+|[/*]|\^|-")
 _CLOSERS = frozenset((")", "}", "/", "^", "circ", "pi", "cdot", "times"))
-_MARKUP = frozenset("hspace vspace phantom".split())
+_MARKUP = frozenset("hspace vspace phantom hphantom vphantom".split())
 
 
 def lex(text: str, depth: int = 0) -> list[Token]:

@@ -20,6 +20,7 @@ from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 from verikit.answers.units import parse_unit
+from verikit.unseen import visible, without_phantoms
 
 Tail = Callable[[Node, Node], EqualityResult]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
@@ -101,6 +102,10 @@ def verify(
     golds = (gold,) if isinstance(gold, str) else gold
     if len(prediction) > MAX_TEXT:
         return AnswerVerdict("limit", "the completion is too long")
+    if not prediction.isascii():  # in ASCII only controls are unseen, which `clean` drops or repairs
+        prediction = visible(prediction)
+    if "phantom" in prediction:
+        prediction = without_phantoms(prediction)
     terms = Terms(question, options, equality, tail, letters)
     part = extract.final_part(prediction)
     found = extract.marked(part, every=equality.several != "last")

@@ -12,6 +12,7 @@ import click
 from verikit.base import Verifier, score_all, walk
 from verikit.cli.marks import marked
 from verikit.cli.options import data_options, gold_option, json_option
+from verikit.echo import echo_guard
 from verikit.errors import UsageError
 from verikit.readers import Reader, read
 from verikit.spec import load
@@ -71,7 +72,9 @@ def explained(verifier: Verifier, sample: Sample) -> tuple[Score, list[str]]:
     score = score_all(verifier, [sample])[0]
     more = [text for part in walk(verifier) if (text := part.explain(sample))]
     marks = "\n".join(marked(sample.completion, score.answer, verifier.reads or "reply"))
-    texts = (*tree(verifier.name, score), *more, *filter(None, [marks]))
+    rewarded = echo_guard(verifier).guarded(sample, score)
+    refused = [] if rewarded is score else [f"as a reward for training: 0  ({rewarded.reason}; see echo_guard)"]
+    texts = (*tree(verifier.name, score), *refused, *more, *filter(None, [marks]))
     return score, [printable(line) for text in texts for line in text.expandtabs(4).split("\n")]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from verikit.base import TextVerifier
 from verikit.text import boxes
 from verikit.types import Sample, Score
+from verikit.unseen import shows_nothing, visible
 
 _PLACEHOLDER = re.compile(
     r"\.{3}|…|\\[lc]?dots|\?|_+|(?:\\text\s?\{\s?)?[\[<]?(?:your |the |final ){0,3}(?:answer|result|number|solution)"
@@ -21,7 +22,8 @@ _PLACEHOLDER = re.compile(
 class Boxed(TextVerifier):
     r"""1.0 if the completion closes a non-empty `\boxed{…}`; the last one is the extracted answer.
 
-    `\fbox` and `\framebox` are boxes too; one that holds a placeholder (`\boxed{...}`, `\boxed{answer}`) is none.
+    `\fbox` and `\framebox` are boxes too; one that holds a placeholder (`\boxed{...}`, `\boxed{answer}`) is none. A box
+    whose content shows nothing (`\boxed{\,}`, `\boxed{\phantom{1}}`, a zero-width space) is empty.
     """
 
     once: bool = False
@@ -33,10 +35,10 @@ class Boxed(TextVerifier):
         return [self._score_text(sample.completion) for sample in samples]
 
     def _score_text(self, text: str) -> Score:
-        found = [content.strip() for content in boxes(text)]
-        found = [content for content in found if not _PLACEHOLDER.fullmatch(content)]
-        if not found or not found[-1]:
+        found = [content for content in boxes(text) if not _PLACEHOLDER.fullmatch(visible(content).strip())]
+        if not found or shows_nothing(found[-1].replace("~", " ")):
             return Score(0.0, reason="no closed box" if not found else "the last box is empty")
-        if self.once and len(set(found)) > 1:
-            return Score(0.0, answer=found[-1], reason=f"{len(set(found))} different boxes")
-        return Score(1.0, answer=found[-1], reason="last box")
+        answer, different = found[-1].strip(), {visible(content).strip() for content in found}
+        if self.once and len(different) > 1:
+            return Score(0.0, answer=answer, reason=f"{len(different)} different boxes")
+        return Score(1.0, answer=answer, reason="last box")

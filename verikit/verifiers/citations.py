@@ -9,27 +9,25 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
+from verikit.unseen import visible
 from verikit.verifiers.gold import check_choice
+from verikit.verifiers.quoted import quoted
 
 PASSAGE_KEYS = ("passages", "contexts", "context", "documents", "docs", "ctxs", "sources", "retrieved")
 """Keys of a row that hold the passages, in the order of their numbers."""
 _TEXT_KEYS = ("text", "content", "contents", "passage", "page_content", "body", "paragraph_text", "snippet")
-_QUOTED = re.compile(
-    r'"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|«([^«»\n]{1,2000})»|„([^“”\n]{1,2000})[“”]|「([^「」\n]{1,2000})」'
-    r"|^[ \t]{0,3}>[ \t]?(\S[^\n]{0,2000})",
-    re.MULTILINE,
-)
 _NUMBERS = r"\^?[0-9]{1,4}(?:\s{0,3}[–-]\s{0,3}\^?[0-9]{1,4})?"
 _REFERENCE = re.compile(
     r"[\[【]\s{0,3}(?![0-9]{4}[–-](?:0[1-9]|1[0-2])[\]】])"  # a month, as in [2024-01], is no reference
     rf"({_NUMBERS}(?:\s{{0,3}}[,;]\s{{0,3}}{_NUMBERS}){{0,20}})\s{{0,3}}(?:†[^】\]\n]{{0,40}})?[\]】]"
 )
-_NEXT = re.compile(r"""[\s.,;:!?)"”»]{0,4}(?=[\[【])""")
+_NEXT = re.compile(r"""[\s.,;:!?)"”»'’]{0,4}(?=[\[【])""")
 _GAP = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _MOST_QUOTES = 300
 _UNSPACED = "\u0e00"
@@ -49,8 +47,9 @@ class Citation(NamedTuple):
 class Citations(TextVerifier):
     """1.0 if every quotation occurs in the passages, and every reference [n] is the number of one.
 
-    Quotations stand in quotation marks or quoted lines and have at least `min_words` words; an ellipsis leaves out
-    any text, and a quotation none of whose pieces is that long has to hold but earns nothing. Words are whole ones.
+    Quotations stand in quotation marks of any kind or quoted lines and have at least `min_words` words; one that is
+    not closed ends with its paragraph. An ellipsis leaves out any text between pieces of at least `min_piece` words,
+    and a quotation none of whose pieces has `min_words` has to hold but earns nothing. Words are whole ones.
     One that a reference follows must occur in a passage it names. Case, space and the kind of quotes, dashes and
     apostrophes are not looked at. The passages stand in `meta.passages` (`contexts`, `documents`, `ctxs`, …): texts,
     or objects with `text` or the like. Numbers count from 1.
@@ -60,6 +59,8 @@ class Citations(TextVerifier):
     """All or nothing, or the share of quotations and references that hold."""
     min_words: int = 4
     """A shorter quotation is a term or a title, and not looked at."""
+    min_piece: int = 3
+    """Beside an ellipsis, a piece of fewer words does not hold: such pieces can be put together to say anything."""
     min_references: int = 0
     """A reply with fewer references is 0.0."""
     min_quotes: int = 0
@@ -73,8 +74,8 @@ class Citations(TextVerifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("reward", self.reward, ("all", "fraction"))
-        if min(self.min_words, self.max_chars) < 1:
-            raise UsageError("citations needs min_words and max_chars of at least 1")
+        if min(self.min_words, self.min_piece, self.max_chars) < 1:
+            raise UsageError("citations needs min_words, min_piece and max_chars of at least 1")
         if min(self.min_references, self.min_quotes, self.min_citations) < 0:
             raise UsageError("the least numbers of citations are at least 0")
 
@@ -87,12 +88,12 @@ class Citations(TextVerifier):
             passages = [_plain(text) for text in passages_of(sample.meta)]
         except ValueError as problem:
             return Score.error(str(problem))
-        reply = sample.completion
+        reply = visible(sample.completion)
         if len(reply) > self.max_chars:
             return Score(0.0, reason=f"{len(reply)} characters, over the cap of {self.max_chars}")
-        if sum(1 for _ in _QUOTED.finditer(reply)) > _MOST_QUOTES:
+        if len(list(islice(quoted(reply), _MOST_QUOTES + 1))) > _MOST_QUOTES:
             return Score(0.0, reason=f"more than {_MOST_QUOTES} quotations")
-        quotes = quotations(reply, passages, self.min_words)
+        quotes = quotations(reply, passages, self.min_words, self.min_piece)
         references = [_resolved(match, len(passages)) for match in _REFERENCE.finditer(reply)]
         for what, found, least in (
             ("quotations", quotes, self.min_quotes),
@@ -130,24 +131,27 @@ def _text(passage: object) -> str | None:
     return passage if isinstance(passage, str) else None
 
 
-def quotations(reply: str, passages: Sequence[str], min_words: int) -> list[Citation]:
+def quotations(reply: str, passages: Sequence[str], min_words: int, min_piece: int) -> list[Citation]:
     """The quotations of a reply with what is wrong with each.
 
     Args:
         reply: The text that quotes.
         passages: Plain texts to be quoted.
         min_words: Shorter ones are left out.
+        min_piece: The words of a piece beside an ellipsis.
     """
     found = []
-    for match in _QUOTED.finditer(reply):
-        said = next(group for group in match.groups() if group is not None)
+    for said, end in quoted(reply):
         body = _REFERENCE.sub(" ", said)
         pieces = [piece for part in _GAP.split(body) if (piece := _plain(part).strip(' .,;:!?"'))]
         if sum(len(piece.split()) for piece in pieces) < min_words:
             continue
-        numbers = _named(reply, match) or [number for ref in _REFERENCE.finditer(said) for number in _numbers(ref[1])]
+        numbers = _named(reply, end) or [number for ref in _REFERENCE.finditer(said) for number in _numbers(ref[1])]
         where = [passages[n - 1] for n in numbers if 0 < n <= len(passages)] if numbers else passages
-        if any(_in_order(pieces, passage) for passage in where):
+        shortest = min(len(piece.split()) for piece in pieces)
+        if len(pieces) > 1 and shortest < min_piece:
+            problem = f"an ellipsis beside a piece of {shortest} words, fewer than {min_piece}"
+        elif any(_in_order(pieces, passage) for passage in where):
             problem = ""
         elif any(_in_order(pieces, passage) for passage in passages):
             problem = "occurs in another passage than it names"
@@ -158,9 +162,9 @@ def quotations(reply: str, passages: Sequence[str], min_words: int) -> list[Cita
     return found
 
 
-def _named(reply: str, quote: re.Match[str]) -> list[int]:
+def _named(reply: str, end: int) -> list[int]:
     """The numbers of the references that follow a quotation."""
-    gap = _NEXT.match(reply, quote.end())
+    gap = _NEXT.match(reply, end)
     if gap is None:
         return []
     numbers: list[int] = []
@@ -207,9 +211,9 @@ def _numbers(text: str) -> list[int]:
 
 def _plain(text: str) -> str:
     """A text in one case, with plain quotes and dashes and single spaces."""
-    text = unicodedata.normalize("NFKC", text).translate(_SAME)
+    text = unicodedata.normalize("NFKC", visible(text)).translate(_SAME).replace("''", '"').replace("``", '"')
     return " ".join(text.casefold().split())
 
 
-_SAME = str.maketrans("’‘“”„«»–—", "''" + '"' * 5 + "--", "\u00ad")
-"""Quotes and dashes as their plain forms, without soft hyphens."""
+_SAME = str.maketrans("’‘‚‹›❛❜“”„‟«»〝〞〟❝❞–—", "'" * 7 + '"' * 11 + "--")
+"""Quotes and dashes as their plain forms."""

@@ -11,6 +11,7 @@ from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.text import NORMALIZERS, Normalizer, accepted, extract
 from verikit.types import Sample, Score
+from verikit.unseen import visible
 from verikit.verifiers.stated import offers_others, stated
 
 AnswerIn = Literal["stated", "whole", "boxed", "answer_tag", "last_line"]
@@ -20,7 +21,8 @@ AnswerIn = Literal["stated", "whole", "boxed", "answer_tag", "last_line"]
 class GoldVerifier(TextVerifier):
     """Compares the extracted answer with each accepted gold and takes the best.
 
-    No answer in the completion is the candidate's fault (0.0); no gold is the data's (no score).
+    No answer in the completion is the candidate's fault (0.0); no gold is the data's (no score). Characters that show
+    nothing (zero-width ones, joiners, controls) are left out of both.
     """
 
     normalizer: Normalizer = "squad"
@@ -40,11 +42,11 @@ class GoldVerifier(TextVerifier):
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
-        golds = accepted(sample.answer)
+        golds = [visible(gold) for gold in accepted(sample.answer)]
         if not golds:
             return Score.error("the row has no gold answer")
-        answer, form = taken(sample.completion, self.extract)
-        if answer is None:
+        answer, form = taken(visible(sample.completion), self.extract)
+        if answer is None or (not answer.strip() and any(gold.strip() for gold in golds)):
             return Score(0.0, reason=f"no answer found ({form})")
         value, gold = max(((self.compare(answer, gold), gold) for gold in golds), key=lambda pair: pair[0])
         if value and self.extract == "stated" and offers_others(answer, gold):
@@ -58,7 +60,7 @@ class GoldVerifier(TextVerifier):
     def equal(self, a: str, b: str) -> bool:
         """Whether two answers are the same after normalising."""
         normalize = NORMALIZERS[self.normalizer]
-        return a == b or normalize(a) == normalize(b)
+        return a == b or normalize(visible(a)) == normalize(visible(b))
 
     def matches(self, score: Score) -> bool:
         """Right answers are the gold's."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,12 +9,17 @@ from typing import Literal
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
+from verikit.unseen import apart, visible
 from verikit.verifiers.gold import check_choice
 
 
 @dataclass(frozen=True)
 class Length(TextVerifier):
-    """1.0 if the completion has at least `min` and at most `max` characters, words or lines."""
+    """1.0 if the completion has at least `min` and at most `max` characters, words or lines.
+
+    Characters that show nothing don't count. Words that such a character joins are one word for `min` and several for
+    `max`.
+    """
 
     min: int = 0
     """The least length that passes."""
@@ -36,10 +40,12 @@ class Length(TextVerifier):
         return [self._score_text(sample.completion) for sample in samples]
 
     def _score_text(self, text: str) -> Score:
-        size = len(text)
-        if self.unit == "words":
-            size = sum(1 for _ in re.finditer(r"\S+", text))
-        elif self.unit == "lines":
-            size = len(text.splitlines())
-        fits = size >= self.min and (self.max is None or size <= self.max)
-        return Score(float(fits), reason=f"{size} {self.unit}")
+        least, most = self._size(visible(text)), self._size(apart(text) if self.unit == "words" else visible(text))
+        if self.max is not None and most > self.max:
+            return Score(0.0, reason=f"{most} {self.unit}")
+        return Score(float(least >= self.min), reason=f"{least} {self.unit}")
+
+    def _size(self, text: str) -> int:
+        if self.unit == "chars":
+            return len(text)
+        return len(text.split() if self.unit == "words" else text.splitlines())

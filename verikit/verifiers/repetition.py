@@ -11,6 +11,7 @@ from typing import Literal
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import UNIT, Sample, Score
+from verikit.unseen import apart, visible
 from verikit.verifiers.gold import check_choice
 
 
@@ -20,6 +21,9 @@ class Repetition(TextVerifier):
 
     With a `penalty` p it is p times the share that is not, as a term of a sum: the repetition penalty of "Demystifying
     Long Chain-of-Thought Reasoning" (arXiv 2502.03373, appendix) and of open-r1.
+
+    Characters that show nothing don't count: of the text without them, and of the text with a space where they join
+    words, the one that repeats itself more is scored.
     """
 
     n: int = 3
@@ -52,12 +56,18 @@ class Repetition(TextVerifier):
         return [self._score_sample(sample.completion) for sample in samples]
 
     def _score_sample(self, text: str) -> Score:
-        pieces: Sequence[str] = text.lower().split() if self.unit == "words" else "".join(text.lower().split())
-        total = max(len(pieces) - self.n + 1, 0)
-        grams = zip(*(islice(pieces, start, None) for start in range(self.n)), strict=False)
-        distinct = len(set(grams)) if total else 0
-        share = distinct / total if total else 1.0
+        readings = dict.fromkeys((visible(text), apart(text)))
+        share, distinct, total = min(map(self._distinct, readings))
         told = f"{distinct} of {total} {self.n}-grams are distinct"
         if self.penalty is not None:
             return Score((1 - share) * self.penalty, reason=told)
         return Score(share if self.at_least is None else float(share >= self.at_least), reason=told)
+
+    def _distinct(self, text: str) -> tuple[float, int, int]:
+        """The share of n-grams that are distinct, how many these are, and of how many."""
+        words = text.lower().split()
+        pieces: Sequence[str] = words if self.unit == "words" else "".join(words)
+        total = max(len(pieces) - self.n + 1, 0)
+        grams = zip(*(islice(pieces, start, None) for start in range(self.n)), strict=False)
+        distinct = len(set(grams)) if total else 0
+        return (distinct / total if total else 1.0), distinct, total

@@ -11,13 +11,15 @@ from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.reply import Reads
 from verikit.types import Sample, Score
+from verikit.unseen import shows_nothing, visible
 
 
 @dataclass(frozen=True, init=False)
 class Tags(Verifier):
-    """1.0 if the text is exactly `<a>…</a><b>…</b>…`, each tag once, in this order, only space between and around.
+    r"""1.0 if the text is exactly `<a>…</a><b>…</b>…`, each tag once, in this order, only space between and around.
 
-    What stands in the last tag is the extracted answer. `strict=False` allows text between and around the tags.
+    What stands in the last tag is the extracted answer. `strict=False` allows text between and around the tags. A tag
+    is empty if its content shows nothing, such as a zero-width space, `\,` or `{}`.
     """
 
     names: tuple[str, ...]
@@ -57,12 +59,12 @@ class Tags(Verifier):
             start, end = text.index(opening), text.index(closing)
             if not position <= start < end:
                 return Score(0.0, reason=f"{opening} is out of order")
-            if self.strict and text[position:start].strip():
+            if self.strict and visible(text[position:start]).strip():
                 return Score(0.0, reason=f"text before {opening}")
-            content = text[start + len(opening) : end].strip()
-            if not content:
+            content = text[start + len(opening) : end]
+            if shows_nothing(content):
                 return Score(0.0, reason=f"{opening} is empty")
             position = end + len(closing)
-        if self.strict and text[position:].strip():
+        if self.strict and visible(text[position:]).strip():
             return Score(0.0, reason=f"text after </{self.names[-1]}>")
-        return Score(1.0, answer=content, reason="the format is kept")
+        return Score(1.0, answer=content.strip(), reason="the format is kept")

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from verikit.errors import MissingExtra, UsageError
 from verikit.types import Sample
+from verikit.unseen import visible
 from verikit.verifiers.column import value_at
 
 LengthUnit = Literal["chars", "words", "tokens"]
@@ -33,7 +34,7 @@ def length_of(sample: Sample, unit: LengthUnit, tokenizer: str = "") -> int:
 
     Args:
         sample: With `tokens` and no tokenizer its own count is taken: of all the model wrote, thoughts included.
-        unit: Characters, words (by space) or tokens.
+        unit: Characters, words (by space) or tokens. Characters that show nothing count as nothing.
         tokenizer: A folder or `tokenizer.json`; with it tokens of the completion's text are counted.
 
     Raises:
@@ -42,7 +43,8 @@ def length_of(sample: Sample, unit: LengthUnit, tokenizer: str = "") -> int:
         UsageError: the tokenizer can't be read.
     """
     if unit != "tokens":
-        return len(sample.completion) if unit == "chars" else len(sample.completion.split())
+        text = visible(sample.completion)
+        return len(text) if unit == "chars" else len(text.split())
     if tokenizer:
         return len(_tokenizer(tokenizer).encode(sample.completion, add_special_tokens=False).ids)
     count = _carried(sample.meta)

@@ -224,9 +224,16 @@ class Parser(Cursor):
     def power(self) -> Node:
         """Read an atom, then its postfixes and exponents."""
         self.enter()
+        self._skip_empty_groups()
         node = self._postfixes(self.atom())
+        self._skip_empty_groups()
         self.leave()
         return node
+
+    def _skip_empty_groups(self) -> None:
+        """Pass over {}, which shows nothing; one that carries an index or exponent stands for something."""
+        while self.at("{") and self.ahead().text == "}" and self.ahead(2).text not in ("^", "_"):
+            self.seek(self.index + 2)
 
     def _postfixes(self, node: Node) -> Node:
         start = self.index
