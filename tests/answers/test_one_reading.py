@@ -75,6 +75,13 @@ def test_the_questions_numbers_and_language_tell_whether_a_comma_is_decimal(ques
     assert verify(rf"\boxed{{{answer}}}", gold, question=question).equal is same
 
 
+def test_a_mark_behind_a_boxed_number_is_the_factorial_and_behind_a_sentence_its_end():
+    gold = r"8\text{ cm}"
+    assert not verify(r"\boxed{8!}", gold).equal
+    assert verify("The length is 8 cm!", gold).equal
+    assert verify("The answer is 8!", gold).equal
+
+
 def test_an_answer_that_cannot_be_read_is_left_to_a_second_opinion():
     verifier = Answer()
     assert verifier.doubts(verifier(r"\boxed{9-}", r"9\pi"))

@@ -153,6 +153,8 @@ _PART_OF_VALUE = frozenset(
     "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd rd "
     "th".split()
 )
+_CLOSING_MARKS = re.compile(r"(?:[,;:.]|(?<![\d)!])!)+\Z")
+"""Marks behind a sentence. Behind a number `!` is the factorial."""
 MAX_LED = 200
 
 
@@ -215,4 +217,4 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
                 return  # what is left out would be part of the value
             if _goes_on(rest[:1] if size > 1 else rest) or (rest and tail[size - 1] == "and"):
                 continue
-            yield (last[start:end] + " ".join(tail[:size])).rstrip(",;:.!")
+            yield _CLOSING_MARKS.sub("", last[start:end] + " ".join(tail[:size]))
