@@ -19,7 +19,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.golds import FORGERIES, JOINTS, LETTERS, MATHS, NUMBERS, TEXTS, VALUES
-from verikit.base import Verifier
+from verikit.base import Verifier, score_all
 from verikit.registry import registered
 from verikit.sandbox import records, values
 from verikit.sandbox.guest import reading
@@ -299,12 +299,20 @@ def _right(verifier: Verifier, text: str) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 @pytest.mark.parametrize("driven", [False, True])
 def test_no_program_of_the_public_table_is_paid_here(driven: bool) -> None:
-    table = runpy.run_path(str(ROOT / "benchmarks/forge.py"))
-    passes = table["by_verikit"]("code", driven=driven)
-    for right, tests in table["PROBLEMS"]:
-        assert passes(right, tests)
-        assert [trick for trick, program in table["FORGERIES"].items() if passes(program, tests)] == []
-        assert not any(passes(program, tests) for program in table["WRONG"])
+    programs = runpy.run_path(str(ROOT / "benchmarks/forge_programs.py"))
+    verifier = Code()
+
+    def passes(program: str, problem: Any) -> bool:
+        lines = [problem.loop] if driven else problem.lines
+        (score,) = score_all(verifier, [Sample(completion=program, meta={"tests": lines})])
+        assert score.status == "ok", score
+        return score.value == 1
+
+    for problem in programs["PROBLEMS"]:
+        assert passes(problem.right, problem)
+        for kind, forged in programs["FORGERIES"].items():
+            assert [trick for trick, program in forged.items() if passes(program, problem)] == [], kind
+        assert not any(passes(program, problem) for program in programs["WRONG"])
 
 
 def test_the_tests_that_the_security_page_names_are_there() -> None:

@@ -12,6 +12,8 @@ DISAGREE, SELECTED, DIFFERS = "disagree", "selected", "differs"
 
 
 SAMPLES = 10_000
+MOST_DRAWN = 1e100
+"""Larger values, infinities among them, are shown as missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,20 @@ RANKED_BY = "ranked by"
 """Name of a sample's score that orders candidates and says nothing of right and wrong."""
 
 
+def _check_texts(*texts: object) -> None:
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"a text is {type(text).__name__}")
+
+
+def _drawn(value: Number) -> Number:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"a value is {type(value).__name__}, not a number")
+    return value if abs(value) < MOST_DRAWN else None  # NaN is not either
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """One line, one set of bars, or one row of a chart."""
@@ -38,6 +54,14 @@ class Series:
     name: str
     points: Sequence[tuple[Number, ...]]
     """`line`: x, y, and the band's low and high or None; `histogram`: from, to, count; `forest`: value, low, high."""
+
+    def __post_init__(self) -> None:
+        """Take what no axis has a place for as missing.
+
+        Raises:
+            TypeError: a point holds what is no number, as in a folder that was changed by hand.
+        """
+        object.__setattr__(self, "points", [tuple(map(_drawn, point)) for point in self.points])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +106,14 @@ class Text:
     omitted: int = 0
     """Characters between head and tail that are not in the page."""
 
+    def __post_init__(self) -> None:
+        """Refuse what is no text, as in a folder that was changed by hand.
+
+        Raises:
+            TypeError: it is none.
+        """
+        _check_texts(self.title, self.head, self.tail)
+
 
 @dataclass(slots=True)
 class SampleItem:
@@ -102,6 +134,15 @@ class SampleItem:
     scores: Mapping[str, Any] = field(default_factory=dict)
     """By name: scores in the form of scores.jsonl, with their parts and steps."""
     facts: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no name and no number, as in a folder that was changed by hand.
+
+        Raises:
+            TypeError: there is one.
+        """
+        _check_texts(self.id, self.label, self.verdict, *self.tags)
+        self.value = _drawn(self.value)
 
 
 @dataclass(slots=True)

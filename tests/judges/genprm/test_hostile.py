@@ -1,5 +1,7 @@
 """A policy that writes its steps to be judged right: none may forge a verdict, and none may hang the reviewer."""
 
+import json
+import socket
 import time
 
 import pytest
@@ -126,3 +128,40 @@ def test_the_reviewers_code_cannot_reach_the_verdict():
     found = Reviewer(careful(lambda *_: 0.2, code))
     assert GenPRM(found, paths=1)("a").value == pytest.approx(0.2)
     assert "[Code Output]" in begun(found.requests[-1])
+
+
+ESCAPES = {
+    "a file": "open(MARK, 'w').write('x')",
+    "a command": "import os\nos.system('touch ' + MARK)",
+    "a process": "import subprocess\nsubprocess.run(['touch', MARK])",
+    "a child that stays": "import os, time\nif not os.fork():\n    os.setsid()\n    time.sleep(1)\n    open(MARK, 'w')",
+    "a system call": "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.creat(MARK.encode(), 0o777)",
+    "a link": "import os\nos.symlink(MARK, 'x')\nopen('x', 'w').write('x')",
+    "the parent's files": "import os\nopen(f'/proc/{os.getppid()}/root' + MARK, 'w').write('x')",
+    "every descriptor": "import os\nfor fd in range(3, 300):\n    try:\n        os.write(fd, RECORD)\n"
+    "    except OSError:\n        pass",
+    "every descriptor, and an end": "import os\nfor fd in range(3, 300):\n    try:\n        os.write(fd, RECORD)\n"
+    "    except OSError:\n        pass\nos._exit(0)",
+    "all processes": "import os\nos.kill(-1, 9)",
+    "the parent": "import os\nos.kill(os.getppid(), 9)",
+    "a server": "import socket\nsocket.create_connection(('127.0.0.1', PORT), 2).send(b'x')",
+    "the runner's stack": "import sys\nf = sys._getframe()\nwhile f:\n    f.f_globals.clear()\n    f = f.f_back",
+}
+"""What a reviewer's code may try: to leave something behind, to speak for the sandbox, to end it."""
+
+
+@pytest.mark.parametrize("code", ESCAPES.values(), ids=ESCAPES)
+def test_code_of_a_review_leaves_nothing_behind_and_never_speaks_for_the_reviewer(code, tmp_path):
+    mark = tmp_path / "mark"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        record = json.dumps({"status": "ok", "value": ["str", JUDGED], "stdout": JUDGED}).encode() + b"\n"
+        given = f"MARK, RECORD, PORT = {str(mark)!r}, {record!r}, {server.getsockname()[1]}\n"
+        hostile = GenPRM(Reviewer(careful(lambda *_: 0.2, given + code)), paths=1, code_s=1.5)("a\n\nb")
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert not mark.exists()
+    assert (hostile.value, hostile.status) == (pytest.approx(0.2), "ok")
+    harmless = Reviewer(careful(lambda *_: 0.2, "print(6 * 7)"))
+    assert GenPRM(harmless, paths=1)("a").value == pytest.approx(0.2)
+    assert "42" in begun(harmless.requests[-1])

@@ -1,14 +1,22 @@
-"""The server's reply as a generation: chat and completions, plain and with vLLM's token ids."""
+"""The server's reply as a generation: chat and completions, plain and with vLLM's token ids.
+
+Nothing of a reply is taken on trust: each text, count and log-probability is checked where it is read, and a reply with
+one that is none is refused whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from verikit.engines.errors import BadReply
 from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLogprobs
 from verikit.messages import thoughts_in
+
+_ROUNDING = 1e-3
+"""How far above 0 arithmetic in a small number format may lift the logarithm of a probability of 1."""
 
 
 def generation_of(reply: Any, request: Request) -> Generation:
@@ -22,16 +30,53 @@ def generation_of(reply: Any, request: Request) -> Generation:
         if len(choices) != request.draws:
             raise BadReply(f"asked for {request.draws} outputs, got {len(choices)}", hint="some servers ignore n")
         counts = reply.get("usage") or {}
-        usage = {name: float(counts[name]) for name in ("prompt_tokens", "completion_tokens") if counts.get(name)}
-        generation = _read(reply, choices, request, int(counts.get("prompt_tokens") or 0))
+        usage = {name: _count(counts[name]) for name in ("prompt_tokens", "completion_tokens") if counts.get(name)}
+        generation = _read(reply, choices, request, int(usage.get("prompt_tokens", 0)))
         return replace(generation, outputs=generation.outputs * (request.n // request.draws), usage=usage)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as problem:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as problem:
         raise BadReply(f"the reply is not in the protocol's form: {type(problem).__name__} {problem}") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text is {type(value).__name__}")
+    return value
+
+
+def _count(value: Any) -> float:
+    number = float(value)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{number:g} tokens")
+    return number
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"a token's id is {type(value).__name__}")
+    return value
+
+
+def _logprob(value: Any) -> float:
+    """Read a log-probability: minus infinity is one; what rounding lifts above 0 counts as 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"a log-probability is {type(value).__name__}")
+    if not value <= _ROUNDING:
+        raise BadReply(f"{value:g} is no log-probability", hint="does the server return logits?")
+    return min(float(value), 0.0)
+
+
+def _prompt_logprobs(values: Sequence[Any]) -> tuple[float | None, ...]:
+    """Read those of a prompt, the first token of which has none."""
+    return tuple(None if value is None and not index else _logprob(value) for index, value in enumerate(values))
+
+
+def _ids(values: Iterable[Any] | None) -> tuple[int, ...]:
+    return tuple(map(_whole, values or ()))
 
 
 def _read(reply: Any, choices: list[Any], request: Request, prompt_tokens: int) -> Generation:
     first = choices[0]
-    ids = tuple(reply.get("prompt_token_ids") or first.get("prompt_token_ids") or request.prompt_ids)
+    ids = _ids(reply.get("prompt_token_ids") or first.get("prompt_token_ids") or request.prompt_ids)
     # vLLM calls it so on the reply (chat) or on the choice (completions); the protocol's own way is an echo.
     given = reply.get("prompt_logprobs") or first.get("prompt_logprobs")
     if request.prompt_logprobs is None or given is not None:
@@ -40,18 +85,16 @@ def _read(reply: Any, choices: list[Any], request: Request, prompt_tokens: int) 
     echo = first["logprobs"]
     tops = tuple(_ranked(top, request.prompt_logprobs) for top in (echo.get("top_logprobs") or [])[:prompt_tokens])
     outputs = tuple(_output(choice, request, skip=prompt_tokens) for choice in choices)
-    return Generation(outputs, ids, tuple(echo["token_logprobs"][:prompt_tokens]), tops)
+    return Generation(outputs, ids, _prompt_logprobs(echo["token_logprobs"][:prompt_tokens]), tops)
 
 
 def _output(choice: Any, request: Request, skip: int = 0) -> Output:
     """Read one choice; `skip` tokens of it are the prompt's echo."""
-    text = choice["message"].get("content") or "" if request.kind == "chat" else choice["text"]
-    if not isinstance(text, str):
-        raise TypeError(f"text is {type(text).__name__}")
+    text = _text(choice["message"].get("content") or "" if request.kind == "chat" else choice["text"])
     tokens, logprobs, tops = _logprobs(choice.get("logprobs"), request, skip)
     if skip:
         text = "".join(tokens)
-    ids = tuple(map(int, choice.get("token_ids") or ()))
+    ids = _ids(choice.get("token_ids"))
     reason = str(choice.get("finish_reason") or "")
     thoughts = thoughts_in(choice["message"]) if request.kind == "chat" else ""
     if request.max_tokens == 0:
@@ -81,19 +124,24 @@ def _logprobs(
     if "content" in given:
         steps = given["content"] or []
         tops = tuple(
-            tuple(TopLogprob(top["token"], float(top["logprob"])) for top in step.get("top_logprobs") or ())
+            tuple(TopLogprob(_text(top["token"]), _logprob(top["logprob"])) for top in step.get("top_logprobs") or ())
             for step in steps
         )
-        tokens = tuple(step["token"] for step in steps)
-        return tokens, tuple(float(step["logprob"]) for step in steps), tops if k else ()
+        tokens = tuple(_text(step["token"]) for step in steps)
+        return tokens, tuple(_logprob(step["logprob"]) for step in steps), tops if k else ()
     tops = tuple(_ranked(top, k) for top in (given.get("top_logprobs") or [])[skip:]) if k else ()
-    return tuple(given["tokens"][skip:]), tuple(map(float, given["token_logprobs"][skip:])), tops
+    tokens, logprobs = tuple(map(_text, given["tokens"][skip:])), tuple(map(_logprob, given["token_logprobs"][skip:]))
+    if len(tokens) != len(logprobs) or (tops and len(tops) != len(tokens)):
+        raise BadReply(f"{len(logprobs)} log-probabilities and {len(tops)} of the likeliest for {len(tokens)} tokens")
+    return tokens, logprobs, tops
 
 
 def _ranked(top: Mapping[str, float] | None, k: int) -> TopLogprobs:
     """The likeliest tokens of a {text: log-probability} object, best first."""
-    best = sorted((top or {}).items(), key=lambda pair: -pair[1])
-    return tuple(TopLogprob(token, float(logprob)) for token, logprob in best[: k + 1] if k)
+    best = sorted(
+        ((_text(token), _logprob(logprob)) for token, logprob in (top or {}).items()), key=lambda pair: -pair[1]
+    )
+    return tuple(TopLogprob(token, logprob) for token, logprob in best[: k + 1] if k)
 
 
 def _vllm_prompt(
@@ -104,15 +152,16 @@ def _vllm_prompt(
         return (), ()
     if len(ids) != len(given):
         raise BadReply(f"{len(given)} prompt log-probabilities for {len(ids)} prompt ids")
-    logprobs: list[float | None] = []
+    of_tokens = [
+        None if entry is None else entry[str(token)]["logprob"] for token, entry in zip(ids, given, strict=True)
+    ]
     tops: list[TopLogprobs] = []
-    for token, entry in zip(ids, given, strict=True):
-        logprobs.append(None if entry is None else float(entry[str(token)]["logprob"]))
+    for entry in given:
         ranked = sorted((entry or {}).items(), key=lambda pair: pair[1]["rank"])
         tops.append(
             tuple(
-                TopLogprob(candidate.get("decoded_token") or "", float(candidate["logprob"]), int(key))
+                TopLogprob(_text(candidate.get("decoded_token") or ""), _logprob(candidate["logprob"]), int(key))
                 for key, candidate in ranked
             )
         )
-    return tuple(logprobs), tuple(tops) if request.prompt_logprobs else ()
+    return _prompt_logprobs(of_tokens), tuple(tops) if request.prompt_logprobs else ()
