@@ -318,9 +318,9 @@ def test_a_copy_that_holds_the_pipes_does_not_hold_up_the_result() -> None:
     with ours, theirs:
         flight = Flight(ours, [read for read, _ in pipes], limits=RunLimits())
         os.write(pipes[0][1], b"out")
-        theirs.send(json.dumps({"why": "exit"}).encode())
+        theirs.send(json.dumps({"why": "exit", "cpu": 0.0}).encode())
         flight.pump(time.monotonic() + 5)
-    assert (flight.ended, bytes(flight.data["stdout"])) == ({"why": "exit"}, b"out")
+    assert (flight.ended, bytes(flight.data["stdout"])) == ({"why": "exit", "cpu": 0.0}, b"out")
     for _, write in pipes:
         os.close(write)
 
