@@ -390,9 +390,8 @@ def main() -> None:
             if options.only in (None, name):
                 page = Page()
                 measure(page)
-                page.say(
-                    f"\nMeasured on {datetime.date.today():%d %B %Y}: verikit {version('verikit')}, {installed()}."
-                )
+                today = f"{datetime.date.today():%d %B %Y}"
+                page.say(f"\nMeasured on {today}: verikit {version('verikit')}, {installed()}.")
                 if options.write:
                     page.write(options.write, name)
 

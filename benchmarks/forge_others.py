@@ -252,7 +252,7 @@ def citations() -> OtherKind:
     """A quotation that holds, and one in some kind of quotation marks that stands nowhere."""
     real, made_up = "harbour of Rotterdam was built between the years", "it was paid for by the king of Spain"
     passages = json.dumps(PASSAGES)
-    text = f"It says “{real}” [1], and " + "{} too."
+    text = f"It says “{real}” [1], and " + "{}"  # nothing follows: what is not closed goes on to the paragraph's end
     attacks = [(text.format(mark.format(made_up)), passages) for mark in MARKS]
     honest = [(text.format(mark.format("1866 and 1872 by Pieter Caland")), passages) for mark in MARKS]
     return OtherKind("citations", scored("citations", "passages"), {"verikit": attacks}, {"verikit": honest})
