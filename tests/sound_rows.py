@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import verikit
-from tests.engines import tiny
 from tests.judges.scripted import Scripted, asked
 from verikit.base import Verifier
 from verikit.engines import Output, Request, TopLogprob
@@ -65,6 +64,8 @@ def head(kind: str) -> Any:
     """A reward model that was taught nothing."""
     import torch
     import transformers
+
+    from tests.engines import tiny
 
     torch.manual_seed(0)
     config = transformers.LlamaConfig(

@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,13 @@ def without_files(folder: Path, *arguments: str) -> subprocess.CompletedProcess[
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "arguments", [("doctor",), ("score", "rows.jsonl", "-v", "code", "-o", "-"), ("serve", "--sandbox", "--port", "0")]
+SERVE = pytest.param(
+    ("serve", "--sandbox", "--port", "0"),
+    marks=pytest.mark.skipif(find_spec("uvicorn") is None, reason="needs uvicorn"),
 )
+
+
+@pytest.mark.parametrize("arguments", [("doctor",), ("score", "rows.jsonl", "-v", "code", "-o", "-"), SERVE])
 def test_a_command_that_needs_a_temporary_folder_ends_with_a_message(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:

@@ -296,6 +296,15 @@ def test_a_sample_that_can_not_be_scored_is_chosen_last_and_too_much_at_once_is_
         assert server.http.post("/v1/chat/completions", json=ask()).status_code == 200
 
 
+def test_half_of_a_character_in_a_sample_or_a_prompt_ends_no_request(serve):
+    with served(serve, lambda body, k: chat_reply("\ud800 \\boxed{5}")) as (server, _):
+        prompt = json.dumps(ask("\udfff 2+3="))
+        for body in (json.dumps(ask()), prompt, json.dumps(ask(stream=True))):
+            reply = server.http.post("/v1/chat/completions", content=body)
+            assert reply.status_code == 200, reply.text
+            assert "? \\\\boxed{5}" in reply.text
+
+
 def test_a_client_that_leaves_takes_its_samples_with_it(serve):
     def answer(body, k):
         time.sleep(0.05)

@@ -153,8 +153,6 @@ _PART_OF_VALUE = frozenset(
     "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd rd "
     "th".split()
 )
-_CLOSING_MARKS = re.compile(r"(?:[,;:.]|(?<![\d)!])!)+\Z")
-"""Marks behind a sentence. Behind a number `!` is the factorial."""
 MAX_LED = 200
 
 
@@ -195,6 +193,13 @@ def _goes_on(words: list[str]) -> bool:
     return any(word.strip("(),;:.!").lower() in _PART_OF_VALUE for word in words)
 
 
+def _without_closing_marks(text: str) -> str:
+    """A text without the marks of a sentence behind it. Behind a number `!` is none: it is the factorial."""
+    kept = text.rstrip(",;:.!")
+    is_factorial = text[len(kept) :].startswith("!") and kept[-1:].isdigit()
+    return text.rstrip(",;:.") if is_factorial else kept
+
+
 def led(text: str, assigned: bool = True) -> Iterator[str]:
     """`stated`, then what begins with the first number of a sentence, shorter and shorter at its end."""
     last = text
@@ -217,4 +222,4 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
                 return  # what is left out would be part of the value
             if _goes_on(rest[:1] if size > 1 else rest) or (rest and tail[size - 1] == "and"):
                 continue
-            yield _CLOSING_MARKS.sub("", last[start:end] + " ".join(tail[:size]))
+            yield _without_closing_marks(last[start:end] + " ".join(tail[:size]))

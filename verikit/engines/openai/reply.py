@@ -38,9 +38,10 @@ def generation_of(reply: Any, request: Request) -> Generation:
 
 
 def _text(value: Any) -> str:
+    """Read a text: half of a character, which no file or answer can hold, becomes a question mark."""
     if not isinstance(value, str):
         raise TypeError(f"text is {type(value).__name__}")
-    return value
+    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def _count(value: Any) -> float:
