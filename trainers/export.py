@@ -58,7 +58,10 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
         wanted = "adapter" if adapter else "model"
         raise ConfigError(f"{out} holds something that is no {wanted}", hint="choose another folder with -o")
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
-    model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
+    try:
+        model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{run / MODEL} holds no model: {' '.join(str(error).split())[:200]}") from None
     dtype = model.config.dtype or model.dtype
     same = config.precision.model_copy(update={"master": "same"} if config.precision.lora_rank else {})
     prepared = prepare_model(model, config.model_copy(update={"precision": same}))

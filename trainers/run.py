@@ -181,11 +181,19 @@ def read_settings(path: Path) -> Config:
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a log; none if there is no such file."""
+    """Yield the lines of a log; none if there is no such file.
+
+    Raises:
+        ConfigError: a line is no JSON.
+    """
     if path.exists():
-        with open(path, encoding="utf-8") as stream:
-            for line in stream:
-                yield json.loads(line)
+        with open(path, "rb") as stream:
+            for number, line in enumerate(stream, 1):
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    raise ConfigError(f"{path}:{number}: the line is no JSON ({error})") from None
+                yield row
 
 
 def environment(world_size: int, device: str = "cpu") -> dict[str, Any]:

@@ -45,7 +45,7 @@ def read_verdict(protocol: Protocol, begun: str, output: Output) -> StepVerdict 
     said = begun + ("".join(output.tokens) or output.text)
     tag = said.rfind(protocol.judgement_tag)
     boxes = _verdicts(protocol).finditer(said, tag) if tag >= 0 else ()
-    found = [box for box in boxes if asserted.given(said, box.start(), box.end(), set_off=True)]
+    found = [box for box in boxes if asserted.given(said, box.start(), box.end(), set_off=False)]
     if not found or found[-1].start(1) < len(begun):
         return None
     label = found[-1][1] == protocol.yes
