@@ -307,9 +307,8 @@ def test_a_server_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr("verikit.sandbox.client.GRACE_S", 0.3)
         (server,) = (s for idle in box._pool._idle.values() for s in idle)
         os.kill(server._process.pid, signal.SIGSTOP)
-        start = time.monotonic()
         assert box.run("print(1)", limits=RunLimits(wall_s=2)).status == "ok"
-        assert time.monotonic() - start < 30
+        assert server._process.poll() == -signal.SIGKILL
 
 
 def test_a_copy_that_holds_the_pipes_does_not_hold_up_the_result() -> None:
