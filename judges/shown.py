@@ -47,18 +47,23 @@ def visible(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specia
         max_chars: Characters of it.
         clear: Breaks the special tokens of the model that reads it.
     """
-    cut = f"\n⟨cut here: {len(text):,} characters in all⟩" if len(text) > max_chars else ""
-    shown = text[:max_chars].replace("\r\n", "\n")
-    odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
-    shown = shown.translate(odd)
-    # Cut again: what replaces a character is longer than it.
-    return clear(shown)[:max_chars] + cut
+    shown, cut = _legible(text, max_chars)
+    return clear(shown)[:max_chars] + cut  # cut again: what replaces a character is longer than it
 
 
 def visible_to_judge(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specials) -> str:
     """A visible text, with a note where special tokens in it were broken: the spaces are not the candidate's."""
-    cleared = visible(text, max_chars, clear)
-    return cleared if cleared == visible(text, max_chars, str) else cleared + _BROKEN
+    shown, cut = _legible(text, max_chars)
+    cleared = clear(shown)[:max_chars]
+    return cleared + cut + (_BROKEN if cleared != shown[:max_chars] else "")
+
+
+def _legible(text: str, max_chars: int) -> tuple[str, str]:
+    """The beginning of a text with nothing hidden in it, and the note that it was cut, if it was."""
+    cut = f"\n⟨cut here: {len(text):,} characters in all⟩" if len(text) > max_chars else ""
+    shown = text[:max_chars].replace("\r\n", "\n")
+    odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
+    return shown.translate(odd), cut
 
 
 def fence(texts: Sequence[str]) -> str:
