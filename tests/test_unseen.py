@@ -12,7 +12,7 @@ import pytest
 
 from verikit import load
 from verikit.judges.shown import visible as shown
-from verikit.unseen import apart, shows_nothing, visible, without_phantoms
+from verikit.unseen import shows_nothing, unjoined, without_phantoms, without_unseen
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 CHARACTERS = [
@@ -62,7 +62,7 @@ def test_flags_that_only_tags_tell_apart_stay_apart():
     )
     assert load("exact")(england, wales).value == 0.0
     hidden = "\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in "[[A]]") + "\U000e007f"
-    assert visible(hidden) == "\U0001f3f4"
+    assert without_unseen(hidden) == "\U0001f3f4"
 
 
 @pytest.mark.parametrize("character", CHARACTERS[:20])
@@ -100,7 +100,7 @@ def test_words_that_an_invisible_character_joins_count_apart_and_none_is_won_by_
     assert load("length(min=3, unit='words')")("\u200b \u3164 \u2060 \u2800").value == 0.0
     assert load("length(min=10)")("a" + "\u200b" * 20).value == 0.0
     assert load("length(3, 4, 'words')")("one two three four").value == 1.0
-    assert apart("one\u200btwo\u3164three") == "one two three"
+    assert unjoined("one\u200btwo\u3164three") == "one two three"
 
 
 def test_a_loop_is_one_however_its_words_are_padded_or_joined():
@@ -149,12 +149,12 @@ def test_what_judges_are_not_shown_is_nothing_here():
     for code in range(0x110000):
         character = chr(code)
         if unicodedata.category(character) not in ("Cs", "Cn", "Co") and character.strip() and shown(character) == "":
-            assert visible(character) == ""
+            assert without_unseen(character) == ""
 
 
 @pytest.mark.parametrize(
     "unit", ["\u200b", r"\phantom{", r"\phantom", "{", "}", "\\", r"\kern", r"\hspace{", "a\u200b", "\x08"]
 )
 def test_work_grows_with_a_hostile_text_and_not_with_its_square(unit, linear):
-    for read in (visible, apart, shows_nothing, without_phantoms):
+    for read in (without_unseen, unjoined, shows_nothing, without_phantoms):
         linear(read, unit)

@@ -31,7 +31,7 @@ from verikit.spec import load
 from verikit.stats import Estimate, mean_interval
 from verikit.text import accepted
 from verikit.types import Prompt, Sample, Score
-from verikit.unseen import visible
+from verikit.unseen import without_unseen
 
 MAX_CHARS = 2_000
 """Characters of an answer that is looked for in the prompt. A longer formula is unevaluated."""
@@ -58,7 +58,7 @@ _FORMULA = re.compile(r"\$\$([^$]+)\$\$|\$([^$]+)\$|\\\[(.{1,2000}?)\\\]|\\\((.{
 
 def is_echo(answer: str, prompt: Prompt, golds: Iterable[str]) -> bool:
     """Whether an answer holds a right formula of the question in a form that the gold does not have."""
-    text, answer, golds = visible(_text(prompt)), visible(answer).strip(), list(golds)
+    text, answer, golds = without_unseen(_text(prompt)), without_unseen(answer).strip(), list(golds)
     if len(answer) > MAX_CHARS or NUMERAL.fullmatch(answer) or _CHOICE.search(text):
         return False
     tree = written(answer)
@@ -158,7 +158,7 @@ class EchoGuard(Verifier):
         golds = accepted(sample.answer)
         if is_echo(score.answer, sample.prompt, golds):
             kind, reason = "echoes", "echo: the answer is a formula of the question"
-        elif self.evaluated and (left := unevaluated(visible(score.answer), golds, _text(sample.prompt))):
+        elif self.evaluated and (left := unevaluated(without_unseen(score.answer), golds, _text(sample.prompt))):
             kind, reason = "unevaluated", f"unevaluated: the answer still has {left}"
         else:
             return score

@@ -1,7 +1,7 @@
 """Characters that show nothing: zero-width ones, joiners, variation selectors, fillers, controls, and empty LaTeX.
 
-They count as nothing. Who counts words needs two readings: `visible` leaves such characters out, and `apart` splits the
-words that they join. The reading that pays less counts.
+They count as nothing. Who counts words needs two readings: `without_unseen` leaves such characters out, and `unjoined`
+splits the words that they join. The reading that pays less counts.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _LAYOUT = re.compile(
 _BARE = re.compile(r"[\s{}]+")
 
 
-def visible(text: str) -> str:
+def without_unseen(text: str) -> str:
     """A text without the characters that show nothing."""
     return _UNSEEN.sub(r"\1", text) if _holds_unseen(text) else text
 
 
-def apart(text: str) -> str:
+def unjoined(text: str) -> str:
     """The same text with a space in place of each filler, and where such characters join words."""
-    return visible(_JOINT.sub(" ", _FILLER.sub(" ", text))) if _holds_unseen(text) else text
+    return without_unseen(_JOINT.sub(" ", _FILLER.sub(" ", text))) if _holds_unseen(text) else text
 
 
 def _holds_unseen(text: str) -> bool:
@@ -56,7 +56,7 @@ def _holds_unseen(text: str) -> bool:
 
 def shows_nothing(text: str) -> bool:
     r"""Whether a text, as LaTeX too, shows nothing: `\,`, `{}`, `\phantom{…}`, `\text{}` and their like."""
-    left = visible(text)
+    left = without_unseen(text)
     if "\\" in left:
         left = _LAYOUT.sub("", without_phantoms(left))
     return not _BARE.sub("", left).replace("$$", "")

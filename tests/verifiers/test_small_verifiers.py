@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.hostile_texts import HOSTILE
 from verikit import Sample
 from verikit.errors import UsageError
-from verikit.unseen import visible
+from verikit.unseen import without_unseen
 from verikit.verifiers.boxed import Boxed
 from verikit.verifiers.column import Column
 from verikit.verifiers.length import Length
@@ -84,7 +84,7 @@ def test_a_column_needs_a_name(key):
 
 @given(st.text(), st.integers(0, 20), st.integers(0, 20))
 def test_length_counts_what_it_says(text, low, extra):
-    text = visible(text)
+    text = without_unseen(text)
     for unit, size in (("chars", len(text)), ("words", len(text.split())), ("lines", len(text.splitlines()))):
         assert Length(low, low + extra, unit)(text).value == float(low <= size <= low + extra)
         assert Length(low, None, unit)(text).value == float(low <= size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from verikit.unseen import visible
+from verikit.unseen import without_unseen
 
 _PLAIN = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ",
@@ -68,7 +68,7 @@ _MIXED = re.compile(r"(?<![\d.^_/{])(\d{1,9})\s+(?:and\s+)?(\d{1,9})\s*/\s*(\d{1
 
 def to_ascii(text: str) -> str:
     """Mathematical unicode as LaTeX; compatibility forms (𝟒, Ⅳ, ४) as what they stand for."""
-    text = _SUPERS.sub(lambda m: "^{" + "".join(_SUPER[c] for c in m[0]) + "}", visible(text))
+    text = _SUPERS.sub(lambda m: "^{" + "".join(_SUPER[c] for c in m[0]) + "}", without_unseen(text))
     text = _SUBS.sub(lambda m: "_{" + "".join(_SUB[c] for c in m[0]) + "}", text)
     text = text.translate(_TABLE)
     if not text.isascii():

@@ -16,7 +16,7 @@ from verikit.answers.normal import normal
 from verikit.answers.parser import parse
 from verikit.answers.spellings import respelled
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, symbols
-from verikit.unseen import visible
+from verikit.unseen import without_unseen
 
 MAX_CACHED = 300
 """Characters of a text whose tree is kept: 8,192 trees of such texts take a few tens of megabytes at most."""
@@ -82,7 +82,7 @@ def read_gold(gold: str) -> ReadGold:
 
 
 def _gold(gold: str) -> ReadGold:
-    text = visible(gold).strip()
+    text = without_unseen(gold).strip()
     if not text:
         return ReadGold(gold, "text", problem="the gold is empty")
     if NUMERAL.fullmatch(text):

@@ -20,7 +20,7 @@ from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 from verikit.answers.units import parse_unit
-from verikit.unseen import visible, without_phantoms
+from verikit.unseen import without_phantoms, without_unseen
 
 Tail = Callable[[Node, Node], EqualityResult]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
@@ -103,7 +103,7 @@ def verify(
     if len(prediction) > MAX_TEXT:
         return AnswerVerdict("limit", "the completion is too long")
     if not prediction.isascii():  # in ASCII only controls are unseen, which `clean` drops or repairs
-        prediction = visible(prediction)
+        prediction = without_unseen(prediction)
     if "phantom" in prediction:
         prediction = without_phantoms(prediction)
     terms = Terms(question, options, equality, tail, letters)

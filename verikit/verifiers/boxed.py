@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from verikit.base import TextVerifier
 from verikit.text import boxes
 from verikit.types import Sample, Score
-from verikit.unseen import shows_nothing, visible
+from verikit.unseen import shows_nothing, without_unseen
 
 _PLACEHOLDER = re.compile(
     r"\.{3}|…|\\[lc]?dots|\?|_+|(?:\\text\s?\{\s?)?[\[<]?(?:your |the |final ){0,3}(?:answer|result|number|solution)"
@@ -35,10 +35,10 @@ class Boxed(TextVerifier):
         return [self._score_text(sample.completion) for sample in samples]
 
     def _score_text(self, text: str) -> Score:
-        found = [content for content in boxes(text) if not _PLACEHOLDER.fullmatch(visible(content).strip())]
+        found = [content for content in boxes(text) if not _PLACEHOLDER.fullmatch(without_unseen(content).strip())]
         if not found or shows_nothing(found[-1].replace("~", " ")):
             return Score(0.0, reason="no closed box" if not found else "the last box is empty")
-        answer, different = found[-1].strip(), {visible(content).strip() for content in found}
+        answer, different = found[-1].strip(), {without_unseen(content).strip() for content in found}
         if self.once and len(different) > 1:
             return Score(0.0, answer=answer, reason=f"{len(different)} different boxes")
         return Score(1.0, answer=answer, reason="last box")

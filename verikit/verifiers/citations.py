@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.unseen import visible
+from verikit.unseen import without_unseen
 from verikit.verifiers.gold import check_choice
 from verikit.verifiers.quoted import quoted
 
@@ -88,7 +88,7 @@ class Citations(TextVerifier):
             passages = [_plain(text) for text in passages_of(sample.meta)]
         except ValueError as problem:
             return Score.error(str(problem))
-        reply = visible(sample.completion)
+        reply = without_unseen(sample.completion)
         if len(reply) > self.max_chars:
             return Score(0.0, reason=f"{len(reply)} characters, over the cap of {self.max_chars}")
         if len(list(islice(quoted(reply), _MOST_QUOTES + 1))) > _MOST_QUOTES:
@@ -211,7 +211,7 @@ def _numbers(text: str) -> list[int]:
 
 def _plain(text: str) -> str:
     """A text in one case, with plain quotes and dashes and single spaces."""
-    text = unicodedata.normalize("NFKC", visible(text)).translate(_SAME).replace("''", '"').replace("``", '"')
+    text = unicodedata.normalize("NFKC", without_unseen(text)).translate(_SAME).replace("''", '"').replace("``", '"')
     return " ".join(text.casefold().split())
 
 

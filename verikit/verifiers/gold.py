@@ -11,7 +11,7 @@ from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.text import NORMALIZERS, Normalizer, accepted, extract
 from verikit.types import Sample, Score
-from verikit.unseen import visible
+from verikit.unseen import without_unseen
 from verikit.verifiers.stated import offers_others, stated
 
 AnswerIn = Literal["stated", "whole", "boxed", "answer_tag", "last_line"]
@@ -42,10 +42,10 @@ class GoldVerifier(TextVerifier):
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
-        golds = [visible(gold) for gold in accepted(sample.answer)]
+        golds = [without_unseen(gold) for gold in accepted(sample.answer)]
         if not golds:
             return Score.error("the row has no gold answer")
-        answer, form = taken(visible(sample.completion), self.extract)
+        answer, form = taken(without_unseen(sample.completion), self.extract)
         if answer is None or (not answer.strip() and any(gold.strip() for gold in golds)):
             return Score(0.0, reason=f"no answer found ({form})")
         value, gold = max(((self.compare(answer, gold), gold) for gold in golds), key=lambda pair: pair[0])
@@ -60,7 +60,7 @@ class GoldVerifier(TextVerifier):
     def equal(self, a: str, b: str) -> bool:
         """Whether two answers are the same after normalising."""
         normalize = NORMALIZERS[self.normalizer]
-        return a == b or normalize(visible(a)) == normalize(visible(b))
+        return a == b or normalize(without_unseen(a)) == normalize(without_unseen(b))
 
     def matches(self, score: Score) -> bool:
         """Right answers are the gold's."""

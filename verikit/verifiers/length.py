@@ -9,7 +9,7 @@ from typing import Literal
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.unseen import apart, visible
+from verikit.unseen import unjoined, without_unseen
 from verikit.verifiers.gold import check_choice
 
 
@@ -40,7 +40,8 @@ class Length(TextVerifier):
         return [self._score_text(sample.completion) for sample in samples]
 
     def _score_text(self, text: str) -> Score:
-        least, most = self._size(visible(text)), self._size(apart(text) if self.unit == "words" else visible(text))
+        shown = without_unseen(text)
+        least, most = self._size(shown), self._size(unjoined(text) if self.unit == "words" else shown)
         if self.max is not None and most > self.max:
             return Score(0.0, reason=f"{most} {self.unit}")
         return Score(float(least >= self.min), reason=f"{least} {self.unit}")

@@ -11,7 +11,7 @@ from typing import Literal
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import UNIT, Sample, Score
-from verikit.unseen import apart, visible
+from verikit.unseen import unjoined, without_unseen
 from verikit.verifiers.gold import check_choice
 
 
@@ -56,7 +56,7 @@ class Repetition(TextVerifier):
         return [self._score_sample(sample.completion) for sample in samples]
 
     def _score_sample(self, text: str) -> Score:
-        readings = dict.fromkeys((visible(text), apart(text)))
+        readings = dict.fromkeys((without_unseen(text), unjoined(text)))
         share, distinct, total = min(map(self._distinct, readings))
         told = f"{distinct} of {total} {self.n}-grams are distinct"
         if self.penalty is not None:

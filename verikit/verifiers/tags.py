@@ -11,7 +11,7 @@ from verikit.base import Verifier
 from verikit.errors import UsageError
 from verikit.reply import Reads
 from verikit.types import Sample, Score
-from verikit.unseen import shows_nothing, visible
+from verikit.unseen import shows_nothing, without_unseen
 
 
 @dataclass(frozen=True, init=False)
@@ -59,12 +59,12 @@ class Tags(Verifier):
             start, end = text.index(opening), text.index(closing)
             if not position <= start < end:
                 return Score(0.0, reason=f"{opening} is out of order")
-            if self.strict and visible(text[position:start]).strip():
+            if self.strict and without_unseen(text[position:start]).strip():
                 return Score(0.0, reason=f"text before {opening}")
             content = text[start + len(opening) : end]
             if shows_nothing(content):
                 return Score(0.0, reason=f"{opening} is empty")
             position = end + len(closing)
-        if self.strict and visible(text[position:]).strip():
+        if self.strict and without_unseen(text[position:]).strip():
             return Score(0.0, reason=f"text after </{self.names[-1]}>")
         return Score(1.0, answer=content.strip(), reason="the format is kept")

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from verikit.errors import MissingExtra, UsageError
 from verikit.types import Sample
-from verikit.unseen import visible
+from verikit.unseen import without_unseen
 from verikit.verifiers.column import value_at
 
 LengthUnit = Literal["chars", "words", "tokens"]
@@ -43,7 +43,7 @@ def length_of(sample: Sample, unit: LengthUnit, tokenizer: str = "") -> int:
         UsageError: the tokenizer can't be read.
     """
     if unit != "tokens":
-        text = visible(sample.completion)
+        text = without_unseen(sample.completion)
         return len(text) if unit == "chars" else len(text.split())
     if tokenizer:
         return len(_tokenizer(tokenizer).encode(sample.completion, add_special_tokens=False).ids)
