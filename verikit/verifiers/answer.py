@@ -72,7 +72,8 @@ class Answer(Equality, TextVerifier):
             pairs: set[tuple[Node, Node]] = set()
             scored = self._score_sample(sample, partial(_note, pairs))
             scores.append(None if pairs else scored)
-            asked.setdefault(tuple(_golds(sample)), set()).update(pairs)
+            if pairs:
+                asked.setdefault(tuple(_golds(sample)), set()).update(pairs)
         tails = {golds: _tail(self.tail_seconds).shared(len(pairs)) for golds, pairs in asked.items()}
         return [
             self._score_sample(sample, tails[tuple(_golds(sample))]) if score is None else score
