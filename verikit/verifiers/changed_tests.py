@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -35,6 +36,11 @@ _OPERATORS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt
 _STRICT = "verikit_strict"
 _PRELUDE = _STRICT + " = __import__('types').ModuleType('" + _STRICT + "')\nexec({!r}, " + _STRICT + ".__dict__)\n"
 """What changed tests call, in a module of its own: its names are none of theirs."""
+
+
+def still_passing(before: Mapping[str, str] | None, alarms: Mapping[str, str]) -> dict[str, str]:
+    """The tests with an alarm under each variant so far: in `before` (None ahead of the first one) and in `alarms`."""
+    return {name: told for name, told in (alarms if before is None else before).items() if name in alarms}
 
 
 @lru_cache(maxsize=512)

@@ -16,7 +16,7 @@ from typing import Any
 
 from verikit.sandbox import Failure, FunctionCall, LocalSandbox, RunLimits, RunResult, values
 from verikit.verifiers.budget import Budget
-from verikit.verifiers.changed_tests import ALARM, VARIANTS, changed
+from verikit.verifiers.changed_tests import ALARM, VARIANTS, changed, still_passing
 
 _MOST_KEPT = 16 << 20
 """Of all answers, in bytes; what does not fit is asked again."""
@@ -93,17 +93,16 @@ class FarProgram:
         Returns:
             A result instead if a run came to no end: by whose fault, its status says.
         """
-        found: dict[str, str] = {}
+        found: dict[str, str] | None = None
         for variant in range(VARIANTS if not self.plain else 0):
             other = changed(text, guarded=True, variant=variant)
             result = rerun(other) if other else RunResult("ok", [])
             if result.status in ("infra_error", "timeout"):
                 return result
-            alarms = _alarms(result)
-            found = alarms if variant == 0 else {name: why for name, why in found.items() if name in alarms}
+            found = still_passing(found, _alarms(result))
             if not found:
                 break
-        return found
+        return found or {}
 
     def _call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RunResult:
         asked: FunctionCall = (function, list(args), dict(kwargs))

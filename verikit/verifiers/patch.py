@@ -27,7 +27,7 @@ from verikit.sandbox.guest import source
 from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
 from verikit.verifiers import test_reports
-from verikit.verifiers.changed_tests import ALARM, VARIANTS
+from verikit.verifiers.changed_tests import ALARM, VARIANTS, still_passing
 from verikit.verifiers.patch_task import WANTED, PatchTask, dotted, read_task, test_files, with_changed_tests
 from verikit.verifiers.patch_tree import CONFIGURES, SOURCES, Tree, judged_tree, patched, protected
 from verikit.verifiers.row_faults import RowFaults
@@ -155,7 +155,7 @@ class Patch(TextVerifier):
 
     def _outlasting(self, task: PatchTask, tree: Tree, outcome: PatchOutcome, box: LocalSandbox) -> PatchOutcome:
         """The outcome of tests without those that also pass with other expected values."""
-        found: Mapping[str, str] = {}
+        found: dict[str, str] | None = None
         for variant in range(VARIANTS):
             other = with_changed_tests(task, tree, variant)
             if other is None:
@@ -164,12 +164,12 @@ class Patch(TextVerifier):
             if result.infra or result.failed:
                 failed = result.failed and f"with other expected values in the tests: {result.failed}"
                 return replace(result, failed=failed)
-            alarms = _alarms(result)
-            found = alarms if not variant else {name: told for name, told in found.items() if name in alarms}
+            found = still_passing(found, _alarms(result))
             if not found:
                 return outcome
         own = self._alarms_of_gold(task, box)
-        return replace(outcome, problems={**outcome.problems, **{n: told for n, told in found.items() if n not in own}})
+        problems = {name: told for name, told in (found or {}).items() if name not in own}
+        return replace(outcome, problems={**outcome.problems, **problems})
 
     def _alarms_of_gold(self, task: PatchTask, box: LocalSandbox) -> Mapping[str, str]:
         """Tests that pass with other expected values beside the row's own patch: those values do not matter there."""
