@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,16 +62,22 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
     commands, report = _texts(meta, "test_commands"), str(meta.get("report") or "")
     if bool(commands) != bool(report) or (report and report not in test_reports.FORMS):
         raise ValueError(f"test_commands and report ({', '.join(test_reports.FORMS)}) go together")
-    by_path = any("::" in name for name in (*fail_to_pass, *pass_to_pass))
-    form = str(meta.get("test_form") or ("pytest" if by_path else "unittest"))
-    if form not in ("pytest", "unittest"):
-        raise ValueError(f"test_form is pytest or unittest, not {form!r}")
+    form = _test_form(meta, (*fail_to_pass, *pass_to_pass))
     language = ALIASES.get(str(meta.get("language") or "").lower(), "")
     gold = next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
     return PatchTask(
         original, tests, fail_to_pass, pass_to_pass, _texts(meta, "before"), commands, report,
         _texts(meta, "report_files"), form, _texts(meta, "plugins"), language, gold,
     )  # fmt: skip
+
+
+def _test_form(meta: Mapping[str, Any], names: Sequence[str]) -> str:
+    """How the tests are run: as the row says, else by pytest if their names have its form."""
+    by_path = any("::" in name for name in names)
+    form = str(meta.get("test_form") or ("pytest" if by_path else "unittest"))
+    if form not in ("pytest", "unittest"):
+        raise ValueError(f"test_form is pytest or unittest, not {form!r}")
+    return form
 
 
 def _names(value: Any, key: str) -> tuple[str, ...]:
