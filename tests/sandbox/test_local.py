@@ -176,15 +176,13 @@ def test_a_session_keeps_names_and_survives_errors_but_not_its_limits(box: Local
     assert box.run("print(1)").status == "ok"
 
 
-def test_a_session_step_can_call_a_function_that_lives_elsewhere(box: LocalSandbox) -> None:
-    with box.session(science=False) as session:
-        code = "print([double(n) for n in (1, 2)])\ntry: double('x', y=1)\nexcept TypeError as e: print(e)"
-        result = session.run(
-            code,
-            ask=["double"],
-            answer=lambda f, args, kwargs: box.run("def double(n): return 2 * n", call=(f, args, kwargs)),
-        )
-    assert result.stdout.startswith("[2, 4]\n"), result
+def test_two_sessions_talk_about_an_object_that_lives_in_one_of_them(box: LocalSandbox) -> None:
+    program = "class Count:\n    n = 0\n    def up(self, by=1):\n        self.n += by\n        return self"
+    tests = "c = Count()\nprint(c.up().up(4).n)\ntry: c.up(z=1)\nexcept TypeError as e: print(e)"
+    with box.session(science=False, talking=True) as home, box.session(science=False, talking=True) as session:
+        home.begin(program, "program")
+        result = session.run(tests, role="tests", relay=lambda line: str(home.exchange(line)))
+    assert result.stdout.startswith("5\n"), result
     assert "unexpected keyword" in result.stdout
 
 

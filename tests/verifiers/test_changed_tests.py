@@ -11,10 +11,12 @@ import pytest
 from tests.verifiers.test_patch import score as patch_score
 from verikit.base import score_all
 from verikit.sandbox.guest import strict
+from verikit.sandbox.proxies.border import Border
+from verikit.sandbox.proxies.peer import Peer
 from verikit.types import Sample, Score
+from verikit.verifiers.apart.far_program import FarProgram, is_plain
 from verikit.verifiers.changed_tests import ALARM, changed
 from verikit.verifiers.code import Code
-from verikit.verifiers.code_apart import FarProgram, is_plain
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 
@@ -115,8 +117,12 @@ def test_what_is_empty_or_no_plain_value_is_not_changed(value: Any) -> None:
 
 
 def test_plain_values_are_those_equal_to_one_value_only() -> None:
-    assert all(map(is_plain, [None, 0, 1.5, "a", [1, (2, "b")], {"a": [1]}]))
-    assert not any(map(is_plain, ["", [], [1, []], {"a": ()}, float("nan"), [float("inf")], object()]))
+    def packed(value: Any) -> Any:
+        return Border("program", Peer("program", str)).pack(value)
+
+    assert all(is_plain(packed(value)) for value in [None, 0, 1.5, "a", [1, (2, "b")], {"a": [1]}])
+    others = ["", [], [1, []], {"a": ()}, float("nan"), [float("inf")], object()]
+    assert not any(is_plain(packed(value)) for value in others)
 
 
 # ---- code -------------------------------------------------------------------------------------------------------------
@@ -220,19 +226,19 @@ def test_what_tests_were_told_is_told_again_and_no_program_runs_for_it() -> None
 
 @linux
 def test_tests_on_plain_values_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[bool] = []
+    runs: list[str] = []
     run = FarProgram.run
 
-    def counted(self: FarProgram, *args: Any, again: bool = False, **options: Any) -> Any:
-        runs.append(again)
-        return run(self, *args, again=again, **options)
+    def counted(self: FarProgram, code: str, *args: Any, **options: Any) -> Any:
+        runs.append(ALARM if ALARM in code else "")
+        return run(self, code, *args, **options)
 
     monkeypatch.setattr(FarProgram, "run", counted)
     tests = ["for n in range(3): assert f(n) == [n]"]
     assert score("def f(n): return [n]", tests=tests).value == 1.0
-    assert runs == [False]
+    assert runs == [""]
     assert score("def f(n): return [n]", tests=[NUMPY + tests[0]]).value == 1.0
-    assert runs == [False, False, True]
+    assert runs == ["", "", ALARM]
 
 
 # ---- patch ------------------------------------------------------------------------------------------------------------

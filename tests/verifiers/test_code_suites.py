@@ -170,15 +170,14 @@ def test_functions_in_a_class_solution_are_found() -> None:
     assert score("class Solution:\n    def twice(self, n): return 2 * n", tests).value == 1.0
 
 
-def test_methods_of_solution_are_reached_and_other_classes_are_unscored_by_name() -> None:
+def test_methods_of_solution_and_of_other_classes_are_reached() -> None:
     tests = "from solution import Solution\n\ndef test_twice():\n    s = Solution()\n    assert s.twice(2) == 4\n"
     right, wrong = (f"class Solution:\n    def twice(self, n): return {value}" for value in ("2 * n", "n"))
     assert (score(right, tests).value, score(wrong, tests).value) == (1.0, 0.0)
     stack = "from solution import Stack\n\ndef test_a():\n    s = Stack()\n    s.push(1)\n    assert s.pop() == 1\n"
     program = "class Stack(list):\n    push = list.append\n"
-    apart = score(program, stack)
-    assert apart.status == "error"
-    assert "tests of Stack" in apart.reason
+    assert score(program, stack).value == 1.0
+    assert score("class Stack(list):\n    push = list.append\n    def pop(self): return 2", stack).value == 0.0
     assert score(program, stack, options={"in_process": True}).value == 1.0
 
 

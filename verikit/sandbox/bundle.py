@@ -9,8 +9,12 @@ import json
 from functools import cache
 from pathlib import Path
 
-MODULES = ("foreign", "values", "plain", "remote", "runner")
-"""Of this package, each after those that it imports."""
+MODULES = (
+    "foreign", "values", "plain", "lost", "guest", "guest.strict", "proxies", "proxies.plain", "proxies.containers",
+    "proxies.frames", "proxies.natives", "proxies.describe", "proxies.mirror", "proxies.border", "proxies.peer",
+    "proxies.program", "proxies.tests", "runner",
+)  # fmt: skip
+"""Of this package, each after those that it imports when it is imported."""
 RECORD = "verikit.record"
 """The file that a bundled program leaves its record in, in its working directory."""
 OLD = "verikit needs Python 3.11 or newer to run programs here, not "
@@ -27,7 +31,9 @@ def verikit_load(modules):
     for name, text in modules:
         module = types.ModuleType("verikit.sandbox." + name)
         sys.modules[module.__name__] = module
-        setattr(sys.modules["verikit.sandbox"], name, module)
+        module.__path__ = []
+        home, _, last = module.__name__.rpartition(".")
+        setattr(sys.modules[home], last, module)
         exec(compile(text, "<verikit>", "exec"), module.__dict__)
 """
 
@@ -56,7 +62,11 @@ def loader() -> str:
 def modules(names: tuple[str, ...] = MODULES) -> tuple[tuple[str, str], ...]:
     """The modules, as (name, text)."""
     folder = Path(__file__).parent
-    return tuple((name, (folder / f"{name}.py").read_text("utf-8")) for name in names)
+    return tuple((name, _source(folder / name.replace(".", "/")).read_text("utf-8")) for name in names)
+
+
+def _source(module: Path) -> Path:
+    return module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
 
 
 def program(payload: bytes) -> str:

@@ -28,7 +28,7 @@ from verikit.sandbox.types import Failure, RunLimits, RunResult
 from verikit.sandbox.whole import WholeRuns
 from verikit.system import processors
 
-_MODULES = ("foreign", "values", "plain", "remote", "runner", "linux", "landlock", "seccomp", "paths", "isolate")
+_MODULES = (*bundle.MODULES, "linux", "landlock", "seccomp", "paths", "isolate")
 _START_S = 60.0
 """What the daemon may take until the program starts."""
 _GRACE_S = 5.0

@@ -50,3 +50,19 @@ def _number(value: Symbolic) -> Any:
     if found := _DOUBLE.fullmatch(text):
         return float(found[1])
     return value
+
+
+def thawed(value: Any) -> Any:
+    """A value with its numpy data as numpy has it, and sympy's numbers as Python's, at any depth."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return type(value)(map(thawed, value))
+    if isinstance(value, dict):
+        return {thawed(key): thawed(item) for key, item in value.items()}
+    if isinstance(value, Symbolic):
+        return plain(value)
+    if not isinstance(value, Array):
+        return value
+    import numpy
+
+    array = numpy.array(value.items, dtype=value.dtype)
+    return array[0] if value.shape is None else array.reshape(value.shape)

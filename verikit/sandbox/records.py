@@ -10,32 +10,37 @@ import json
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from verikit.sandbox import values
 from verikit.sandbox.foreign import Array, OpaqueValue
 from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult, Status
 
 _CLAIMS = {"ok", "error", "memory", "disk"}
+Role = Literal["tests", "program"]
+"""A child's side of a conversation: the tests, or the program that they use."""
 
 
 def payload(
     code: str,
     calls: Sequence[FunctionCall] = (),
     files: Mapping[str, str | bytes] | None = None,
-    ask: Sequence[str] = (),
+    role: Role | None = None,
+    names: Sequence[str] = (),
     answers: Sequence[tuple[str, str]] | None = None,
     fetch: Sequence[str] = (),
 ) -> bytes:
     """One line for the child: the program and the calls, and nothing it must not know.
 
-    With `answers` the names in `ask` are functions that live elsewhere and whose calls, in this order, have these
-    answers; the child ends with the first question that is not among them.
+    With a `role` the child is one side of a conversation (`proxies`). `names` are the other side's, even where Python has
+    them. With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond them.
 
     Raises:
         ValueError: an argument has no typed form, or a file's name leads out of the directory.
     """
-    job: dict[str, Any] = {"code": code, "calls": [], "ask": list(ask)}
+    job: dict[str, Any] = {"code": code, "calls": []}
+    if role is not None:
+        job |= {"role": role, "names": list(names)}
     for name, args, kwargs in calls:
         job["calls"].append([name, values.encode(list(args)), values.encode(dict(kwargs))])
     if answers is not None:
@@ -58,26 +63,24 @@ def _inside(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A call of a function that lives elsewhere, asked by a program that ended with it."""
+class Turn:
+    """A line of a conversation, said by a program that ended with it."""
 
     text: str
-    """As it was asked."""
-    call: FunctionCall
 
 
 def result(
     ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], limits: RunLimits, calls: int = 0,
     *, asking: bool = False,
 ) -> RunResult:  # fmt: skip
-    """Judge a run that has ended; with `calls`, its value is a list of as many, or with `asking` a `Question`."""
+    """Judge a run that has ended; with `calls`, its value is a list of as many, or with `asking` a `Turn`."""
     stdout, stderr = (bytes(data[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
     status, value, error = _outside(ended, overflow, limits.wall_s)
     if status is None:
         status, value, error = read(bytes(data["record"]), limits.value_kb << 10)
-        if asking and status == "no_result" and (question := asked(bytes(data["record"]))):
-            status, value, error = "ok", question, None
-    whole = isinstance(value, Question) or (isinstance(value, list) and len(value) == calls)
+        if asking and status == "no_result" and (said := turn(bytes(data["record"]))):
+            status, value, error = "ok", Turn(said), None
+    whole = isinstance(value, Turn) or (isinstance(value, list) and len(value) == calls)
     if status == "ok" and calls and not whole:
         status, value, error = "no_result", None, Failure("no result", f"the record does not hold {calls} value(s)")
     if status == "no_result" and ended["exit"]:
@@ -97,18 +100,15 @@ def fetched(record: bytes) -> dict[str, bytes]:
         return {}
 
 
-def asked(record: bytes) -> Question | None:
-    """The question that a record of one line holds; None if it holds none, or one that is not well-formed."""
+def turn(record: bytes) -> str:
+    """The line of a conversation that a record is; empty if it is none, or not well-formed."""
     line, _, more = record.partition(b"\n")
     try:
-        node = values.parse(line)
-        if more or not isinstance(node, dict) or node.get("status") != "call":
-            return None
-        name, args, kwargs = values.decode(node.get("value"))
-    except (ValueError, TypeError):
-        return None
-    good = isinstance(name, str) and isinstance(args, list) and isinstance(kwargs, dict)
-    return Question(line.decode(), (name, args, kwargs)) if good and all(isinstance(k, str) for k in kwargs) else None
+        node = values.parse(line, len(line))
+    except ValueError:
+        return ""
+    is_turn = not more and isinstance(node, dict) and node.get("status") == "turn"
+    return line.decode("ascii", "replace") if is_turn else ""
 
 
 def _outside(ended: Mapping[str, Any], overflow: str, wall_s: float) -> tuple[Status | None, Any, Failure | None]:

@@ -8,66 +8,82 @@ unscored. What the runs before the last one took is ours, and is not counted as 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Self
 
-from verikit.sandbox import records, values
+from verikit.sandbox import records
+from verikit.sandbox.records import Role
 from verikit.sandbox.runner import UNREPEATABLE
-from verikit.sandbox.session import FunctionCallback
+from verikit.sandbox.session import Relay
 from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult
 
 Execute = Callable[[bytes, RunLimits, int], RunResult]
-"""Runs a payload with so many calls, and returns a `Question` as the value of a program that asks."""
-MOST_CALLS = 400
+"""Runs a payload with so many calls, and returns a `Turn` as the value of a program that ends with one."""
+MOST_TURNS = 400
 """Of one session: the runs grow as the square of it."""
 
 
 class ReplaySession:
-    """One step of test code; made by the `session` of a sandbox that runs whole programs."""
+    """One step of test code, or one side of a conversation; made by the `session` of a sandbox that runs whole programs."""
 
     def __init__(self, execute: Execute, limits: RunLimits) -> None:
         self._execute, self._limits = execute, limits
-        self._used = False
+        self._payload: Callable[[list[tuple[str, str]]], bytes] | None = None
+        self._calls = 0
+        self._answers: list[tuple[str, str]] = []
+        self._said = ""
 
     def run(
         self,
         code: str,
         *,
         call: FunctionCall | None = None,
-        ask: Sequence[str] = (),
-        answer: FunctionCallback | None = None,
+        role: Role | None = None,
+        names: Sequence[str] = (),
+        relay: Relay | None = None,
     ) -> RunResult:
         """Run the step; the arguments are those of `Session.run`."""
-        if self._used:
+        if self._payload is not None:
             return _ours("this sandbox has sessions of one step; the local sandbox has longer ones")
-        self._used = True
-        answers: list[tuple[str, str]] = []
+        calls = [call] if call else []
+        self._calls = len(calls)
+        self._payload = lambda answers: records.payload(code, calls, role=role, names=names, answers=answers)
         paused = 0.0
-        for _ in range(MOST_CALLS):
-            payload = records.payload(code, [call] if call else [], ask=ask, answers=answers)
-            result = self._execute(payload, self._limits, 1 if call else 0)
-            if not isinstance(result.value, records.Question):
-                return self._last(result, call, paused)
-            if answer is None:
+        said = self._next()
+        while isinstance(said, str):
+            if relay is None:
                 return _ours("test code asks and nobody answers")
             begun = time.monotonic()
-            told = answer(*result.value.call)
+            answer = relay(said)
             paused += time.monotonic() - begun
-            if told.status == "infra_error":
-                return told
-            answers.append((result.value.text, reply_line(told)))
-        return _ours(f"the tests make more than {MOST_CALLS} calls: use the local sandbox")
+            said = self.exchange(answer)
+        if call and said.status == "ok":
+            said = replace(said, value=said.value[0])
+        return replace(said, seconds=said.seconds + paused)
 
-    @staticmethod
-    def _last(result: RunResult, call: FunctionCall | None, paused: float) -> RunResult:
+    def begin(self, code: str, role: Role) -> str | RunResult:
+        """Start a side of a conversation: its first line, or how it ended instead."""
+        self._payload = lambda answers: records.payload(code, role=role, answers=answers)
+        return self._next()
+
+    def exchange(self, line: str) -> str | RunResult:
+        """Say a line: the line that answers it, or how the side ended instead."""
+        self._answers.append((self._said, line))
+        if len(self._answers) >= MOST_TURNS:
+            return _ours(f"the tests use the program more than {MOST_TURNS} times: use the local sandbox")
+        return self._next()
+
+    def _next(self) -> str | RunResult:
+        assert self._payload is not None
+        result = self._execute(self._payload(self._answers), self._limits, self._calls)
+        if isinstance(result.value, records.Turn):
+            self._said = result.value.text
+            return self._said
         if result.error is not None and result.error.type == UNREPEATABLE:
             return _ours("the tests do not ask the same each time they are run: use the local sandbox")
-        if call and result.status == "ok":
-            result = replace(result, value=result.value[0])
-        return replace(result, seconds=result.seconds + paused)
+        return result
 
     def close(self) -> None:
         """Nothing stays behind."""
@@ -81,15 +97,3 @@ class ReplaySession:
 
 def _ours(problem: str) -> RunResult:
     return RunResult("infra_error", error=Failure("infra", problem))
-
-
-def reply_line(result: RunResult) -> str:
-    """What a call returned, or how it failed, as the test code reads it."""
-    error = result.error or Failure(result.status)
-    status = result.status
-    if status == "ok":
-        try:
-            return f'{{"status":"ok","value":{values.dumps(result.value)}}}'
-        except ValueError as problem:
-            status, error = "error", Failure("ValueError", str(problem))
-    return json.dumps({"status": status, "type": error.type, "message": error.message})

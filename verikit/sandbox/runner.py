@@ -18,16 +18,21 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from verikit.sandbox import values
-from verikit.sandbox.remote import Remote, swallowed, thawed, why_lost
+from verikit.sandbox.lost import swallowed, why_lost
+from verikit.sandbox.plain import thawed
+
+if TYPE_CHECKING:
+    from verikit.sandbox.proxies.peer import Transport
 
 RECORD, COMMANDS = 3, 4
 UNREPEATABLE = "Unrepeatable"
 """The failure of a program that asks other questions when it is run again."""
+MODULE = "solution"
+"""The name of a program whose functions are called."""
 _FILE = "<program>"
 _MISSING = object()
 _NOTHING = {"status": "ok", "value": None}
@@ -72,13 +77,17 @@ def _reply(record: Mapping[str, Any]) -> None:
         data = _DONE if record == _NOTHING else (json.dumps(record, ensure_ascii=True) + "\n").encode()
     except MemoryError as error:
         data = (json.dumps(_failure(error)) + "\n").encode()
+    _write(data)
+
+
+def _write(data: bytes) -> None:
     while data:
         data = data[os.write(RECORD, data) :]
 
 
 def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None) -> dict[str, Any]:
     """Run one payload in the namespace; the record says how it ended."""
-    failed: list[Exception] = []
+    failed: list[BaseException] = []
     record = _attempt(job, namespace, commands, failed)
     if record["status"] == "ok" and (lost := next(filter(swallowed, failed), None)):
         return _failure(RuntimeError(why_lost(lost)))
@@ -86,16 +95,20 @@ def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBas
 
 
 def _attempt(
-    job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None, failed: list[Exception]
+    job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None, failed: list[BaseException]
 ) -> dict[str, Any]:
+    role = job.get("role")
     try:
         for name, content in job.get("files", {}).items():
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
             with open(name, "wb") as file:
                 file.write(bytes.fromhex(content))
-        if commands is not None or "answers" in job:
-            ask = partial(_ask, commands) if commands is not None else _replayed(job["answers"])
-            namespace.update((name, Remote(name, ask, failed)) for name in job.get("ask", ()))
+        if role == "program" or (job["calls"] and role is None):
+            _give_name(namespace)
+        if role == "program":
+            _serve(job, namespace, commands)
+        if role == "tests":
+            namespace = _beside_program(job, commands, failed)
         exec(compile(job["code"], _FILE, "exec"), namespace)  # noqa: S102 - what this process is for
         record: dict[str, Any] = {"status": "ok", "value": None}
         if job["calls"]:
@@ -104,11 +117,38 @@ def _attempt(
         return record
     except SystemExit as stop:
         _flush()
-        if stop.code in (None, 0) and not job["calls"]:
+        if stop.code in (None, 0) and not job["calls"] and type(stop) is SystemExit and role != "program":
             return {"status": "ok", "value": None}
         return _failure(stop)
     except BaseException as error:  # noqa: BLE001 - a worker's main
         return _failure(error)
+
+
+def _give_name(namespace: dict[str, Any]) -> None:
+    """Make a program whose functions are called a module: what it does as `__main__` only is not wanted."""
+    namespace["__name__"] = MODULE
+    sys.modules[MODULE] = sys.modules["__main__"]
+
+
+def _serve(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None) -> NoReturn:
+    """Run the program, and do with its objects what the tests ask for."""
+    from verikit.sandbox.proxies.program import ProgramSide
+
+    side = ProgramSide(_transport(job, commands), namespace)
+    side.redirect()
+    side.serve(lambda: exec(compile(job["code"], _FILE, "exec"), namespace))
+
+
+def _beside_program(
+    job: dict[str, Any], commands: io.TextIOBase | None, failed: list[BaseException]
+) -> dict[str, Any]:
+    """The names of test code that uses a program from afar."""
+    from verikit.sandbox.proxies.tests import Borrowed, TestsSide
+
+    side = TestsSide(_transport(job, commands), failed)
+    namespace = Borrowed(side, job["names"])
+    namespace.update(__name__="__main__", __builtins__=builtins, __file__=_FILE, verikit_program=side)
+    return namespace
 
 
 def _call(call: list[Any], namespace: dict[str, Any]) -> Any:
@@ -118,30 +158,39 @@ def _call(call: list[Any], namespace: dict[str, Any]) -> Any:
     return values.encode(_lookup(name, namespace)(*given, **named))
 
 
-def _ask(commands: io.TextIOBase, question: Mapping[str, Any]) -> str:
-    """Put a step's question to the parent; the line that answers it."""
-    _reply(question)
-    return commands.readline()
+def _transport(job: dict[str, Any], commands: io.TextIOBase | None) -> Transport:
+    """How a side of a conversation says a line and hears the next one."""
+    if commands is None:
+        return _replayed(job["answers"])
+
+    def exchange(line: str) -> str:
+        _write(line.encode() + b"\n")
+        heard = commands.readline()
+        if not heard:
+            os._exit(0)
+        return heard
+
+    return exchange
 
 
-def _replayed(answers: list[list[str]]) -> Callable[[Mapping[str, Any]], str]:
-    """Answers to the questions of a program that is run again with what is known by now.
+def _replayed(answers: list[list[str]]) -> Transport:
+    """Answers to the lines of a side that is run again with what is known by now.
 
-    A question beyond them is the record that the process ends with; another than the one asked before fails.
+    A line beyond them is the record that the process ends with; another than the one said before fails.
     """
     left = iter(answers)
     random.seed(0)
 
-    def ask(question: Mapping[str, Any]) -> str:
+    def exchange(line: str) -> str:
         for before, answer in left:
-            if before == json.dumps(question, ensure_ascii=True):
+            if before == line:
                 return answer
             _reply({"status": "error", "type": UNREPEATABLE, "message": "", "line": "0x0"})
             os._exit(0)
-        _reply(question)
+        _write(line.encode() + b"\n")
         os._exit(0)
 
-    return ask
+    return exchange
 
 
 def _lookup(name: str, namespace: dict[str, Any]) -> Any:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import array
 import fcntl
 import gc
+import importlib
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -65,6 +67,8 @@ class Server:
         self._proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if self._programs else -1
         readable = [*paths.readable(), *filter(os.path.exists, options["tools"])]
         uid, tasks = os.geteuid(), 0
+        for name in re.findall(r"^import (verikit[.\w]+)$", options["preload"], re.MULTILINE):
+            importlib.import_module(name)  # out of reach once the namespaces are entered
         if options["namespaces"]:
             self._kept = namespaces.enter(readable, paths.DEVICES, streams=self._programs)
             self._writable = namespaces.WORK

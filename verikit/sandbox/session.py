@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from verikit.sandbox import records, values
+from verikit.sandbox import records
 from verikit.sandbox.client import Broken, Flight, ForkServer, sealed
 from verikit.sandbox.pool import Pool
+from verikit.sandbox.records import Role
 from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult
 
-FunctionCallback = Callable[[str, Sequence[Any], Mapping[str, Any]], RunResult]
-"""Answers a question of a step: what a call of a function returns."""
-_MAX_CALLS = 10_000
+class Conversation(Protocol):
+    """A side of a conversation: says a line, is told the next."""
+
+    def begin(self, code: str, role: Role) -> str | RunResult:
+        """Start the side: its first line, or how it ended instead."""
+        ...
+
+    def exchange(self, line: str) -> str | RunResult:
+        """Say a line to it: the line that answers, or how it ended instead."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+Relay = Callable[[str], str]
+"""Takes a line that a child says in a conversation, and returns the line that answers it."""
+_MAX_TURNS = 100_000
 
 
 class Session:
@@ -33,6 +49,8 @@ class Session:
         self._flight: Flight | None = None
         self._commands = -1
         self._over: RunResult | None = None
+        self._seconds = 0.0
+        """That the child took for the step so far."""
 
     def _start(self) -> Flight:
         self._server = self._pool.take(self._preload, 0)
@@ -51,52 +69,65 @@ class Session:
         code: str,
         *,
         call: FunctionCall | None = None,
-        ask: Sequence[str] = (),
-        answer: FunctionCallback | None = None,
+        role: Role | None = None,
+        names: Sequence[str] = (),
+        relay: Relay | None = None,
     ) -> RunResult:
         """Run one step; names defined by earlier steps are there.
 
         Args:
             code: the step.
             call: a function to call then; the result's value is what it returns.
-            ask: names under which the step finds functions that live elsewhere.
-            answer: what calls of those return.
+            role: in a conversation (`proxies`); None: there is none.
+            names: of the other side, even where Python has them.
+            relay: answers what the step says.
         """
         if self._over is not None:
             return self._over
-        start = time.monotonic()
+        self._seconds = 0.0
+        said = self._exchange(records.payload(code, [call] if call else [], role=role, names=names))
+        for _ in range(_MAX_TURNS):
+            if isinstance(said, RunResult) or relay is None:
+                break
+            said = self._exchange(relay(said).encode() + b"\n")
+        result = said if isinstance(said, RunResult) else self._spoiled("the step says more than it may")
+        if call and result.status == "ok":
+            whole = isinstance(result.value, list) and len(result.value) == 1
+            result = replace(result, value=result.value[0]) if whole else self._spoiled("the record holds no value")
+        return RunResult(result.status, result.value, result.stdout, result.stderr, result.error, self._seconds)
+
+    def begin(self, code: str, role: Role) -> str | RunResult:
+        """Start a side of a conversation: its first line, or how it ended instead."""
+        return self._exchange(records.payload(code, role=role))
+
+    def exchange(self, line: str) -> str | RunResult:
+        """Say a line to a side of a conversation: the line that answers it, or how it ended instead."""
+        self._seconds = 0.0
+        return self._exchange(line.encode() + b"\n")
+
+    def _exchange(self, send: bytes) -> str | RunResult:
+        """Have the child read bytes and wait for what it writes, for as long as is left of the step's wall clock."""
+        if self._over is not None:
+            return self._over
         try:
             flight = self._flight or self._start()
-            result = self._step(flight, records.payload(code, [call] if call else [], ask=ask), answer)
-            if call and result.status == "ok":
-                whole = isinstance(result.value, list) and len(result.value) == 1
-                result = replace(result, value=result.value[0]) if whole else self._spoiled("the record holds no value")
-        except (Broken, OSError) as error:
-            self._end(sound=False)
-            result = self._over = RunResult("infra_error", error=Failure("infra", str(error)))
-        return RunResult(
-            result.status, result.value, result.stdout, result.stderr, result.error, time.monotonic() - start
-        )
-
-    def _step(self, flight: Flight, send: bytes, answer: FunctionCallback | None) -> RunResult:
-        deadline = time.monotonic() + self._limits.wall_s
-        for _ in range(_MAX_CALLS):
-            flight.pump(deadline, commands=self._commands, send=send, lines=1)
+            begun = time.monotonic()
+            left = max(self._limits.wall_s - self._seconds, 0.0)
+            flight.pump(begun + left, commands=self._commands, send=send, lines=1)
+            self._seconds += time.monotonic() - begun
             if flight.ended is not None:
                 ended = self._end(sound=True)
                 self._over = records.result(ended, flight.overflow, flight.data, self._limits)
                 if self._over.status == "ok":
                     self._over = RunResult("no_result", error=Failure("no result", "the session ended itself"))
                 return self._over
-            line = bytes(flight.data["record"])
-            flight.data["record"].clear()
-            question = _question(line) if answer is not None else None
-            if question is None or answer is None:
-                return self._finish_step(flight, line)
-            paused = time.monotonic()
-            send = _reply(answer(*question))
-            deadline += time.monotonic() - paused
-        return self._spoiled("too many calls")
+        except (Broken, OSError) as error:
+            self._end(sound=False)
+            self._over = RunResult("infra_error", error=Failure("infra", str(error)))
+            return self._over
+        line = bytes(flight.data["record"])
+        flight.data["record"].clear()
+        return records.turn(line) or self._finish_step(flight, line)
 
     def _finish_step(self, flight: Flight, line: bytes) -> RunResult:
         status, value, error = records.read(line)
@@ -143,29 +174,3 @@ class Session:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _question(line: bytes) -> FunctionCall | None:
-    """The call a step asks for; None if the line is no call, or not a well-formed one."""
-    try:
-        node = values.parse(line)
-        if not isinstance(node, dict) or node.get("status") != "call":
-            return None
-        name, args, kwargs = values.decode(node.get("value"))
-    except (ValueError, TypeError):
-        return None
-    good = isinstance(name, str) and isinstance(args, list) and isinstance(kwargs, dict)
-    return (name, args, kwargs) if good and all(isinstance(key, str) for key in kwargs) else None
-
-
-def _reply(result: RunResult) -> bytes:
-    if result.status == "infra_error":
-        raise Broken(str(result.error))
-    error = result.error or Failure(result.status)
-    if result.status == "ok":
-        try:
-            return b'{"status":"ok","value":' + values.dumps(result.value).encode() + b"}\n"
-        except ValueError as problem:
-            error = Failure("ValueError", str(problem))
-            result = RunResult("error", error=error)
-    return json.dumps({"status": result.status, "type": error.type, "message": error.message}).encode() + b"\n"

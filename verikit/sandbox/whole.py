@@ -70,8 +70,10 @@ class WholeRuns:
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
             return list(threads.map(lambda j: self.run(j.code, j.stdin, j.call, j.limits, j.files), jobs))
 
-    def session(self, limits: RunLimits | None = None, *, science: bool = True, testing: bool = False) -> ReplaySession:
-        """Test code that asks; `science` and `testing` load nothing beforehand here."""
+    def session(
+        self, limits: RunLimits | None = None, *, science: bool = True, testing: bool = False, talking: bool = False
+    ) -> ReplaySession:
+        """Test code, or one side of a conversation; the options load nothing beforehand here."""
         return ReplaySession(
             lambda payload, lim, calls: self._execute(payload, b"", lim, calls, asking=True), limits or self.limits
         )

@@ -21,7 +21,7 @@ from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
 from verikit.verifiers import code_appended, code_forms, code_languages, code_lcb, code_suites, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
-from verikit.verifiers.code_apart import FarProgram, located
+from verikit.verifiers.apart.far_program import FarProgram
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
@@ -162,8 +162,6 @@ class Code(TextVerifier):
 
     def _score_suites(self, sample: Sample, files: Sequence[Suite], box: LocalSandbox) -> Score:
         """The score of a program whose tests are files of named tests."""
-        if not self.in_process and (name := code_suites.out_of_reach(files)):
-            return Score.error(f"tests of {name} (a class or constant) need the program beside them: in_process=True")
         names = code_suites.wanted(files)
         entry = sample.meta.get("entry_point")
         program, foreign = solution(sample.completion, names | ({entry} if isinstance(entry, str) else set()))
@@ -206,13 +204,12 @@ class Code(TextVerifier):
         if self.in_process:
             call: FunctionCall = ("run", [suite.form, suite.text, functions, modules, program], {})
             return budget.run(lambda limits: box.run(code, call=call, limits=limits)), True
-        far = FarProgram(program, box, budget, suite.text, located=True)
+        far = FarProgram(program, box, budget, suite.text)
 
-        def run(text: str, *, again: bool = True) -> RunResult:
-            call: FunctionCall = ("run", [suite.form, text, functions, modules, ""], {})
-            return far.run(code, ("verikit_remote",), call, again=again)
+        def run(text: str) -> RunResult:
+            return far.run(code, call=("run", [suite.form, text, functions, modules, ""], {}))
 
-        result = run(suite.text, again=False)
+        result = run(suite.text)
         if result.status != "ok" or suite.form == "doctest":
             return result, far.met
         found = far.outlasts(suite.text, run)
@@ -300,9 +297,9 @@ class Code(TextVerifier):
         if isinstance(case, Piped):
             return budget.run(lambda limits: box.run(program, case.stdin, limits=limits))
         if isinstance(case, Together):
-            calls = [located(called.call, program) for called in case.cases]
+            calls = [_located(called.call, program) for called in case.cases]
             return budget.run(lambda limits: box.run_calls(program, calls, limits))
-        return budget.run(lambda limits: box.run(program, call=located(case.call, program), limits=limits))
+        return budget.run(lambda limits: box.run(program, call=_located(case.call, program), limits=limits))
 
     def _benchmarked(self, case: Called | Piped, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         """Run a case as LiveCodeBench does."""
@@ -315,13 +312,13 @@ class Code(TextVerifier):
 
     def _drive(self, case: Driven, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         """Run the test code apart from the program; code that fails before it has met it is the row's fault."""
-        far = FarProgram(program, box, budget, case.code, located=False)
+        far = FarProgram(program, box, budget, case.code)
         result = far.run(case.code, case.functions)
         if result.status == "error" and not far.met:
             return RunResult("infra_error", error=Failure("test code", str(result.error)))
         if result.status != "ok":
             return result
-        found = far.outlasts(case.code, lambda text: far.run(text, case.functions, again=True))
+        found = far.outlasts(case.code, lambda text: far.run(text, case.functions))
         if isinstance(found, RunResult):
             return found
         return RunResult("error", error=Failure("not a value", found[""])) if found else result
@@ -330,6 +327,13 @@ class Code(TextVerifier):
 def _other_language(language: str) -> Score:
     """The score of a reply whose only program is in a language that the row does not ask for."""
     return Score(0.0, reason=f"no Python program in the completion, only one in {language}")
+
+
+def _located(call: FunctionCall, program: str) -> FunctionCall:
+    """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
+    name, args, kwargs = call
+    inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program
+    return (f"Solution().{name}" if inside else name), args, kwargs
 
 
 def _called(cases: Sequence[Case], sample: Sample) -> set[str]:

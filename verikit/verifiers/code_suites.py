@@ -127,12 +127,6 @@ def _examples(text: str) -> str:
     return "".join(example.source for example in doctest.DocTestParser().get_examples(text))
 
 
-def out_of_reach(files: Sequence[Suite]) -> str:
-    """A name of the program that is no function, by its writing: what can't be reached from afar; empty if none."""
-    names = (name for suite in files for name in suite.functions)
-    return next((name for name in names if name[:1].isupper() and name != "Solution"), "")
-
-
 def wanted(files: Sequence[Suite]) -> set[str]:
     """Names that the program is expected to define."""
     return {name for suite in files for name in suite.functions}

@@ -14,41 +14,15 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 MOST_TESTS = 5000
-BASE = "verikit_remote"
-"""The name under which the session gives one function from afar; all others are made like it."""
+BASE = "verikit_program"
+"""The name under which the session gives what reaches the program."""
 NamedResult = list[str]
 """Name of a test, outcome (passed, failed, skipped; broken: no test at all), message."""
 
 
-class FarModule(types.ModuleType):
-    """A module of which every name is a function from afar."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return far(name)
-
-
-class FarSolution:
-    """LeetCode's class `Solution`, which keeps nothing between calls: each call makes one."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return far(f"Solution().{name}")
-
-
-def far(name: str) -> Any:
-    """A function of the program; it lives elsewhere."""
-    if name == "Solution":
-        return FarSolution
-    base = globals()[BASE]
-    return type(base)(name, base._ask, base._failed)
-
-
 def failures() -> list[Exception]:
     """The failures of calls so far, as the session keeps them."""
-    kept: list[Exception] = globals()[BASE]._failed if BASE in globals() else []
+    kept: list[Exception] = globals()[BASE].failed if BASE in globals() else []
     return kept
 
 
@@ -56,7 +30,7 @@ def lost() -> str:
     """A failure that no handler met, told; nothing if there is none."""
     if BASE not in globals():
         return ""
-    from verikit.sandbox.remote import swallowed, why_lost
+    from verikit.sandbox.lost import swallowed, why_lost
 
     found = next(filter(swallowed, failures()), None)
     return why_lost(found) if found else ""
@@ -73,20 +47,36 @@ def run(form: str, text: str, functions: Sequence[str], modules: Sequence[str], 
         program: its text, to be run here; empty where functions are called from afar.
     """
     sys.dont_write_bytecode = True
-    own = types.ModuleType("solution") if program else FarModule("solution")
+    own = beside(program) if program else from_afar(functions)
     sys.modules.update(dict.fromkeys(modules, own))
-    if program:
-        exec(compile(program, "<program>", "exec"), own.__dict__)  # noqa: S102 - asked for by `in_process`
-    else:
-        own.__dict__.update({name: far(name) for name in functions}, __all__=list(functions))
-    for name in functions:
-        if name in own.__dict__:
-            setattr(builtins, name, own.__dict__[name])
+    for name, item in names_of(own, functions).items():
+        setattr(builtins, name, item)
     by: dict[str, Callable[[str], list[NamedResult]]] = {
         "pytest": by_pytest, "unittest": by_unittest, "doctest": by_doctest,
     }  # fmt: skip
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         return by[form](text)[:MOST_TESTS]
+
+
+def beside(program: str) -> types.ModuleType:
+    """The program, run here as asked for by `in_process`."""
+    own = types.ModuleType("solution")
+    exec(compile(program, "<program>", "exec"), own.__dict__)  # noqa: S102
+    return own
+
+
+def from_afar(names: Sequence[str]) -> types.ModuleType:
+    """The program as a module whose names are looked up in its own child."""
+    from verikit.sandbox.proxies.tests import ProgramModule
+
+    return ProgramModule("solution", globals()[BASE], names)
+
+
+def names_of(own: types.ModuleType, names: Sequence[str]) -> dict[str, Any]:
+    """Those of the names that the program has."""
+    if BASE in globals():
+        return dict(globals()[BASE].ask("names", list(names)))
+    return {name: own.__dict__[name] for name in names if name in own.__dict__}
 
 
 def told(error: BaseException) -> str:

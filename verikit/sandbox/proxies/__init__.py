@@ -1,0 +1,22 @@
+"""Objects across the sandbox's wall: tests in one child use objects that live in another.
+
+Two children talk, the one with the tests and the one with the program. Plain data crosses as a copy. Everything else
+stays where it was made, and the other child gets a *proxy*: attributes, calls, operators, iteration, `with`, `await` and
+exceptions of a proxy travel as operations to the child that owns the object. Both children run the same code:
+
+| module | what |
+|---|---|
+| `plain` | immutable values that cross as copies |
+| `containers` | lists, dictionaries, arrays and other values that can change: both children keep a copy and update it |
+| `natives` | classes and functions of Python itself, which cross by name |
+| `describe` | what one child tells the other about an object's class |
+| `mirror` | the proxies |
+| `border` | values to JSON and back, with the tables of what was lent and borrowed |
+| `peer` | operations: asking for them, and doing them |
+| `tests` | the child with the tests: names of the program, output, verdicts on equality |
+| `program` | the child with the program |
+
+The child with the program may be hostile: everything that it sends is checked like any other record (`values`). Test
+code and expected values never go there, except as arguments of the program's own functions. The rules that keep a
+program from deciding its own verdict are in `tests`.
+"""

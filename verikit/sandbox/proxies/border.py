@@ -1,0 +1,385 @@
+"""Values to JSON and back between two children, with the tables of what each lent and borrowed."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+import weakref
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any
+
+from verikit.sandbox import values
+from verikit.sandbox.proxies import containers, natives, plain
+from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind
+from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base
+from verikit.sandbox.proxies.mirror import _FAR, Far, Mirror, far_of, mirrored, own_methods
+
+if TYPE_CHECKING:
+    from verikit.sandbox.proxies.peer import Peer
+
+_MAX_DEPTH = 200
+_MOST_BORROWED = 100_000
+
+
+class Shared:
+    """A container of which both sides have a copy: what it held when the other side last knew."""
+
+    __slots__ = ("cells", "kept", "kind", "shape", "value")
+
+    def __init__(self, value: Any, kind: Kind, *, kept: bool) -> None:
+        self.value, self.kind, self.kept = value, kind, kept
+        """`kept`: it belongs to an object and is shared as long as that is lent or borrowed."""
+        self.look()
+
+    def look(self) -> None:
+        """Take what it holds now for what the other side knows."""
+        self.cells, self.shape = self.kind.cells(self.value), self.kind.shape(self.value)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it holds other objects than the other side knows of."""
+        cells = self.kind.cells(self.value)
+        if len(cells) != len(self.cells) or any(a is not b for a, b in zip(cells, self.cells, strict=True)):
+            return True
+        return bool(self.kind.shape(self.value) != self.shape)
+
+
+class Border:
+    """The tables of one side.
+
+    Args:
+        side: `tests` or `program`; the first letter of its keys.
+        peer: reaches the other side.
+    """
+
+    def __init__(self, side: str, peer: Peer) -> None:
+        self.side, self._peer = side, peer
+        self._count = 0
+        self._copying = False
+        self._lent: dict[str, Any] = {}
+        self._lent_keys: dict[int, str] = {}
+        self._borrowed: dict[str, Any] = {}
+        """Proxies by key: weak references where their type allows, else the proxies."""
+        self._coroutines: dict[int, tuple[Any, str]] = {}
+        """Coroutines of this side that stand for the other's, by identity; each with itself, to keep the number."""
+        self._shared: dict[str, Shared] = {}
+        self._shared_keys: dict[int, str] = {}
+        self._freed: list[str] = []
+
+    # ---- out ------------------------------------------------------------------------------------------------------
+
+    def pack(self, value: Any, depth: int = _MAX_DEPTH) -> Any:
+        """The JSON form of a value.
+
+        Raises:
+            ValueError: it nests too deeply.
+        """
+        if depth < 0:
+            raise ValueError("a value nests too deeply to be carried over")
+        if type(value) in (tuple, frozenset):
+            return [type(value).__name__, [self.pack(item, depth - 1) for item in value]]
+        if (node := plain.pack(value)) is not None:
+            return node
+        if (far := far_of(value)) is not None:
+            return ["yours", far.key]
+        if id(value) in self._coroutines:
+            return ["yours", self._coroutines[id(value)][1]]
+        if (kind := containers.kind_of(value)) is not None:
+            return self._pack_shared(value, kind, depth)
+        if isinstance(value, types.ModuleType):
+            return ["module", value.__name__]
+        if (name := natives.name_of(value)) is not None:
+            return ["native", *name]
+        return self._pack_class(value) if isinstance(value, type) else self._pack_object(value, depth)
+
+    def pack_copy(self, value: Any) -> Any:
+        """The JSON form of plain data for another child: nothing of it is lent or shared.
+
+        Raises:
+            ValueError: there are objects of this side in it.
+        """
+        self._copying = True
+        try:
+            return self.pack(value)
+        finally:
+            self._copying = False
+
+    def _pack_shared(self, value: Any, kind: Kind, depth: int) -> Any:
+        if self._copying:
+            cells = [self.pack(cell, depth - 1) for cell in kind.cells(value)]
+            return ["new", self._new_key(), kind.name, cells, values.encode(kind.shape(value))]
+        known = self._shared_keys.get(id(value))
+        if known is not None:
+            return ["shared", known]
+        key = self._share(value, kind, self._new_key())
+        return ["new", key, kind.name, *self._pack_cells(self._shared[key], depth)]
+
+    def _pack_cells(self, shared: Shared, depth: int) -> list[Any]:
+        cells = [self.pack(cell, depth - 1) for cell in shared.cells]
+        return [cells, values.encode(shared.shape)]
+
+    def _share(self, value: Any, kind: Kind, key: str, *, kept: bool = False) -> str:
+        self._shared[key] = Shared(value, kind, kept=kept)
+        self._shared_keys[id(value)] = key
+        return key
+
+    def _pack_class(self, cls: type) -> Any:
+        known = self._lent_keys.get(id(cls))
+        if known is not None:
+            return ["class", known]
+        key = self._lend(cls)
+        bases = [self._pack_class_or_native(base) for base in bases_of(cls)]
+        base = plain_base(cls)
+        facts = astuple(facts_of(cls))
+        return ["class", key, values.encode(list(facts)), bases, base.__name__ if base else None]
+
+    def _pack_class_or_native(self, cls: type) -> Any:
+        name = natives.name_of(cls)
+        return ["native", *name] if name is not None else self._pack_class(cls)
+
+    def _pack_object(self, value: Any, depth: int) -> Any:
+        known = self._lent_keys.get(id(value))
+        if known is not None:
+            return ["mine", known]
+        if isinstance(value, BaseException):
+            return self.pack_exception(value)
+        cls = type(value)
+        key = self._lend(value)
+        node = ["mine", key, self._pack_class_or_native(cls), inspect.iscoroutine(value)]
+        base = plain_base(cls)
+        if base is None:
+            return node
+        if base in MUTABLE_BASES:
+            self._share(value, MUTABLE_BASES[base], key, kept=True)
+            return [*node, *self._pack_cells(self._shared[key], depth)]
+        return [*node, self.pack(content(value, base), depth - 1)]
+
+    def pack_exception(self, error: BaseException) -> Any:
+        """The JSON form of an exception, with its cause."""
+        known = self._lent_keys.get(id(error))
+        if known is not None:
+            return ["mine", known]
+        key = self._lend(error)
+        arguments = ["tuple", [self.pack(argument) for argument in error.args]]
+        cause = self.pack(error.__cause__) if error.__cause__ is not None else None
+        return ["raised", key, self._pack_class_or_native(type(error)), arguments, cause]
+
+    def _lend(self, value: Any) -> str:
+        if self._copying:
+            raise ValueError(f"an object of the type {type(value).__name__} is not copied")
+        key = self._new_key()
+        self._lent[key] = value
+        self._lent_keys[id(value)] = key
+        return key
+
+    def _new_key(self) -> str:
+        self._count += 1
+        return f"{self.side[0]}{self._count}"
+
+    # ---- in -------------------------------------------------------------------------------------------------------
+
+    def unpack(self, node: Any) -> Any:
+        """The value of a node.
+
+        Raises:
+            ValueError: it is not well-formed.
+        """
+        if not isinstance(node, list) or not node or not isinstance(node[0], str):
+            raise ValueError("not a tagged value")
+        tag, *fields = node
+        if tag in ("tuple", "frozenset"):
+            items = [self.unpack(item) for item in fields[0]]
+            return tuple(items) if tag == "tuple" else frozenset(values.hashable(items))
+        if tag in plain.TAGS:
+            return plain.unpack(tag, fields[0])
+        reader = getattr(self, f"_read_{tag}", None)
+        if reader is None:
+            raise ValueError(f"unknown tag {tag[:20]!r}")
+        return reader(*fields)
+
+    def _read_yours(self, key: str) -> Any:
+        return self._lent[key]
+
+    def _read_shared(self, key: str) -> Any:
+        return self._shared[key].value
+
+    def _read_new(self, key: str, name: str, cells: list[Any], shape: Any) -> Any:
+        kind = containers.named(name)
+        found_shape = values.decode(shape)
+        value = kind.empty(found_shape)
+        self._shared[key] = shared = Shared(value, kind, kept=False)
+        self._shared_keys[id(value)] = key
+        if cells:
+            self._fill(shared, cells, found_shape)
+        return value
+
+    def _fill(self, shared: Shared, cells: list[Any], shape: Any) -> None:
+        found = [self.unpack(cell) for cell in cells]
+        if shared.kind.name in ("dict", "OrderedDict", "Counter"):
+            values.hashable(found[::2])
+        elif shared.kind.name == "set":
+            values.hashable(found)
+        shared.kind.fill(shared.value, found, shape)
+        shared.look()
+
+    def _read_module(self, name: str) -> Any:
+        return self._peer.module(name)
+
+    def _read_native(self, module: str, name: str) -> Any:
+        found = natives.find(module, name, trusted=self.side == "program")
+        return self._peer.guarded(found)
+
+    def _read_class(self, key: str, facts: Any = None, bases: Any = (), base: str | None = None) -> Any:
+        known = self._borrowed.get(key)
+        if known is not None:
+            return known
+        if facts is None:
+            raise ValueError("a class that was never described")
+        name, module, doc, specials, methods, has_equality = values.decode(facts)
+        described = ClassFacts(name, module, doc, tuple(specials), tuple(methods), bool(has_equality))
+        return self.mirror(key, described, self._mirrored_bases(bases), _plain_type(base), {})
+
+    def _mirrored_bases(self, nodes: Any) -> tuple[type, ...]:
+        found = []
+        for node in nodes:
+            one = natives.find(*node[1:], trusted=True) if node[0] == "native" else self.unpack(node)
+            if type(one) is Mirror or (isinstance(one, type) and issubclass(one, BaseException)):
+                found.append(one)
+        return tuple(found)
+
+    def mirror(
+        self, key: str, facts: ClassFacts, bases: tuple[type, ...], base: type | None, extra: dict[str, Any]
+    ) -> Any:
+        """Mirror a class of the other side."""
+        cls = mirrored(facts, bases, base, Far(self._peer, key, self._peer.turns), extra)
+        own_methods(cls)
+        self._borrowed[key] = cls
+        return cls
+
+    def _read_mine(self, key: str, cls: Any = None, awaitable: bool = False, *inside: Any) -> Any:
+        known = self._known(key)
+        if known is not None or cls is None:
+            if known is None:
+                raise ValueError("an object that was never described")
+            return known
+        if len(self._borrowed) > _MOST_BORROWED:
+            raise ValueError("too many objects")
+        mirror = self._class_of(cls)
+        if awaitable:
+            return self._coroutine(key, mirror)
+        base = mirror._verikit_base
+        if base is None:
+            return self._borrow(object.__new__(mirror), key)
+        if base in MUTABLE_BASES:
+            value = self._borrow(base.__new__(mirror), key)
+            shape = values.decode(inside[1])
+            self._share(value, MUTABLE_BASES[base], key, kept=True)
+            self._fill(self._shared[key], inside[0], shape)
+            return value
+        return self._borrow(base.__new__(mirror, self.unpack(inside[0])), key)
+
+    def _class_of(self, node: Any) -> Any:
+        """The mirrored class of an object; Python's own types are mirrored, too, as their objects stay where they are."""
+        if node[0] != "native":
+            return self.unpack(node)
+        key = f"native {node[1]}.{node[2]}"
+        if key not in self._borrowed:
+            found = natives.find(node[1], node[2], trusted=True)
+            if not isinstance(found, type):
+                raise ValueError("an object's class is no class")
+            self.mirror(key, facts_of(found), (), plain_base(found), {})
+        return self._borrowed[key]
+
+    def _coroutine(self, key: str, mirror: Any) -> Any:
+        far = self._borrow(object.__new__(mirror), key)
+        made = self._peer.awaited(far)
+        self._coroutines[id(made)] = (made, key)
+        self._borrowed[key] = made
+        return made
+
+    def _borrow(self, value: Any, key: str) -> Any:
+        object.__setattr__(value, _FAR, Far(self._peer, key, self._peer.turns))
+        try:
+            self._borrowed[key] = weakref.ref(value, lambda _: self._returned(key))
+        except TypeError:
+            self._borrowed[key] = value
+        return value
+
+    def _returned(self, key: str) -> None:
+        self._borrowed.pop(key, None)
+        self._shared.pop(key, None)
+        self._freed.append(key)
+
+    def _known(self, key: str) -> Any:
+        found = self._borrowed.get(key)
+        return found() if isinstance(found, weakref.ref) else found
+
+    def _read_raised(self, key: str, cls: Any, arguments: Any, cause: Any = None) -> BaseException:
+        args = self.unpack(arguments)
+        kind = self._exception_class(cls)
+        error: BaseException
+        if type(kind) is Mirror:
+            error = kind.__new__(kind, *args)  # type: ignore[assignment]
+            BaseException.args.__set__(error, args)  # type: ignore[attr-defined]
+            self._borrow(error, key)
+        else:
+            error = self._peer.native_exception(kind, args)
+            self._freed.append(key)
+        if cause is not None:
+            error.__cause__ = self.unpack(cause)
+        return error
+
+    def _exception_class(self, node: Any) -> Any:
+        if node[0] != "native":
+            return self.unpack(node)
+        try:
+            return natives.find(*node[1:], trusted=True)
+        except ValueError:
+            return RuntimeError
+
+    # ---- what changed, and what nobody needs any more ---------------------------------------------------------------
+
+    def changes(self) -> list[Any]:
+        """The containers of which the other side has an old copy, packed."""
+        changed = [(key, shared) for key, shared in self._shared.items() if shared.has_changed]
+        for _, shared in changed:
+            shared.look()
+        return [[key, *self._pack_cells(shared, _MAX_DEPTH)] for key, shared in changed]
+
+    def change(self, nodes: list[Any]) -> None:
+        """Give containers what the other side put into them."""
+        for key, cells, shape in nodes:
+            shared = self._shared.get(key)
+            if shared is not None:
+                self._fill(shared, cells, values.decode(shape))
+
+    def to_free(self) -> list[str]:
+        """Keys that this side does not need any more."""
+        for key, shared in list(self._shared.items()):
+            if not shared.kept and sys.getrefcount(shared.value) <= 2:
+                self._forget(key)
+                self._freed.append(key)
+        freed, self._freed = self._freed, []
+        return freed
+
+    def free(self, keys: list[str]) -> None:
+        """Forget what the other side does not need any more."""
+        for key in keys:
+            if key in self._lent:
+                value = self._lent.pop(key)
+                self._lent_keys.pop(id(value), None)
+                self._forget(key)
+            elif key in self._shared:
+                self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        shared = self._shared.pop(key, None)
+        if shared is not None:
+            self._shared_keys.pop(id(shared.value), None)
+
+
+def _plain_type(name: str | None) -> type | None:
+    from verikit.sandbox.proxies.describe import BASES
+
+    return next((base for base in BASES if base.__name__ == name), None)

@@ -1,0 +1,143 @@
+"""Values that can change in place: both children keep a copy, and each tells the other what changed.
+
+Only one child runs at a time, so the copies are equal whenever code looks at them. `cells` of a container are the
+objects in it, which are packed one by one; `shape` is what else belongs to it, as plain data.
+"""
+
+from __future__ import annotations
+
+import array
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from verikit.sandbox.foreign import _is_plain_data
+from verikit.sandbox.values import MAX_ARRAY
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How containers of one type are taken apart and put together."""
+
+    name: str
+    cells: Callable[[Any], list[Any]]
+    fill: Callable[[Any, list[Any], Any], None]
+    """Give an existing container new cells and a new shape."""
+    shape: Callable[[Any], Any] = lambda value: None
+    empty: Callable[[Any], Any] = lambda shape: None
+    """A new container of that shape."""
+
+
+def _fill_list(value: Any, cells: list[Any], shape: Any) -> None:
+    list.__setitem__(value, slice(None), cells)
+
+
+def _fill_set(value: Any, cells: list[Any], shape: Any) -> None:
+    set.clear(value)
+    set.update(value, cells)
+
+
+def _pairs(value: Any) -> list[Any]:
+    return [part for pair in dict.items(value) for part in pair]
+
+
+def _fill_dict(value: Any, cells: list[Any], shape: Any) -> None:
+    dict.clear(value)
+    for key, item in zip(cells[::2], cells[1::2], strict=True):
+        dict.__setitem__(value, key, item)
+
+
+def _fill_ordered(value: Any, cells: list[Any], shape: Any) -> None:
+    OrderedDict.clear(value)
+    for key, item in zip(cells[::2], cells[1::2], strict=True):
+        OrderedDict.__setitem__(value, key, item)
+
+
+def _fill_default(value: Any, cells: list[Any], shape: Any) -> None:
+    value.default_factory = cells[0]
+    _fill_dict(value, cells[1:], shape)
+
+
+def _fill_deque(value: Any, cells: list[Any], shape: Any) -> None:
+    deque.clear(value)
+    deque.extend(value, cells)
+
+
+def _fill_bytes(value: Any, cells: list[Any], shape: Any) -> None:
+    value[:] = shape
+
+
+def _fill_typed(value: Any, cells: list[Any], shape: Any) -> None:
+    value[:] = array.array(*shape)
+
+
+def _array_shape(value: Any) -> Any:
+    return [value.dtype.str, list(value.shape), value.ravel().tolist()]
+
+
+def _fill_array(value: Any, cells: list[Any], shape: Any) -> None:
+    value[...] = _new_array(shape)
+
+
+def _new_array(shape: Any) -> Any:
+    import numpy
+
+    dtype, sizes, items = shape
+    if len(items) > MAX_ARRAY or not all(isinstance(size, int) and size >= 0 for size in sizes):
+        raise ValueError("not an array")
+    return numpy.array(items, dtype=numpy.dtype(dtype)).reshape(sizes)
+
+
+_KINDS: dict[type, Kind] = {
+    list: Kind("list", lambda v: list.__getitem__(v, slice(None)), _fill_list, empty=lambda shape: []),
+    dict: Kind("dict", _pairs, _fill_dict, empty=lambda shape: {}),
+    set: Kind("set", lambda v: list(set.__iter__(v)), _fill_set, empty=lambda shape: set()),
+    OrderedDict: Kind("OrderedDict", _pairs, _fill_ordered, empty=lambda shape: OrderedDict()),
+    Counter: Kind("Counter", _pairs, _fill_dict, empty=lambda shape: Counter()),
+    defaultdict: Kind(
+        "defaultdict", lambda v: [v.default_factory, *_pairs(v)], _fill_default, empty=lambda shape: defaultdict()
+    ),
+    deque: Kind(
+        "deque", lambda v: list(deque.__iter__(v)), _fill_deque, lambda v: v.maxlen, lambda shape: deque(maxlen=shape)
+    ),
+    bytearray: Kind("bytearray", lambda v: [], _fill_bytes, bytes, bytearray),
+    array.array: Kind(
+        "array", lambda v: [], _fill_typed, lambda v: [v.typecode, v.tolist()], lambda shape: array.array(*shape)
+    ),
+}
+_ARRAY = Kind("ndarray", lambda v: [], _fill_array, _array_shape, _new_array)
+MUTABLE_BASES: dict[type, Kind] = {base: _KINDS[base] for base in (list, dict, set, OrderedDict, Counter, deque)}
+"""Types whose subclasses keep a copy of their content beside the object."""
+
+
+def kind_of(value: Any) -> Kind | None:
+    """The kind of exactly this container; None for what is no container, and for arrays of objects."""
+    found = _KINDS.get(type(value))
+    if found is not None:
+        return found
+    kind = type(value)
+    home = str(getattr(kind, "__module__", "")).partition(".")[0]
+    if home == "numpy" and kind.__name__ == "ndarray" and _is_plain_data(value) and value.size <= MAX_ARRAY:
+        return _ARRAY
+    if home == "pandas":
+        from verikit.sandbox.proxies import frames
+
+        return frames.kind_of(value)
+    return None
+
+
+def named(name: str) -> Kind:
+    """The kind of that name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name == _ARRAY.name:
+        return _ARRAY
+    for kind in _KINDS.values():
+        if kind.name == name:
+            return kind
+    from verikit.sandbox.proxies import frames
+
+    return frames.named(name)

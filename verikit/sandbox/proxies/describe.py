@@ -1,0 +1,103 @@
+"""Classes as the other side is told of them: names, bases, operators, and how instances compare.
+
+Everything is read past what the class itself may answer: a metaclass or `__class__` that lies changes nothing here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from verikit.sandbox.proxies.containers import MUTABLE_BASES
+
+IMMUTABLE_BASES: dict[type, Any] = {
+    int: lambda v: int.__add__(v, 0),
+    float: float.__pos__,
+    complex: complex.__pos__,
+    str: str.__str__,
+    bytes: lambda v: bytes.__getitem__(v, slice(None)),
+    tuple: lambda v: tuple.__getitem__(v, slice(None)),
+    frozenset: lambda v: frozenset(frozenset.__iter__(v)),
+}
+"""Types whose subclasses carry their content across, with what reads it."""
+BASES = (*IMMUTABLE_BASES, *MUTABLE_BASES)
+SPECIALS = frozenset(
+    f"__{name}__"
+    for name in """abs add aenter aexit aiter and anext await bool bytes call ceil complex contains delitem divmod enter
+    exit float floor floordiv ge getitem gt iadd iand ifloordiv ilshift imatmul imod imul index int invert ior ipow
+    irshift isub iter itruediv ixor le len length_hint lshift lt matmul missing mod mul neg next or pos pow radd rand
+    rdivmod reversed rfloordiv rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor setitem sub
+    truediv trunc xor fspath""".split()
+)
+"""Methods that Python looks up on the class: operators, and what built-in functions and statements call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFacts:
+    """What is said of a class that stays on the other side."""
+
+    name: str
+    module: str
+    doc: str | None
+    specials: tuple[str, ...]
+    """Of `SPECIALS`, those that the class itself defines."""
+    methods: tuple[str, ...]
+    """Its own plain functions."""
+    has_equality: bool
+    """Whether `==` of instances is the class's own or a base's, and not Python's identity or that of a plain base."""
+
+
+def facts_of(cls: type) -> ClassFacts:
+    """What is said of a class."""
+    own = _dictionary(cls)
+    doc = own.get("__doc__")
+    methods = (name for name, item in own.items() if isinstance(item, types.FunctionType) and not _is_special(name))
+    return ClassFacts(
+        str(_slot("__name__", cls))[:200],
+        str(_slot("__module__", cls))[:200],
+        doc[:2000] if isinstance(doc, str) else None,
+        tuple(sorted(SPECIALS & own.keys())),
+        tuple(methods),
+        _has_equality(cls),
+    )
+
+
+def bases_of(cls: type) -> tuple[type, ...]:
+    """The direct bases."""
+    found: tuple[type, ...] = _slot("__bases__", cls)
+    return found
+
+
+def plain_base(cls: type) -> type | None:
+    """The type whose content instances have: a number, text or container; None if they have none."""
+    for base in _slot("__mro__", cls):
+        if base in BASES:
+            return base  # type: ignore[no-any-return]
+    return None
+
+
+def content(value: Any, base: type) -> Any:
+    """The content of an instance of a subclass of an immutable plain type, as that type has it."""
+    return IMMUTABLE_BASES[base](value)
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _slot(name: str, cls: type) -> Any:
+    return type.__dict__[name].__get__(cls)
+
+
+def _dictionary(cls: type) -> dict[str, Any]:
+    return dict(type.__dict__["__dict__"].__get__(cls))
+
+
+_PLAIN_EQUALITY = frozenset({object, BaseException, *BASES, dt.date, dt.datetime})
+
+
+def _has_equality(cls: type) -> bool:
+    owner = next(base for base in _slot("__mro__", cls) if "__eq__" in _dictionary(base))
+    return owner not in _PLAIN_EQUALITY

@@ -1,0 +1,245 @@
+"""Proxies: classes and objects of the other side, as real classes and objects of this one.
+
+A class of the other side is mirrored as a class with the same name and bases, so `isinstance`, `except` and `type(x) is
+C` work as they are. What an instance does is done where the object lives. An instance of a subclass of a plain type
+(a named tuple, a string enumeration, a list with more methods) has its content here, too, and is compared by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from verikit.sandbox.proxies.describe import IMMUTABLE_BASES, SPECIALS, ClassFacts
+
+if TYPE_CHECKING:
+    from verikit.sandbox.proxies.peer import Peer
+
+_FAR = "_verikit_far"
+"""Where a proxy keeps whose it is, and under which key."""
+_LENDING = ("__name__", "__doc__", "__module__", "__annotations__", "__defaults__", "__kwdefaults__")
+"""Attributes of functions that are asked for."""
+_FUNCTION_TYPES = frozenset({"function", "builtin_function_or_method", "method", "method_descriptor", "method-wrapper"})
+
+
+class Far:
+    """Whose an object is: the peer that reaches it, its key there, and when it came."""
+
+    __slots__ = ("born", "key", "peer")
+
+    def __init__(self, peer: Peer, key: str, born: int) -> None:
+        self.peer, self.key, self.born = peer, key, born
+
+
+def far_of(value: Any) -> Far | None:
+    """Whose a proxy is; None for what is no proxy."""
+    if type(type(value)) is Mirror:
+        found: Far = object.__getattribute__(value, _FAR)
+        return found
+    if type(value) is Mirror:
+        own: Far | None = type.__getattribute__(value, "__dict__").get(_FAR)
+        return own
+    return None
+
+
+class Mirror(type):
+    """The class of mirrored classes."""
+
+    def __new__(meta, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        """A subclass that this side makes of a class of the other side lives there, with its functions here."""
+        peer = next(far for base in bases if (far := far_of(base))).peer
+        return peer.subclass(name, bases, namespace, options)
+
+    def __init__(cls, *arguments: Any, **options: Any) -> None:
+        pass
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make an instance, on the other side."""
+        return _far(cls).peer.call(cls, args, kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        return _far(cls).peer.ask("getattr", cls, name)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        _far(cls).peer.ask("setattr", cls, name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        _far(cls).peer.ask("delattr", cls, name)
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __iter__(cls) -> Iterator[Any]:
+        return _far(cls).peer.ask("special", cls, "__iter__")  # type: ignore[no-any-return]
+
+    def __len__(cls) -> int:
+        return _far(cls).peer.ask("special", cls, "__len__")  # type: ignore[no-any-return]
+
+    def __contains__(cls, item: Any) -> bool:
+        return bool(_far(cls).peer.ask("special", cls, "__contains__", item))
+
+    def __getitem__(cls, key: Any) -> Any:
+        return _far(cls).peer.ask("special", cls, "__getitem__", key)
+
+
+def _far(cls: Any) -> Far:
+    found: Far = type.__getattribute__(cls, "__dict__")[_FAR]
+    return found
+
+
+class FarObject(metaclass=type):
+    """What all proxies of objects share."""
+
+    def __getattr__(self, name: str) -> Any:
+        far = _of(self)
+        return far.peer.ask("getattr", self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _of(self).peer.ask("setattr", self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _of(self).peer.ask("delattr", self, name)
+
+    def __eq__(self, other: object) -> Any:
+        return _of(self).peer.equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        found = _of(self).peer.equal(self, other)
+        return found if found is NotImplemented else not found
+
+    def __hash__(self) -> int:
+        base = type(self)._verikit_base  # type: ignore[attr-defined]
+        if base in IMMUTABLE_BASES and not type(self)._verikit_equality:  # type: ignore[attr-defined]
+            return base.__hash__(self)  # type: ignore[no-any-return]
+        return _of(self).peer.ask("hash", self)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return _of(self).peer.ask("text", self, "repr", "")  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        return _of(self).peer.ask("text", self, "str", "")  # type: ignore[no-any-return]
+
+    def __format__(self, how: str) -> str:
+        return _of(self).peer.ask("text", self, "format", how)  # type: ignore[no-any-return]
+
+    def __dir__(self) -> list[str]:
+        return _of(self).peer.ask("dir", self)  # type: ignore[no-any-return]
+
+    def __copy__(self) -> Any:
+        return _of(self).peer.ask("copy", self, "copy")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return _of(self).peer.ask("copy", self, "deepcopy")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        far = _of(self)
+        return _revive, (far.peer.keep(far.peer.ask("copy", self, "pickle")),)
+
+
+def _of(value: Any) -> Far:
+    found: Far = object.__getattribute__(value, _FAR)
+    return found
+
+
+def _revive(kept: str) -> Any:
+    from verikit.sandbox.proxies.peer import kept_object
+
+    return kept_object(kept)
+
+
+def mirrored(facts: ClassFacts, bases: tuple[type, ...], base: type | None, far: Far, extra: dict[str, Any]) -> Mirror:
+    """A class of this side for one of the other side.
+
+    Args:
+        facts: what the other side says of it.
+        bases: those of its bases that are mirrored or exceptions.
+        base: the plain type whose content its instances have.
+        far: whose it is.
+        extra: attributes beside (`__classcell__`, and what this side defined itself).
+    """
+    namespace: dict[str, Any] = {
+        _FAR: far, "__module__": facts.module, "__doc__": facts.doc,
+        "_verikit_base": base, "_verikit_equality": facts.has_equality,
+    }  # fmt: skip
+    if facts.name in _FUNCTION_TYPES and facts.module == "builtins":
+        namespace |= {name: property(_reader(name)) for name in _LENDING}
+    namespace |= {name: _special(name) for name in facts.specials if name in SPECIALS}
+    if facts.module == "builtins":
+        namespace["__class__"] = property(_looks_like(facts.name))
+    else:
+        namespace |= {name: _method(name) for name in facts.methods if name.isidentifier()}
+    namespace |= extra
+    roots: tuple[type, ...] = bases
+    if base is not None and not any(issubclass(one, base) for one in roots):
+        roots = (*roots, base)
+    if not any(issubclass(one, FarObject) for one in roots):
+        roots = (FarObject, *roots)
+    for tried in (roots, (FarObject, *((base,) if base else ()))):
+        with contextlib.suppress(TypeError):
+            return type.__new__(Mirror, facts.name, tried, namespace)
+    raise ValueError(f"the class {facts.name} can't be mirrored")
+
+
+def _reader(name: str) -> Callable[[Any], Any]:
+    return lambda self: _of(self).peer.ask("getattr", self, name)
+
+
+def _looks_like(name: str) -> Callable[[Any], Any]:
+    """The type that objects of Python's own types show: iterators, functions, and the like."""
+    import types
+
+    known = {"function": types.FunctionType, "method": types.MethodType, "generator": types.GeneratorType}
+    import builtins
+
+    found = known.get(name) or getattr(builtins, name, None)
+    return lambda self: found if isinstance(found, type) else type(self)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        far = far_of(self)
+        if far is None:
+            raise TypeError(f"{name}() needs an object of the program, not {type(self).__name__}")
+        return far.peer.method(_owner[0], self, name, args, kwargs)
+
+    _owner: list[Any] = [None]
+    method.__name__ = method.__qualname__ = name
+    method.__dict__["owner"] = _owner
+    return method
+
+
+def own_methods(cls: Any) -> None:
+    """Tell the methods of a mirrored class whose they are, for calls through `super()`."""
+    for item in type.__getattribute__(cls, "__dict__").values():
+        if isinstance(getattr(item, "owner", None), list):
+            item.owner[0] = cls
+
+
+def _special(name: str) -> Callable[..., Any]:
+    if name in ("__exit__", "__aexit__"):
+        return _leave(name)
+    if name == "__await__":
+        return _await
+    if name == "__call__":
+        return _call
+    def special(self: Any, *args: Any) -> Any:
+        return _of(self).peer.ask("special", self, name, *args)
+
+    special.__name__ = special.__qualname__ = name
+    return special
+
+
+def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return _of(self).peer.call(self, args, kwargs)
+
+
+def _await(self: Any) -> Generator[Any, Any, Any]:
+    return _of(self).peer.awaited(self).__await__()  # type: ignore[no-any-return]
+
+
+def _leave(name: str) -> Callable[..., Any]:
+    def leave(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
+        return _of(self).peer.leave(self, name, kind, error)
+
+    return leave

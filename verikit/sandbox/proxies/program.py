@@ -1,0 +1,189 @@
+"""The child with the program: it runs the program, then does what the tests ask of its objects."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import io
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from verikit.sandbox.proxies.peer import Peer, Transport
+
+_MOST_OUTPUT = 400_000
+
+
+class ProgramSide(Peer):
+    """Serves the tests.
+
+    Args:
+        transport: puts a line and returns the next one.
+        namespace: the program's names.
+    """
+
+    def __init__(self, transport: Transport, namespace: dict[str, Any]) -> None:
+        super().__init__("program", transport)
+        self._namespace = namespace
+        self._out: list[list[str]] = []
+        self._size = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.get_ident()
+
+    def redirect(self) -> None:
+        """Send what is printed to the tests, and have them answer for standard input."""
+        sys.stdout = Printed("out", self.printed)
+        sys.stderr = Printed("err", self.printed)
+        sys.stdin = Typed(self)
+        builtins.input = self.input
+
+    def serve(self, load: Callable[[], None]) -> NoReturn:
+        """Run the program, then the operations of the tests until they are done; the process ends here."""
+        message = self.exchange("value", lambda: ["named", "Ellipsis"])  # ready
+        loaded = False
+        while True:
+            if not loaded:
+                load()
+                loaded = True
+            message = self.exchange(*self.served(message))
+
+    def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
+        """Send a line from the program's main thread: others may not speak for it."""
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("an object of the tests can only be used in the main thread")
+        return super().exchange(kind, pack)
+
+    # ---- what is printed and read -----------------------------------------------------------------------------------
+
+    def printed(self, stream: str, text: str) -> None:
+        """Keep text for the next line."""
+        self._size += len(text)
+        if self._size > _MOST_OUTPUT and threading.get_ident() == self._thread:
+            self.ask("print", "", "")
+        self._out.append([stream, text])
+
+    def beside(self) -> dict[str, Any]:
+        """What was printed since the last line."""
+        printed, self._out, self._size = self._out, [], 0
+        return {"out": printed} if printed else {}
+
+    def input(self, prompt: object = "", /) -> str:
+        """Have the tests answer `input`."""
+        return str(self.ask("input", str(prompt)))
+
+    # ---- names ------------------------------------------------------------------------------------------------------
+
+    def do_global(self, name: str) -> Any:
+        """A name of the program in a tuple; an empty one if it has none. LeetCode's form has functions in a class."""
+        if name in self._namespace:
+            return (self._namespace[name],)
+        holder = self._namespace.get("Solution")
+        return (getattr(holder(), name),) if isinstance(holder, type) and hasattr(holder, name) else ()
+
+    def do_names(self, names: list[str]) -> dict[str, Any]:
+        """Those of the names that the program has, with what they stand for."""
+        return {name: found[0] for name in names if (found := self.do_global(name))}
+
+    def do_setglobal(self, name: str, value: Any) -> None:
+        """Set a name of the program."""
+        self._namespace[name] = value
+
+    def do_subclass(self, name: str, bases: tuple[type, ...], body: dict[str, Any], options: dict[str, Any]) -> Any:
+        """Make a class whose functions are the tests'."""
+        namespace = {key: as_method(item) if callable(item) and not isinstance(item, type) else item
+                     for key, item in body.items()}  # fmt: skip
+        kind = type(bases[0])
+        return kind(name, bases, namespace | {"_verikit_made": True}, **options)
+
+    # ---- coroutines -------------------------------------------------------------------------------------------------
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """A loop of its own, which runs while the tests wait."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        return self._loop
+
+    def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
+        """Run the loop until the task is done, or for so long."""
+        loop = self.loop()
+        timer = loop.call_later(seconds, loop.stop)
+        task.add_done_callback(_stop)
+        try:
+            loop.run_forever()
+        finally:
+            timer.cancel()
+            task.remove_done_callback(_stop)
+
+    def end(self) -> NoReturn:
+        """The tests are done."""
+        os._exit(0)
+
+
+def _stop(task: asyncio.Task[Any]) -> None:
+    task.get_loop().stop()
+
+
+def as_method(function: Any) -> Callable[..., Any]:
+    """A function of the tests as a method of a class of the program."""
+
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    return method
+
+
+class Printed(io.TextIOBase):
+    """Standard output or error of the program: what is written goes to the tests.
+
+    Args:
+        name: `out` or `err`.
+        write: takes the name and a text.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self, name: str, write: Callable[[str, str], None]) -> None:
+        self._name, self._put = name, write
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._put(self._name, text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+class Typed(io.TextIOBase):
+    """Standard input of the program, which the tests answer for.
+
+    Args:
+        peer: asks them.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self, peer: ProgramSide) -> None:
+        self._peer = peer
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, size: int | None = -1, /) -> str:
+        """Read so many characters, or all that is left."""
+        return str(self._peer.ask("stdin", "read", -1 if size is None else size))
+
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
+        """Read a line."""
+        return str(self._peer.ask("stdin", "readline", -1 if size is None else size))
+
+

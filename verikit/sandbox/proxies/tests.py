@@ -1,0 +1,317 @@
+"""The child with the tests: names of the program, what it prints, and verdicts that it can't decide itself.
+
+The program may be hostile, so these things are not its own to say:
+
+- Whether an object is equal to what a test expects. A plain value is compared here. Where only the program's own
+  `__eq__` can tell, it is asked in processes of its own, about the expected value and about others that it can't tell
+  from it (`equal`).
+- Whether a test failed. A context manager of the program may not swallow a failed assertion, and none that a callback
+  of the test raised is lost (`leave`, `met`).
+- What an exception of the program is caught by. A name for `Exception` or `AssertionError` catches what the program
+  raised and nothing else (`guarded`). An exception that ends or skips tests arrives as RuntimeError.
+- What of the test's own objects it sees: no private attribute, frame, code or module (`do_getattr`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import importlib
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verikit.sandbox.guest.strict import Unchanged, changed
+from verikit.sandbox.lost import EndedCallError
+from verikit.sandbox.proxies.describe import ClassFacts
+from verikit.sandbox.proxies.mirror import Far, far_of
+from verikit.sandbox.proxies.peer import Peer, Transport
+
+_FAILURES = (AssertionError,)
+_ENDS = (StopIteration, StopAsyncIteration)
+_HIDDEN = types.FrameType | types.CodeType | types.TracebackType | types.ModuleType
+_SHORT = {"np": "numpy", "pd": "pandas", "sp": "sympy"}
+_CATCH_FAILURES = (BaseException, Exception, AssertionError)
+_VARIANTS = 2
+
+
+class ProgramExit(SystemExit):
+    """The program called `sys.exit`: tests may expect it, and it ends nothing."""
+
+
+ProgramExit.__name__ = ProgramExit.__qualname__ = "SystemExit"
+
+
+class TestsSide(Peer):
+    """Uses the program.
+
+    Args:
+        transport: puts a line and returns the next one.
+        failed: where exceptions of calls are kept.
+    """
+
+    __test__ = False
+
+    def __init__(self, transport: Transport, failed: list[BaseException]) -> None:
+        super().__init__("tests", transport)
+        self.failed = failed
+        self._caught: dict[type, Any] = {}
+        self._busy = False
+
+    # ---- names ------------------------------------------------------------------------------------------------------
+
+    def lookup(self, name: str) -> Any:
+        """A name of the program.
+
+        Raises:
+            NameError: it has none.
+        """
+        found = self.ask("global", name)
+        if not found:
+            raise NameError(f"the program defines no {name!r}")
+        return found[0]
+
+    def module(self, name: str) -> Any:
+        """A module that the program has imported: this side's own."""
+        if name.partition(".")[0] not in sys.stdlib_module_names | {"numpy", "pandas", "sympy", "scipy"}:
+            raise ValueError(f"the module {name} does not travel")
+        return importlib.import_module(name)
+
+    # ---- calls ------------------------------------------------------------------------------------------------------
+
+    def ask(self, operation: str, *operands: Any) -> Any:
+        """Have the program do an operation; what it can't have meant is an `EndedCallError`."""
+        try:
+            return super().ask(operation, *operands)
+        except EndedCallError as error:
+            self.failed.append(error)
+            raise
+
+    def _read(self, line: str) -> dict[str, Any]:
+        try:
+            return super()._read(line)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as problem:
+            raise EndedCallError(f"the program sent what is not well-formed: {str(problem)[:200]}") from None
+
+    def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a function or class of the program; what it raises is kept."""
+        return self._kept("call", function, tuple(args), dict(kwargs))
+
+    def method(self, owner: Any, value: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a method; what it raises is kept."""
+        return self._kept("method", owner, value, name, tuple(args), dict(kwargs))
+
+    def _kept(self, *asked: Any) -> Any:
+        try:
+            return self.ask(*asked)
+        except Exception as error:
+            iterates = asked[0] == "method" and asked[3] in ("send", "throw")
+            if isinstance(error, _ENDS) and not iterates:
+                error = RuntimeError(f"{type(error).__name__}: {error}")
+            self.failed.append(error)
+            raise error from error.__cause__
+
+    # ---- verdicts ---------------------------------------------------------------------------------------------------
+
+    def equal(self, value: Any, other: Any) -> Any:
+        """Whether an object of the program is equal to a value.
+
+        Without an `__eq__` of its own it is compared by its plain content, else by identity. With one, the program is
+        asked elsewhere, where nothing that is learned comes back here.
+        """
+        cls = type(value)
+        if not cls._verikit_equality:
+            base = cls._verikit_base
+            return base.__eq__(value, other) if base is not None else object.__eq__(value, other)
+        if value is other:
+            return self.ask("special", value, "__eq__", value)
+        far = far_of(other)
+        if far is None and not _is_data(other):
+            return NotImplemented
+        return self._judged(value, other, far)
+
+    def _judged(self, value: Any, other: Any, far: Far | None) -> Any:
+        mine = far_of(value)
+        assert mine is not None
+        others = [] if far is not None else _others(other)
+        try:
+            compared = [self.border.pack(value), *map(self.border.pack_copy, [other, others])]
+        except ValueError:
+            return NotImplemented  # the tests' own objects compare by themselves
+        compared[2] = compared[2][3]
+        born = [str(mine.born), str(far.born) if far is not None else ""]
+        return self.outcome(self.exchange("compare", lambda: [*compared, born]))
+
+    def leave(self, manager: Any, name: str, kind: Any, error: BaseException | None) -> Any:
+        """Leave a context that the program manages; it does not swallow what the tests themselves failed with."""
+        result = super().leave(manager, name, kind, error)
+        if error is None or not _is_verdict(error):
+            return result
+        return self._never(result) if name == "__aexit__" else False
+
+    async def _never(self, awaitable: Any) -> bool:
+        await awaitable
+        return False
+
+    def met(self, error: BaseException) -> None:
+        """Keep a failed assertion of a callback: the program may swallow it."""
+        if _is_verdict(error):
+            self.failed.append(EndedCallError(f"a check in a function of the tests failed: {error!s:.200}"))
+
+    def guarded(self, found: Any) -> Any:
+        """A class of Python that the program names; one that would catch failed assertions catches the program's own."""
+        if found not in _CATCH_FAILURES:
+            return found
+        if found not in self._caught:
+            facts = ClassFacts(found.__name__, "builtins", None, (), (), False)
+            key = f"native builtins.{found.__name__}"
+            self._caught[found] = self.border.mirror(key, facts, (Exception,), None, {})
+        return self._caught[found]
+
+    def native_exception(self, kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+        """An exception of Python's own that the program raised; one that would end the tests is a RuntimeError."""
+        if issubclass(kind, SystemExit):
+            return ProgramExit(*args)
+        if not issubclass(kind, Exception) and kind is not asyncio.CancelledError:
+            return RuntimeError(f"{kind.__name__}: {', '.join(map(str, args))}")
+        return super().native_exception(kind, args)
+
+    # ---- what the program may do here ---------------------------------------------------------------------------------
+
+    def do_getattr(self, value: Any, name: str) -> Any:
+        """Read a public attribute of an object that the tests passed."""
+        if name.startswith("_") and name not in ("__name__", "__qualname__"):
+            raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        found = getattr(value, name)
+        if isinstance(found, _HIDDEN):
+            raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        return found
+
+    def do_setattr(self, value: Any, name: str, item: Any) -> None:
+        """Set a public attribute."""
+        if name.startswith("_") or isinstance(value, types.FunctionType | types.ModuleType | type):
+            raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        setattr(value, name, item)
+
+    def do_delattr(self, value: Any, name: str) -> None:
+        """Delete a public attribute."""
+        if name.startswith("_") or isinstance(value, types.FunctionType | types.ModuleType | type):
+            raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        delattr(value, name)
+
+    def do_dir(self, value: Any) -> list[str]:
+        """The public attributes."""
+        return [name for name in dir(value) if not name.startswith("_")]
+
+    def do_copy(self, value: Any, how: str) -> Any:
+        """A copy; not by way of a pickle."""
+        return super().do_copy(value, "deepcopy" if how == "pickle" else how)
+
+    def do_input(self, prompt: str) -> str:
+        """Answer `input` as the tests have it: patched, or from their standard input."""
+        return builtins.input(prompt)
+
+    def do_stdin(self, how: str, size: int) -> str:
+        """Read from the tests' standard input."""
+        return str(sys.stdin.read(size) if how == "read" else sys.stdin.readline(size))
+
+    def do_print(self, stream: str, text: str) -> None:
+        """Nothing: what was printed came beside the line."""
+
+    def heard(self, message: Mapping[str, Any]) -> None:
+        """Write what the program printed, where the tests look for it."""
+        for stream, text in message.get("out", ()):
+            (sys.stderr if stream == "err" else sys.stdout).write(text)
+
+    # ---- coroutines of the tests ------------------------------------------------------------------------------------
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that the tests run in."""
+        return asyncio.get_running_loop()
+
+    def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
+        """Nothing: the tests' own loop goes on when the program gives it a turn."""
+
+
+def _others(value: Any) -> list[Any]:
+    """Plain values that differ from one."""
+    found = []
+    for variant in range(_VARIANTS):
+        try:
+            found.append(changed(value, variant))
+        except Unchanged:
+            break
+    return found
+
+
+def _is_data(value: Any) -> bool:
+    """Whether a value crosses as a copy."""
+    from verikit.sandbox.proxies import containers, plain
+
+    return type(value) in (tuple, frozenset) or containers.kind_of(value) is not None or plain.pack(value) is not None
+
+
+def _is_verdict(error: BaseException) -> bool:
+    """Whether an exception says how a test went: a failed assertion, a skip, pytest's own."""
+    if far_of(error) is not None:
+        return False
+    module = type(error).__module__
+    return isinstance(error, AssertionError) or module.startswith(("_pytest", "unittest")) or not isinstance(error, Exception)
+
+
+class Borrowed(dict[str, Any]):
+    """The names of test code: its own, then Python's, then the program's.
+
+    Args:
+        peer: reaches the program.
+        names: that are the program's even where Python has them.
+    """
+
+    def __init__(self, peer: TestsSide, names: Sequence[str]) -> None:
+        super().__init__()
+        self._peer, self._names = peer, frozenset(names)
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self._names:
+            if hasattr(builtins, name) or (name.startswith("__") and name.endswith("__")):
+                raise KeyError(name)
+            if (module := _SHORT.get(name, name)) in sys.stdlib_module_names or name in _SHORT:
+                return importlib.import_module(module)
+        found = self._peer.lookup(name)
+        if callable(found):
+            self[name] = found
+        return found
+
+
+class ProgramModule(types.ModuleType):
+    """A module that the tests import and that is the program.
+
+    Args:
+        name: of the module.
+        peer: reaches the program.
+        names: that `import *` takes.
+    """
+
+    def __init__(self, name: str, peer: TestsSide, names: Sequence[str]) -> None:
+        super().__init__(name)
+        self.__dict__.update(_peer=peer, __all__=list(names))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = self.__dict__["_peer"].ask("global", name)
+        if not found:
+            raise AttributeError(f"the program defines no {name!r}")
+        return found[0]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            self.__dict__["_peer"].ask("setglobal", name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} can't be deleted from the program")
+
+

@@ -1,0 +1,213 @@
+"""A program as test code in another sandbox uses it: its objects stay in a child of their own (`sandbox.proxies`).
+
+The tests and the program talk line by line, and every line passes through here. The program's child is kept for one
+run of the tests, so objects live as long as the tests use them. What tests that passed did is done again with other
+expected values (`changed_tests`), which have to fail.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from verikit.sandbox import FunctionCall, LocalSandbox, RunLimits, RunResult
+from verikit.sandbox.session import Conversation
+from verikit.verifiers.apart.equality import Equality
+from verikit.verifiers.budget import Budget
+from verikit.verifiers.changed_tests import ALARM, VARIANTS, changed, still_passing
+
+
+class FarProgram:
+    """A program that test code uses from afar.
+
+    Args:
+        program: its text.
+        box: where it and the tests run.
+        budget: of the row.
+        tests: the test code, by which is seen what has to be loaded.
+    """
+
+    def __init__(self, program: str, box: LocalSandbox, budget: Budget, tests: str) -> None:
+        self._program, self._box, self._budget = program, box, budget
+        self._science = any(name in text for name in ("numpy", "sympy") for text in (tests, program))
+        self._compared_by_numpy = "numpy" in tests
+        self._plain = True
+        self.met = False
+        """Whether the tests used the program at all."""
+
+    def run(self, code: str, names: tuple[str, ...] = (), call: FunctionCall | None = None) -> RunResult:
+        """Run test code beside the program, each in a child of its own.
+
+        Args:
+            code: the tests.
+            names: that are the program's, even where Python has them.
+            call: a function of the tests to call then.
+        """
+
+        def drive(limits: RunLimits) -> RunResult:
+            with ExitStack() as open_sessions:
+                talk = _Talk(self, limits, open_sessions)
+                tests = self._box.session(limits, science=self._science, testing=call is not None, talking=True)
+                result = open_sessions.enter_context(tests).run(
+                    code, call=call, role="tests", names=names, relay=talk.relay
+                )
+            self.met = self.met or talk.met
+            self._plain = self._plain and talk.plain
+            return talk.infra or result
+
+        result = self._budget.run(drive)
+        told = result.status == "infra_error" or (call is not None and result.status == "ok")
+        return self._budget.late() if self._budget.is_spent and not told else result
+
+    def outlasts(self, text: str, rerun: Callable[[str], RunResult]) -> RunResult | dict[str, str]:
+        """Which tests pass with other expected values too, by name, with why that is known.
+
+        Args:
+            text: of tests that passed.
+            rerun: runs other ones.
+
+        Returns:
+            A result instead if a run came to no end: by whose fault, its status says.
+        """
+        found: dict[str, str] | None = None
+        for variant in range(VARIANTS if self._compared_by_numpy or not self._plain else 0):
+            other = changed(text, guarded=True, variant=variant)
+            result = rerun(other) if other else RunResult("ok", [])
+            if result.status in ("infra_error", "timeout"):
+                return result
+            found = still_passing(found, _alarms(result))
+            if not found:
+                break
+        return found or {}
+
+    def open(self, limits: RunLimits) -> Conversation:
+        """A fresh child for the program."""
+        return self._box.session(limits, science=self._science, talking=True)
+
+    @property
+    def program(self) -> str:
+        """Its text."""
+        return self._program
+
+    @property
+    def budget(self) -> Budget:
+        """Of the row."""
+        return self._budget
+
+
+class _Talk:
+    """One conversation: lines of the tests go to the program's child, and its lines come back."""
+
+    def __init__(self, far: FarProgram, limits: RunLimits, sessions: ExitStack) -> None:
+        self._far, self._limits, self._sessions = far, limits, sessions
+        self._session: Conversation | None = None
+        self._said: list[str] = []
+        self._ended = ""
+        self._equality = Equality(self._fresh)
+        self.met = False
+        self.plain = True
+        """Whether the program gave nothing but values that are equal to one value only, however they are compared."""
+        self.infra: RunResult | None = None
+
+    @property
+    def claim(self) -> str:
+        """What is wrong with the program's claims of equality; empty if nothing is."""
+        return "an object of the program equals whatever it is compared with" if self._equality.unfounded else ""
+
+    def relay(self, line: str) -> str:
+        """The program's answer to a line of the tests."""
+        begun = time.monotonic()
+        answer = self._answer(line)
+        self._far.budget.spend(time.monotonic() - begun)
+        if isinstance(answer, RunResult):
+            self._end(answer)
+            answer = _gone(self._ended)
+        self.met = self.met or not _only_names(line, answer)
+        return answer
+
+    def _answer(self, line: str) -> str | RunResult:
+        if self._ended or self._far.budget.is_spent:
+            return _gone(self._ended or "timeout: the row has no time left")
+        if self._session is None:
+            self._session = self._sessions.enter_context(self._fresh())
+        message = json.loads(line)
+        compared = message.pop("compare", None)
+        if compared is not None:
+            line = json.dumps(message | {"op": ["nothing"]})
+        self._said.append(line)
+        answer = self._ended_answer() or self._session.exchange(line)
+        if compared is not None and isinstance(answer, str):
+            answer = self._equality.judged(self._said, *compared)
+        if isinstance(answer, str) and not _only_names(line, answer):
+            self.plain = self.plain and is_plain_line(answer)
+        return answer
+
+    def _ended_answer(self) -> str:
+        return _gone(self._ended) if self._ended else ""
+
+    def _fresh(self) -> Conversation:
+        """A child that has the program's text and waits for the first line."""
+        session = self._far.open(self._limits)
+        ready = session.begin(self._far.program, "program")
+        if isinstance(ready, RunResult):
+            self._end(ready)
+        return session
+
+    def _end(self, result: RunResult) -> None:
+        """Keep how the program ended."""
+        if result.status == "infra_error":
+            self.infra = result
+        if not self._ended:
+            status = "no result" if result.status == "ok" else result.status
+            self._ended = f"{status}: {result.error or 'the program ended its part of the conversation'}"
+
+
+def _gone(why: str) -> str:
+    return json.dumps({"status": "turn", "ended": why})
+
+
+def _only_names(line: str, answer: str) -> bool:
+    """Whether a line looked up names, and the program has them as functions or classes."""
+    operation = json.loads(line).get("op", [""])[0]
+    value = json.loads(answer).get("value")
+    if operation == "names":
+        return value is not None
+    return operation == "global" and value is not None and bool(value[1]) and value[1][0][0] in ("mine", "class", "native")
+
+
+def is_plain_line(line: str) -> bool:
+    """Whether a line of a program brings nothing that other code could find equal to several values."""
+    message = json.loads(line)
+    if "value" not in message:
+        return True
+    return not message.get("sync") and is_plain(message["value"])
+
+
+def is_plain(node: Any) -> bool:
+    """Whether a packed value holds no object, no array, nothing empty, and no number that is not finite."""
+    tag, *fields = node
+    if tag in ("tuple", "frozenset"):
+        return bool(fields[0]) and all(map(is_plain, fields[0]))
+    if tag == "new":
+        _, kind, cells, _ = fields
+        return kind in ("list", "dict", "set", "deque") and bool(cells) and all(map(is_plain, cells))
+    if tag == "value":
+        return _is_plain_scalar(fields[0])
+    return False
+
+
+def _is_plain_scalar(node: Any) -> bool:
+    if isinstance(node, list):
+        return node[0] in ("int", "fraction", "decimal") or (node[0] == "float" and node[1] not in ("nan", "inf", "-inf"))
+    return node is None or isinstance(node, bool) or bool(node)
+
+
+def _alarms(result: RunResult) -> dict[str, str]:
+    """The alarms of changed tests: of a whole program under no name, of a test file by the names of its tests."""
+    if result.error is not None:
+        return {"": result.error.message} if result.error.type == ALARM else {}
+    told = {name: message.partition(f"{ALARM}: ") for name, _, message in result.value or ()}
+    return {name: why for name, (_, found, why) in told.items() if found}
