@@ -46,7 +46,7 @@ def calls_functions(box: Any) -> None:
     program = "def double(x): return x * 2\nclass Bag:\n    def __init__(self): self.items = []"
 
     def beside(tests: str) -> RunResult:
-        with box.session(talking=True) as home, box.session(talking=True) as steps:
+        with box.session(loaded=["talking"]) as home, box.session(loaded=["talking"]) as steps:
             home.begin(program, "program")
 
             def relay(line: str) -> str:

@@ -128,18 +128,18 @@ class LocalSandbox:
             return list(threads.map(self._job, jobs))
 
     def session(
-        self, limits: RunLimits | None = None, *, science: bool = True, testing: bool = False, talking: bool = False
+        self, limits: RunLimits | None = None, *, science: bool = True, loaded: Sequence[str] = ()
     ) -> Session:
         """A namespace that persists over the steps of one solution; a context manager.
 
         Args:
             limits: of each step; the memory is that of the whole session.
             science: have numpy and sympy loaded.
-            testing: have the runners of test files loaded.
-            talking: have the proxies loaded: the session is one side of a conversation.
+            loaded: what else is loaded: `testing` (the runners of test files), `pandas`, `talking` (the proxies: the
+                session is one side of a conversation).
         """
-        loaded = ["science" if science else "bare", *(["testing"] if testing else []), *(["talking"] if talking else [])]
-        return Session(self._pool, "".join(map(source, loaded)), limits or self.limits)
+        preload = "".join(map(source, ["science" if science else "bare", *loaded]))
+        return Session(self._pool, preload, limits or self.limits)
 
     def repeated(self, code: str, call: FunctionCall, limits: RunLimits | None = None, *, seed: int = 0) -> RunResult:
         """Run one program and make a call twice in the one child; the value is the list of both results."""

@@ -109,7 +109,7 @@ def _attempt(
             _serve(job, namespace, commands)
         if role == "tests":
             namespace = _beside_program(job, commands, failed)
-        exec(compile(job["code"], _FILE, "exec"), namespace)  # noqa: S102 - what this process is for
+        exec(_compiled(job["code"]), namespace)  # noqa: S102 - what this process is for
         record: dict[str, Any] = {"status": "ok", "value": None}
         if job["calls"]:
             record["value"] = ["list", [_call(call, namespace) for call in job["calls"]]]
@@ -124,6 +124,11 @@ def _attempt(
         return _failure(error)
 
 
+def _compiled(code: str) -> types.CodeType:
+    """The program's code, without what this module imports from `__future__`."""
+    return compile(code, _FILE, "exec", dont_inherit=True)
+
+
 def _give_name(namespace: dict[str, Any]) -> None:
     """Make a program whose functions are called a module: what it does as `__main__` only is not wanted."""
     namespace["__name__"] = MODULE
@@ -136,7 +141,7 @@ def _serve(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBa
 
     side = ProgramSide(_transport(job, commands), namespace)
     side.redirect()
-    side.serve(lambda: exec(compile(job["code"], _FILE, "exec"), namespace))
+    side.serve(lambda: exec(_compiled(job["code"]), namespace))
 
 
 def _beside_program(

@@ -71,7 +71,7 @@ class WholeRuns:
             return list(threads.map(lambda j: self.run(j.code, j.stdin, j.call, j.limits, j.files), jobs))
 
     def session(
-        self, limits: RunLimits | None = None, *, science: bool = True, testing: bool = False, talking: bool = False
+        self, limits: RunLimits | None = None, *, science: bool = True, loaded: Sequence[str] = ()
     ) -> ReplaySession:
         """Test code, or one side of a conversation; the options load nothing beforehand here."""
         return ReplaySession(

@@ -21,7 +21,7 @@ from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
 from verikit.verifiers import code_appended, code_forms, code_languages, code_lcb, code_suites, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
-from verikit.verifiers.apart.far_program import FarProgram
+from verikit.verifiers.apart.far_program import ANY_PROGRAM, FarProgram
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
@@ -176,24 +176,26 @@ class Code(TextVerifier):
         for suite in files:
             result, met = self._run_suite(suite, program, box, budget)
             seen = code_suites.judged(suite, result, met=met)
-            if isinstance(seen, Score):
-                blamed = (
-                    self.in_process and result.status != "infra_error" and not self._suite_fault(suite, limits, box)
-                )
-                return Score(0.0, answer=program, reason=f"in process: {seen.reason}") if blamed else seen
-            if isinstance(seen, str):
-                return Score(0.0, answer=program, reason=seen)
-            tests[suite.group] = seen
+            if isinstance(seen, Mapping):
+                tests[suite.group] = seen
+                continue
+            reason = seen.reason if isinstance(seen, Score) else seen
+            fault = reason if result.status == "infra_error" else self._suite_fault(suite, limits, box)
+            if fault:
+                return Score.error(fault)
+            return Score(0.0, answer=program, reason=f"in process: {reason}" if self.in_process else reason)
         score = code_suites.total(tests, program, fraction=self.reward == "fraction")
         return replace(score, reason=f"in process, forgeable: {score.reason}") if self.in_process else score
 
     def _suite_fault(self, suite: Suite, limits: RunLimits, box: LocalSandbox) -> str:
-        """Why a test file holds no test that runs, whatever the program is; "" if one runs beside an empty program."""
+        """Why a test file has no test that runs, whatever the program is; "" if the program decides that."""
 
         def find() -> str:
-            result, met = self._run_suite(suite, "pass\n", box, Budget(limits, limits.wall_s))
+            result, met = self._run_suite(suite, ANY_PROGRAM, box, Budget(limits, limits.wall_s))
             seen = code_suites.judged(suite, result, met=met)
-            return seen.reason if isinstance(seen, Score) else ""
+            if isinstance(seen, Mapping) or (met and result.status != "ok"):
+                return ""
+            return seen.reason if isinstance(seen, Score) else f"the row's tests don't run: {seen}"
 
         return _faults.of((suite, limits), find)
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from verikit.sandbox import RunResult, paths
 from verikit.types import Score
-from verikit.verifiers.code_tests import free_functions
+from verikit.verifiers.code_tests import free_names
 
 SuiteForm = Literal["pytest", "unittest", "doctest"]
 _MODULES = ("solution", "main", "candidate", "submission", "program", "answer", "your_module", "module")
@@ -109,8 +109,7 @@ def _suite(form: SuiteForm, text: str, own: tuple[str, ...], group: str) -> Suit
     imported = _imported(tree)
     modules = [name for name in imported if name in _MODULES or name in own or not _is_there(name)]
     names = {name for module in modules for name in imported[module]} - {"*"}
-    free = {name for name in free_functions(tree) if not hasattr(builtins, name)}
-    return Suite(form, text, tuple(sorted(names | free)), tuple(modules), group)
+    return Suite(form, text, tuple(sorted(names | free_names(tree))), tuple(modules), group)
 
 
 def _is_there(module: str) -> bool:

@@ -356,11 +356,16 @@ def free_functions(tree: ast.Module) -> tuple[str, ...]:
 
     Where it calls none, those it only names (`map(f, …)`).
     """
-    bound = {name for node in ast.walk(tree) for name in _BINDS.get(type(node), _nothing)(node)}
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    free = ({name for name in names - bound if not hasattr(builtins, name)} for names in (called, named))
-    return tuple(sorted(next(free) or next(free)))
+    free = free_names(tree)
+    return tuple(sorted(free & called or free))
+
+
+def free_names(tree: ast.Module) -> set[str]:
+    """The names a test uses but does not define, and that Python does not have."""
+    bound = {name for node in ast.walk(tree) for name in _BINDS.get(type(node), _nothing)(node)}
+    named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - bound
+    return {name for name in named if not hasattr(builtins, name) and not name.startswith("__")}
 
 
 def _nothing(node: Any) -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from verikit.sandbox.proxies.peer import Peer
 
 _MAX_DEPTH = 200
+_MOST_CAUSES = 5
 _MOST_BORROWED = 100_000
 
 
@@ -79,6 +80,10 @@ class Border:
             raise ValueError("a value nests too deeply to be carried over")
         if type(value) in (tuple, frozenset):
             return [type(value).__name__, [self.pack(item, depth - 1) for item in value]]
+        if type(value) is slice:
+            return ["slice", [self.pack(part, depth - 1) for part in (value.start, value.stop, value.step)]]
+        if type(value) is types.GenericAlias:
+            return ["alias", self.pack(value.__origin__), self.pack(value.__args__, depth - 1)]
         if (node := plain.pack(value)) is not None:
             return node
         if (far := far_of(value)) is not None:
@@ -88,7 +93,7 @@ class Border:
         if (kind := containers.kind_of(value)) is not None:
             return self._pack_shared(value, kind, depth)
         if isinstance(value, types.ModuleType):
-            return ["module", value.__name__]
+            return ["module", value.__name__, self._lent_keys.get(id(value)) or self._lend(value)]
         if (name := natives.name_of(value)) is not None:
             return ["native", *name]
         return self._pack_class(value) if isinstance(value, type) else self._pack_object(value, depth)
@@ -155,15 +160,23 @@ class Border:
             return [*node, *self._pack_cells(self._shared[key], depth)]
         return [*node, self.pack(content(value, base), depth - 1)]
 
-    def pack_exception(self, error: BaseException) -> Any:
-        """The JSON form of an exception, with its cause."""
+    def pack_exception(self, error: BaseException, depth: int = _MOST_CAUSES) -> Any:
+        """The JSON form of an exception, with its causes; one of Python's own is a copy on the other side."""
         known = self._lent_keys.get(id(error))
         if known is not None:
             return ["mine", known]
-        key = self._lend(error)
+        cls = self._pack_class_or_native(type(error))
+        key = self._lend(error) if cls[0] == "class" else ""
         arguments = ["tuple", [self.pack(argument) for argument in error.args]]
-        cause = self.pack(error.__cause__) if error.__cause__ is not None else None
-        return ["raised", key, self._pack_class_or_native(type(error)), arguments, cause]
+        more: dict[str, Any] = {}
+        for name in ("__cause__", "__context__"):
+            cause = getattr(error, name, None)
+            if isinstance(cause, BaseException) and depth:
+                more[name] = self.pack_exception(cause, depth - 1)
+        notes = getattr(error, "__notes__", None)
+        if isinstance(notes, list):
+            more["__notes__"] = self.pack([note for note in notes if isinstance(note, str)])
+        return ["raised", key, cls, arguments, more]
 
     def _lend(self, value: Any) -> str:
         if self._copying:
@@ -198,6 +211,13 @@ class Border:
             raise ValueError(f"unknown tag {tag[:20]!r}")
         return reader(*fields)
 
+    def _read_slice(self, parts: list[Any]) -> slice:
+        start, stop, step = map(self.unpack, parts)
+        return slice(start, stop, step)
+
+    def _read_alias(self, origin: Any, arguments: Any) -> Any:
+        return types.GenericAlias(self.unpack(origin), self.unpack(arguments))
+
     def _read_yours(self, key: str) -> Any:
         return self._lent[key]
 
@@ -223,8 +243,16 @@ class Border:
         shared.kind.fill(shared.value, found, shape)
         shared.look()
 
-    def _read_module(self, name: str) -> Any:
-        return self._peer.module(name)
+    def _read_module(self, name: str, key: str) -> Any:
+        if not self._peer.far_modules:
+            return self._peer.module(name)
+        return self._known(key) or self._borrow(object.__new__(self._module_class()), key)
+
+    def _module_class(self) -> Any:
+        key = "native module"
+        if key not in self._borrowed:
+            self.mirror(key, ClassFacts("module", "types", None, (), (), False), (), None, {})
+        return self._borrowed[key]
 
     def _read_native(self, module: str, name: str) -> Any:
         found = natives.find(module, name, trusted=self.side == "program")
@@ -288,7 +316,8 @@ class Border:
             found = natives.find(node[1], node[2], trusted=True)
             if not isinstance(found, type):
                 raise ValueError("an object's class is no class")
-            self.mirror(key, facts_of(found), (), plain_base(found), {})
+            looks = {"__class__": property(lambda self: found)}
+            self.mirror(key, facts_of(found, inherited=True), (), plain_base(found), looks)
         return self._borrowed[key]
 
     def _coroutine(self, key: str, mirror: Any) -> Any:
@@ -315,7 +344,7 @@ class Border:
         found = self._borrowed.get(key)
         return found() if isinstance(found, weakref.ref) else found
 
-    def _read_raised(self, key: str, cls: Any, arguments: Any, cause: Any = None) -> BaseException:
+    def _read_raised(self, key: str, cls: Any, arguments: Any, more: dict[str, Any]) -> BaseException:
         args = self.unpack(arguments)
         kind = self._exception_class(cls)
         error: BaseException
@@ -325,9 +354,9 @@ class Border:
             self._borrow(error, key)
         else:
             error = self._peer.native_exception(kind, args)
-            self._freed.append(key)
-        if cause is not None:
-            error.__cause__ = self.unpack(cause)
+        for name in ("__context__", "__cause__", "__notes__"):
+            if name in more:
+                BaseException.__setattr__(error, name, self.unpack(more[name]))
         return error
 
     def _exception_class(self, node: Any) -> Any:

@@ -102,6 +102,7 @@ _KINDS: dict[type, Kind] = {
         "deque", lambda v: list(deque.__iter__(v)), _fill_deque, lambda v: v.maxlen, lambda shape: deque(maxlen=shape)
     ),
     bytearray: Kind("bytearray", lambda v: [], _fill_bytes, bytes, bytearray),
+    memoryview: Kind("memoryview", lambda v: [], _fill_bytes, bytes, lambda shape: memoryview(bytearray(shape))),
     array.array: Kind(
         "array", lambda v: [], _fill_typed, lambda v: [v.typecode, v.tolist()], lambda shape: array.array(*shape)
     ),

@@ -25,7 +25,7 @@ IMMUTABLE_BASES: dict[type, Any] = {
 BASES = (*IMMUTABLE_BASES, *MUTABLE_BASES)
 SPECIALS = frozenset(
     f"__{name}__"
-    for name in """abs add aenter aexit aiter and anext await bool bytes call ceil complex contains delitem divmod enter
+    for name in """get set delete set_name abs add aenter aexit aiter and anext await bool bytes call ceil complex contains delitem divmod enter
     exit float floor floordiv ge getitem gt iadd iand ifloordiv ilshift imatmul imod imul index int invert ior ipow
     irshift isub iter itruediv ixor le len length_hint lshift lt matmul missing mod mul neg next or pos pow radd rand
     rdivmod reversed rfloordiv rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor setitem sub
@@ -49,16 +49,23 @@ class ClassFacts:
     """Whether `==` of instances is the class's own or a base's, and not Python's identity or that of a plain base."""
 
 
-def facts_of(cls: type) -> ClassFacts:
-    """What is said of a class."""
+def facts_of(cls: type, *, inherited: bool = False) -> ClassFacts:
+    """What is said of a class.
+
+    Args:
+        cls: the class.
+        inherited: whether operators of its bases are its own.
+    """
     own = _dictionary(cls)
     doc = own.get("__doc__")
-    methods = (name for name, item in own.items() if isinstance(item, types.FunctionType) and not _is_special(name))
+    methods = (name for name, item in own.items() if isinstance(item, types.FunctionType) and _is_method(name))
+    bases = _slot("__mro__", cls)[:-1] if inherited else (cls,)
+    specials = SPECIALS & {name for base in bases for name in _dictionary(base)}
     return ClassFacts(
         str(_slot("__name__", cls))[:200],
         str(_slot("__module__", cls))[:200],
         doc[:2000] if isinstance(doc, str) else None,
-        tuple(sorted(SPECIALS & own.keys())),
+        tuple(sorted(specials)),
         tuple(methods),
         _has_equality(cls),
     )
@@ -83,8 +90,8 @@ def content(value: Any, base: type) -> Any:
     return IMMUTABLE_BASES[base](value)
 
 
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
+def _is_method(name: str) -> bool:
+    return name in ("__init__", "__repr__", "__str__") or not (name.startswith("__") and name.endswith("__"))
 
 
 def _slot(name: str, cls: type) -> Any:

@@ -106,7 +106,7 @@ def _new_series(cells: list[Any]) -> Any:
 
 
 def _replace(value: Any, other: Any) -> None:
-    value._mgr = other._mgr.copy()
+    value._mgr = other._mgr
     if hasattr(value, "_name"):
         value._name = other._name
 

@@ -88,14 +88,21 @@ def _far(cls: Any) -> Far:
     return found
 
 
-class FarObject(metaclass=type):
+class FarObject:
     """What all proxies of objects share."""
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        return _of(self).peer.ask("getattr", self, "__dict__")
 
     def __getattr__(self, name: str) -> Any:
         far = _of(self)
         return far.peer.ask("getattr", self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__") and name.endswith("__"):
+            object.__setattr__(self, name, value)  # `__traceback__` and the like belong to this side
+            return
         _of(self).peer.ask("setattr", self, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -165,6 +172,8 @@ def mirrored(facts: ClassFacts, bases: tuple[type, ...], base: type | None, far:
     if facts.name in _FUNCTION_TYPES and facts.module == "builtins":
         namespace |= {name: property(_reader(name)) for name in _LENDING}
     namespace |= {name: _special(name) for name in facts.specials if name in SPECIALS}
+    if (facts.module, facts.name) == ("builtins", "generator"):
+        namespace |= {name: _method(name) for name in ("send", "throw", "close")}
     if facts.module == "builtins":
         namespace["__class__"] = property(_looks_like(facts.name))
     else:

@@ -26,7 +26,8 @@ Transport = Callable[[str], str]
 _SLICE_S = 0.005
 """How long one turn lets coroutines of the other side run."""
 _OPERATIONS = frozenset(
-    """call getattr setattr delattr special method hash text dir copy subclass start step cancel global names setglobal
+    """call getattr setattr delattr special method hash text dir copy subclass start step cancel global names setglobal delglobal
+    printed warned logged
     nothing print input stdin""".split()
 )
 
@@ -41,6 +42,8 @@ class Peer:
 
     def __init__(self, side: str, transport: Transport) -> None:
         self.border = Border(side, self)
+        self.far_modules = False
+        """Whether modules of the other side are proxies; if not, they are this side's own of the same name."""
         self.turns = 0
         """Lines sent so far."""
         self._transport = transport
@@ -207,7 +210,7 @@ class Peer:
             raise ValueError(f"{name} is no operator")
         if name == "__getitem__" and isinstance(value, type):
             return value[args[0]]  # type: ignore[index]
-        return getattr(type(value), name)(value, *args)
+        return _bound(value, name)(*args)
 
     def do_method(self, owner: Any, value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method; through `super()`, the one of the class that is named."""
@@ -270,6 +273,16 @@ class Peer:
         name = f"kept{len(_kept)}"
         _kept[name] = value
         return name
+
+
+def _bound(value: Any, name: str) -> Any:
+    """A method as operators find it: on the class, bound to the object."""
+    for base in type.__dict__["__mro__"].__get__(type(value)):
+        if name in base.__dict__:
+            found = base.__dict__[name]
+            bind = getattr(type(found), "__get__", None)
+            return found if bind is None else bind(found, value, type(value))
+    raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
 
 
 async def _whole(value: Any) -> Any:

@@ -33,7 +33,7 @@ def pack(value: Any) -> list[Any] | None:
     home = str(getattr(kind, "__module__", "")).partition(".")[0]
     if home == "pathlib" and isinstance(value, PurePosixPath):
         return ["path", values.encode([kind.__name__, str(value)])]
-    if home in ("numpy", "sympy") and isinstance(foreign := carried(value, values.MAX_ARRAY), Array | Symbolic):
+    if home in ("numpy", "sympy") and kind.__name__ != "ndarray" and isinstance(foreign := carried(value, values.MAX_ARRAY), Array | Symbolic):
         return ["value", values.encode(foreign)]
     return None
 
@@ -107,7 +107,6 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     zoneinfo.ZoneInfo: lambda v: v.key,
     uuid.UUID: str,
     range: lambda v: [v.start, v.stop, v.step],
-    memoryview: bytes,
 }
 _READERS: dict[str, Callable[[Any], Any]] = {
     "value": thawed,
@@ -119,7 +118,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "ZoneInfo": _read_zone,
     "UUID": uuid.UUID,
     "range": lambda content: range(*content),
-    "memoryview": memoryview,
     "path": _read_path,
 }
 TAGS = frozenset({"named", *_READERS})

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import builtins
 import io
+import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from verikit.sandbox.proxies.peer import Peer, Transport
@@ -29,6 +31,7 @@ class ProgramSide(Peer):
         self._namespace = namespace
         self._out: list[list[str]] = []
         self._size = 0
+        self._print = builtins.print
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
 
@@ -38,6 +41,10 @@ class ProgramSide(Peer):
         sys.stderr = Printed("err", self.printed)
         sys.stdin = Typed(self)
         builtins.input = self.input
+        warnings.showwarning = self._warn
+        warnings.simplefilter("always")
+        logging.getLogger().addHandler(ToTests(self))
+        logging.getLogger().setLevel(logging.NOTSET)
 
     def serve(self, load: Callable[[], None]) -> NoReturn:
         """Run the program, then the operations of the tests until they are done; the process ends here."""
@@ -64,6 +71,22 @@ class ProgramSide(Peer):
             self.ask("print", "", "")
         self._out.append([stream, text])
 
+    def heard(self, message: Mapping[str, Any]) -> None:
+        """Have the world that the tests made: arguments, environment, a patched `print`."""
+        world = message.get("world")
+        if not world:
+            return
+        sys.argv[:] = world["argv"]
+        os.environ.clear()
+        os.environ.update(world["environ"])
+        builtins.print = self._patched_print if world["print"] else self._print
+
+    def _patched_print(self, *args: Any, **kwargs: Any) -> None:
+        self.ask("printed", args, kwargs)
+
+    def _warn(self, message: Any, category: Any, *place: Any, **more: Any) -> None:
+        self.ask("warned", str(message), category)
+
     def beside(self) -> dict[str, Any]:
         """What was printed since the last line."""
         printed, self._out, self._size = self._out, [], 0
@@ -80,7 +103,13 @@ class ProgramSide(Peer):
         if name in self._namespace:
             return (self._namespace[name],)
         holder = self._namespace.get("Solution")
-        return (getattr(holder(), name),) if isinstance(holder, type) and hasattr(holder, name) else ()
+        if isinstance(holder, type) and hasattr(holder, name):
+            return (getattr(holder(), name),)
+        hook = self._namespace.get("__getattr__")
+        try:
+            return (hook(name),) if callable(hook) else ()
+        except AttributeError:
+            return ()
 
     def do_names(self, names: list[str]) -> dict[str, Any]:
         """Those of the names that the program has, with what they stand for."""
@@ -89,6 +118,10 @@ class ProgramSide(Peer):
     def do_setglobal(self, name: str, value: Any) -> None:
         """Set a name of the program."""
         self._namespace[name] = value
+
+    def do_delglobal(self, name: str) -> None:
+        """Delete a name of the program."""
+        del self._namespace[name]
 
     def do_subclass(self, name: str, bases: tuple[type, ...], body: dict[str, Any], options: dict[str, Any]) -> Any:
         """Make a class whose functions are the tests'."""
@@ -160,6 +193,22 @@ class Printed(io.TextIOBase):
 
     def flush(self) -> None:
         """Nothing is held back."""
+
+
+class ToTests(logging.Handler):
+    """Log records of the program, for the loggers of the tests.
+
+    Args:
+        peer: reaches the tests.
+    """
+
+    def __init__(self, peer: ProgramSide) -> None:
+        super().__init__()
+        self._peer = peer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hand a record over."""
+        self._peer.ask("logged", record.name, record.levelno, record.getMessage())
 
 
 class Typed(io.TextIOBase):

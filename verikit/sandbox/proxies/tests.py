@@ -17,9 +17,12 @@ from __future__ import annotations
 import asyncio
 import builtins
 import importlib
+import logging
+import os
 import sys
 import types
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from verikit.sandbox.guest.strict import Unchanged, changed
@@ -33,7 +36,11 @@ _ENDS = (StopIteration, StopAsyncIteration)
 _HIDDEN = types.FrameType | types.CodeType | types.TracebackType | types.ModuleType
 _SHORT = {"np": "numpy", "pd": "pandas", "sp": "sympy"}
 _CATCH_FAILURES = (BaseException, Exception, AssertionError)
+_SHOWN = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
+"""Attributes that decorators copy from a function."""
+_TEST_MODULES = ("__main__", "test_file")
 _VARIANTS = 2
+_PRINT = builtins.print
 
 
 class ProgramExit(SystemExit):
@@ -57,7 +64,7 @@ class TestsSide(Peer):
         super().__init__("tests", transport)
         self.failed = failed
         self._caught: dict[type, Any] = {}
-        self._busy = False
+        self._world = _world()
 
     # ---- names ------------------------------------------------------------------------------------------------------
 
@@ -106,7 +113,7 @@ class TestsSide(Peer):
         try:
             return self.ask(*asked)
         except Exception as error:
-            iterates = asked[0] == "method" and asked[3] in ("send", "throw")
+            iterates = asked[0] == "method" and type(asked[2]).__module__ == "builtins"
             if isinstance(error, _ENDS) and not iterates:
                 error = RuntimeError(f"{type(error).__name__}: {error}")
             self.failed.append(error)
@@ -181,7 +188,9 @@ class TestsSide(Peer):
 
     def do_getattr(self, value: Any, name: str) -> Any:
         """Read a public attribute of an object that the tests passed."""
-        if name.startswith("_") and name not in ("__name__", "__qualname__"):
+        if name == "__dict__" and type(value).__module__ in _TEST_MODULES and not hasattr(value, "assertEqual"):
+            return value.__dict__
+        if name.startswith("_") and name not in _SHOWN:
             raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
         found = getattr(value, name)
         if isinstance(found, _HIDDEN):
@@ -219,6 +228,26 @@ class TestsSide(Peer):
     def do_print(self, stream: str, text: str) -> None:
         """Nothing: what was printed came beside the line."""
 
+    def do_printed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call `print` as the tests have patched it."""
+        builtins.print(*args, **kwargs)
+
+    def do_warned(self, message: str, category: Any) -> None:
+        """Warn as the program did."""
+        warnings.warn(message, category if isinstance(category, type) else UserWarning, stacklevel=1)
+
+    def do_logged(self, name: str, level: int, message: str) -> None:
+        """Log what the program logged."""
+        logging.getLogger(None if name == "root" else name).log(level, "%s", message)
+
+    def beside(self) -> dict[str, Any]:
+        """What of the tests' world has changed since the last line."""
+        world = _world()
+        if world == self._world:
+            return {}
+        self._world = world
+        return {"world": world}
+
     def heard(self, message: Mapping[str, Any]) -> None:
         """Write what the program printed, where the tests look for it."""
         for stream, text in message.get("out", ()):
@@ -232,6 +261,13 @@ class TestsSide(Peer):
 
     def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
         """Nothing: the tests' own loop goes on when the program gives it a turn."""
+
+
+def _world() -> dict[str, Any]:
+    """What programs see of the process that runs the tests, and what tests change of it."""
+    return {
+        "argv": [str(argument) for argument in sys.argv], "environ": dict(os.environ), "print": builtins.print is not _PRINT,
+    }  # fmt: skip
 
 
 def _others(value: Any) -> list[Any]:
@@ -295,23 +331,60 @@ class ProgramModule(types.ModuleType):
 
     def __init__(self, name: str, peer: TestsSide, names: Sequence[str]) -> None:
         super().__init__(name)
-        self.__dict__.update(_peer=peer, __all__=list(names))
+        for key, item in {"_peer": peer, "__all__": list(names)}.items():
+            object.__setattr__(self, key, item)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = self.__dict__["_peer"].ask("global", name)
+        found = _of_module(self, name)
         if not found:
             raise AttributeError(f"the program defines no {name!r}")
         return found[0]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):
-            super().__setattr__(name, value)
+            object.__setattr__(self, name, value)
         else:
-            self.__dict__["_peer"].ask("setglobal", name, value)
+            object.__getattribute__(self, "_peer").ask("setglobal", name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{name} can't be deleted from the program")
+        object.__getattribute__(self, "_peer").ask("delglobal", name)
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        return _Names(self)
 
 
+def _of_module(module: ProgramModule, name: str) -> tuple[Any, ...]:
+    """What a name of the program stands for, in a tuple; modules are proxies, as tests patch functions in them."""
+    peer: TestsSide = object.__getattribute__(module, "_peer")
+    peer.far_modules = True
+    try:
+        found: tuple[Any, ...] = peer.ask("global", name)
+    finally:
+        peer.far_modules = False
+    return found
+
+
+class _Names(Mapping[str, Any]):
+    """The names of the program, as the `__dict__` of its module.
+
+    Args:
+        module: of the program.
+    """
+
+    def __init__(self, module: ProgramModule) -> None:
+        self._module = module
+
+    def __getitem__(self, name: str) -> Any:
+        found = _of_module(self._module, name)
+        if not found:
+            raise KeyError(name)
+        return found[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._module.__all__)
+
+    def __len__(self) -> int:
+        return len(self._module.__all__)

@@ -5,13 +5,14 @@ conversation so far is replayed in fresh children, each with one comparison: wit
 with others that differ from it. The program can't know which of the comparisons is the test's, and nothing that it
 learns from one reaches the child whose answers count. A claim that is also made for every other value is false.
 
-The other values are plain values changed as in `changed_tests`. For an object of the program, what it was made of is
-changed: the arguments of the call that gave it, and of later calls of its methods.
+The other values are plain values changed as in `changed_tests`. For two objects of the program one of them is made once
+more, with another value among the arguments of the call that gave it or of later calls of its methods.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,9 +25,13 @@ _MOST_OTHERS = 6
 """Other values that one comparison is tried with."""
 _MOST_TESTED = 20
 """Comparisons of one run of the tests that are tested; later ones are only asked."""
-_CHANGED = ("int", "float", "complex", "fraction", "decimal", "bytes")
+_MAKING = ("call", "method", "setattr", "special")
+MADE = ["made"]
+"""Stands for the object in the operations that make it."""
 Path = tuple[int, ...]
-"""Where a value stands in the operands of an operation."""
+"""Where a value stands in an operation."""
+Recipe = list[list[Any]]
+"""Operations: one that makes an object, and others on it."""
 
 
 class Equality:
@@ -56,48 +61,64 @@ class Equality:
         self._tested += 1
         if not _is_true(answer) or self._tested > _MOST_TESTED:
             return answer
-        tried = False
-        for lines, at, other in self._others(said, left, right, others, born):
-            found = self._ask(lines, left, other, at)
-            if found is None:
-                continue
-            tried = True
-            if not _is_true(found):
-                again = self._ask(said, left, right)
-                return again if not _is_true(again) else answer
-        if not tried:
-            return answer
-        self.unfounded = True
-        return json.dumps({"status": "turn", "value": ["value", False]})
+        found = [self._ask(said, left, other) for other in others]
+        if born[1]:
+            found += self._against_remade(said, left, right, born)
+        if found and all(map(_is_true, found)):
+            self.unfounded = True
+            return json.dumps({"status": "turn", "value": ["value", False]})
+        again = self._ask(said, left, right)
+        return again if not _is_true(again) else answer
 
-    def _ask(self, said: list[str], left: Any, right: Any, changed_at: int | None = None) -> Any:
-        """Replay lines in a fresh child and compare; None if a changed line is not taken."""
+    def _against_remade(self, said: list[str], left: Any, right: Any, born: list[str]) -> list[Any]:
+        """Comparisons with objects that were made like one of the two, but of other values; until one is unequal."""
+        found: list[Any] = []
+        recipes = [(left, right, recipe) for recipe in _recipes(said, right, int(born[1]) - 1)]
+        recipes += [(right, left, recipe) for recipe in _recipes(said, left, int(born[0]) - 1)]
+        for kept, _, recipe in recipes[:_MOST_OTHERS]:
+            answer = self._ask(said, kept, None, recipe)
+            if answer is not None:
+                found.append(answer)
+            if found and not _is_true(found[-1]):
+                break
+        return found
+
+    def _ask(self, said: list[str], left: Any, right: Any, recipe: Recipe | None = None) -> Any:
+        """Replay lines in a fresh child and compare; None if the object of a recipe can't be made."""
         with self._fresh() as session:
-            for at, line in enumerate(said):
-                heard = session.exchange(line)
-                if changed_at is None:
-                    continue
-                if isinstance(heard, RunResult) or (at == changed_at and "error" in json.loads(heard)):
+            for line in said:
+                session.exchange(line)
+            if recipe is not None:
+                right = _remade(session, recipe)
+                if right is None:
                     return None
-            operation = ["special", left, ["value", "__eq__"], right]
-            return session.exchange(json.dumps({"status": "turn", "op": operation}))
+            return session.exchange(_line(["special", left, ["value", "__eq__"], right]))
 
-    def _others(
-        self, said: list[str], left: Any, right: Any, others: list[Any], born: list[str]
-    ) -> Iterator[tuple[list[str], int | None, Any]]:
-        """Lines and a right side that make the values differ, with the line that was changed."""
-        for other in others:
-            yield said, None, other
-        if not born[1]:
-            return
-        count = 0
-        for side, first in ((right, born[1]), (left, born[0])):
-            for at, path in _places(said, side, int(first) - 1):
-                for line in _changed_lines(said, at, path):
-                    yield [*said[:at], line, *said[at + 1 :]], at, right
-                    count += 1
-                    if count >= _MOST_OTHERS:
-                        return
+
+def _remade(session: Conversation, recipe: Recipe) -> Any:
+    """Another object, made by operations in which `MADE` stands for it; None if one of them fails."""
+    made: Any = None
+    for operation in recipe:
+        heard = session.exchange(_line(_with(operation, made)))
+        message = json.loads(heard) if isinstance(heard, str) else {}
+        if "value" not in message:
+            return None
+        if made is None:
+            value = message["value"]
+            if value[0] != "mine":
+                return None
+            made = ["yours", value[1]]
+    return made
+
+
+def _with(operation: Any, made: Any) -> Any:
+    if operation == MADE:
+        return made
+    return [_with(part, made) for part in operation] if isinstance(operation, list) else operation
+
+
+def _line(operation: Any) -> str:
+    return json.dumps({"status": "turn", "op": operation})
 
 
 def _is_true(answer: Any) -> bool:
@@ -109,37 +130,44 @@ def _operation(line: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _places(said: list[str], packed: Any, first: int) -> Iterator[tuple[int, Path]]:
-    """Where plain values stand that an object was made of: in the line that gave it, and in calls of its methods."""
+def _recipes(said: list[str], packed: Any, first: int) -> Iterator[Recipe]:
+    """Ways to make an object like one that was made: the same operations with one of their values changed."""
     if not 0 <= first < len(said):
         return
     reference = ["yours", packed[1]]
-    lines = [first, *(at for at in range(first + 1, len(said)) if reference in _operation(said[at])[1:3])]
-    for at in lines:
-        operation = _operation(said[at])
-        if operation and operation[0] in ("call", "method", "setattr", "special"):
-            yield from ((at, path) for path in _scalars(operation[1:], (1,)))
+    later = [operation for line in said[first + 1 :] if reference in (operation := _operation(line))[1:3]]
+    made = [_operation(said[first]), *(_replaced(operation, reference) for operation in later)]
+    elsewhere = [_at(operation, path) for line in said for operation in [_operation(line)] for path in _scalars(operation)]
+    for at, operation in enumerate(made):
+        if not operation or operation[0] not in _MAKING:
+            continue
+        for path in _scalars(operation):
+            for other in _other_scalars(_at(operation, path), elsewhere):
+                changed_operation = copy.deepcopy(operation)
+                _at(changed_operation, path[:-1])[path[-1]] = other
+                yield [*made[:at], changed_operation, *made[at + 1 :]]
 
 
-def _scalars(nodes: list[Any], start: Path) -> Iterator[Path]:
+def _replaced(operation: Any, reference: list[Any]) -> Any:
+    if operation == reference:
+        return MADE
+    return [_replaced(part, reference) for part in operation] if isinstance(operation, list) else operation
+
+
+def _scalars(operation: list[Any]) -> Iterator[Path]:
     """Paths of the plain values in operands, the names of attributes and methods left out."""
-    for at, node in enumerate(nodes):
-        if isinstance(node, list) and node:
-            yield from _scalars_in(node, (start[0] + at,))
+    for at, node in enumerate(operation[1:], 1):
+        if isinstance(node, list) and node and node[0] != "value":
+            yield from _scalars_in(node, (at,))
 
 
 def _scalars_in(node: list[Any], path: Path) -> Iterator[Path]:
-    if node[0] in ("tuple", "frozenset"):
-        parts, at = node[1], (1,)
-    elif node[0] == "new":
-        parts, at = node[3], (3,)
-    elif node[0] == "value" and len(path) > 1:
+    if node[0] == "value":
         yield path
-        return
-    else:
-        return
-    for position, part in enumerate(parts):
-        yield from _scalars_in(part, (*path, *at, position))
+    elif node[0] in ("tuple", "frozenset", "new"):
+        inside = 3 if node[0] == "new" else 1
+        for position, part in enumerate(node[inside]):
+            yield from _scalars_in(part, (*path, inside, position))
 
 
 def _at(operation: Any, path: Path) -> Any:
@@ -148,19 +176,12 @@ def _at(operation: Any, path: Path) -> Any:
     return operation
 
 
-def _changed_lines(said: list[str], at: int, path: Path) -> Iterator[str]:
-    """A line with one of its values changed: made another one, or exchanged for one of the same type elsewhere."""
-    node = _at(_operation(said[at]), path)
+def _other_scalars(node: Any, elsewhere: list[Any]) -> Iterator[Any]:
+    """Other values of the same type: one made of this one, and one that the tests use elsewhere."""
     value = values.decode(node[1])
-    candidates = []
     try:
-        candidates.append(["value", values.encode(changed(value, 0))])
+        yield ["value", values.encode(changed(value, 0))]
     except Unchanged:
         return
-    elsewhere = (_at(_operation(line), other) for line in said for other in _scalars(_operation(line)[1:], (1,)))
-    candidates += [other for other in elsewhere if other != node and type(values.decode(other[1])) is type(value)][:1]
-    for other in candidates:
-        message = copy.deepcopy(json.loads(said[at]))
-        parent = _at(message["op"], path[:-1])
-        parent[path[-1]] = other
-        yield json.dumps(message)
+    alike = (other for other in elsewhere if other != node and type(values.decode(other[1])) is type(value))
+    yield from itertools.islice(alike, 1)

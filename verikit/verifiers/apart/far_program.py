@@ -20,6 +20,27 @@ from verikit.verifiers.budget import Budget
 from verikit.verifiers.changed_tests import ALARM, VARIANTS, changed, still_passing
 
 
+ANY_PROGRAM = """
+class Anything(Exception):
+    def __init__(self, *args, **kwargs): pass
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Anything()
+    def __call__(self, *args, **kwargs): return Anything()
+    def __getitem__(self, key): return Anything()
+    def __iter__(self): return iter(())
+    def __enter__(self): return self
+    def __exit__(self, *error): return False
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Anything
+"""
+"""A program that has every name: tests that don't even start beside it are at fault themselves."""
+
+
 class FarProgram:
     """A program that test code uses from afar.
 
@@ -32,7 +53,8 @@ class FarProgram:
 
     def __init__(self, program: str, box: LocalSandbox, budget: Budget, tests: str) -> None:
         self._program, self._box, self._budget = program, box, budget
-        self._science = any(name in text for name in ("numpy", "sympy") for text in (tests, program))
+        self._science = any(name in text for name in ("numpy", "sympy", "pandas") for text in (tests, program))
+        self._loaded = [*(["pandas"] if "pandas" in tests + program else []), "talking"]
         self._compared_by_numpy = "numpy" in tests
         self._plain = True
         self.met = False
@@ -50,7 +72,8 @@ class FarProgram:
         def drive(limits: RunLimits) -> RunResult:
             with ExitStack() as open_sessions:
                 talk = _Talk(self, limits, open_sessions)
-                tests = self._box.session(limits, science=self._science, testing=call is not None, talking=True)
+                runners = ["testing"] if call is not None else []
+                tests = self._box.session(limits, science=self._science, loaded=[*runners, *self._loaded])
                 result = open_sessions.enter_context(tests).run(
                     code, call=call, role="tests", names=names, relay=talk.relay
                 )
@@ -85,7 +108,7 @@ class FarProgram:
 
     def open(self, limits: RunLimits) -> Conversation:
         """A fresh child for the program."""
-        return self._box.session(limits, science=self._science, talking=True)
+        return self._box.session(limits, science=self._science, loaded=self._loaded)
 
     @property
     def program(self) -> str:
@@ -125,7 +148,7 @@ class _Talk:
         if isinstance(answer, RunResult):
             self._end(answer)
             answer = _gone(self._ended)
-        self.met = self.met or not _only_names(line, answer)
+        self.met = self.met or _operation(line) != "names"
         return answer
 
     def _answer(self, line: str) -> str | RunResult:
@@ -141,7 +164,7 @@ class _Talk:
         answer = self._ended_answer() or self._session.exchange(line)
         if compared is not None and isinstance(answer, str):
             answer = self._equality.judged(self._said, *compared)
-        if isinstance(answer, str) and not _only_names(line, answer):
+        if isinstance(answer, str) and _operation(line) not in ("names", "global"):
             self.plain = self.plain and is_plain_line(answer)
         return answer
 
@@ -169,13 +192,8 @@ def _gone(why: str) -> str:
     return json.dumps({"status": "turn", "ended": why})
 
 
-def _only_names(line: str, answer: str) -> bool:
-    """Whether a line looked up names, and the program has them as functions or classes."""
-    operation = json.loads(line).get("op", [""])[0]
-    value = json.loads(answer).get("value")
-    if operation == "names":
-        return value is not None
-    return operation == "global" and value is not None and bool(value[1]) and value[1][0][0] in ("mine", "class", "native")
+def _operation(line: str) -> str:
+    return str(json.loads(line).get("op", [""])[0])
 
 
 def is_plain_line(line: str) -> bool:
