@@ -22,6 +22,8 @@ from verikit.types import Sample, Score
 from verikit.verifiers import code_appended, code_forms, code_languages, code_lcb, code_suites, code_tests
 from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.apart.far_program import ANY_PROGRAM, FarProgram
+from verikit.verifiers.apart.reach import out_of_reach
+from verikit.verifiers.apart.reference import reference_reply
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
@@ -97,9 +99,9 @@ class Code(TextVerifier):
         """
         box = chosen_sandbox(self.sandbox)
         if len(samples) < 2:
-            return [self._score_sample(sample, box) for sample in samples]
+            return [self._score_row(sample, box) for sample in samples]
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-code") as threads:
-            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
+            return list(threads.map(lambda sample: self._score_row(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -109,6 +111,30 @@ class Code(TextVerifier):
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": chosen_sandbox(self.sandbox).report.as_dict()}
+
+    def _score_row(self, sample: Sample, box: LocalSandbox) -> Score:
+        """The score of a sample; none if its row's own solution fails tests that use objects, too."""
+        found = self._score_sample(sample, box)
+        if found.value is None or found.value == 1.0 or self.in_process or self.preset:
+            return found
+        prompt = sample.prompt if isinstance(sample.prompt, str) else ""
+        own = reference_reply(sample.meta, prompt)
+        if not own or not self._uses_objects(sample):
+            return found
+
+        def find() -> str:
+            score = self._score_sample(replace(sample, completion=own), box)
+            return "" if score.value == 1.0 else f"the row's own solution fails its tests: {score.reason}"
+
+        fault = _faults.of((self, sample.meta, prompt), find)
+        return Score.error(fault) if fault else found
+
+    def _uses_objects(self, sample: Sample) -> bool:
+        """Whether tests run beside the program instead of being calls with an expected value."""
+        try:
+            return bool(code_suites.suites(sample.meta)) or any(isinstance(c, Driven) for c in self._cases(sample))
+        except (ValueError, TypeError, RecursionError):
+            return False
 
     def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         language = code_languages.row_language(sample.meta) if self.language == "auto" else self.language
@@ -162,6 +188,8 @@ class Code(TextVerifier):
 
     def _score_suites(self, sample: Sample, files: Sequence[Suite], box: LocalSandbox) -> Score:
         """The score of a program whose tests are files of named tests."""
+        if not self.in_process and (name := next(filter(None, (out_of_reach(suite.text) for suite in files)), "")):
+            return Score.error(f"the tests read {name}, which can't be read from another process: in_process=True")
         names = code_suites.wanted(files)
         entry = sample.meta.get("entry_point")
         program, foreign = solution(sample.completion, names | ({entry} if isinstance(entry, str) else set()))
@@ -314,6 +342,9 @@ class Code(TextVerifier):
 
     def _drive(self, case: Driven, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         """Run the test code apart from the program; code that fails before it has met it is the row's fault."""
+        if name := out_of_reach(case.code):
+            message = f"the tests read {name}, which can't be read from another process: in_process=True"
+            return RunResult("infra_error", error=Failure("test code", message))
         far = FarProgram(program, box, budget, case.code)
         result = far.run(case.code, case.functions)
         if result.status == "error" and not far.met:

@@ -13,7 +13,7 @@ from verikit.sandbox import values
 from verikit.sandbox.proxies import containers, natives, plain
 from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind
 from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base
-from verikit.sandbox.proxies.mirror import _FAR, Far, Mirror, far_of, mirrored, own_methods
+from verikit.sandbox.proxies.mirror import _FAR, Attributes, Far, Mirror, far_of, mirrored, own_methods
 
 if TYPE_CHECKING:
     from verikit.sandbox.proxies.peer import Peer
@@ -94,7 +94,7 @@ class Border:
             return self._pack_shared(value, kind, depth)
         if isinstance(value, types.ModuleType):
             return ["module", value.__name__, self._lent_keys.get(id(value)) or self._lend(value)]
-        if (name := natives.name_of(value)) is not None:
+        if (name := natives.name_of(value, trusted=self.side == "tests")) is not None:
             return ["native", *name]
         return self._pack_class(value) if isinstance(value, type) else self._pack_object(value, depth)
 
@@ -251,7 +251,8 @@ class Border:
     def _module_class(self) -> Any:
         key = "native module"
         if key not in self._borrowed:
-            self.mirror(key, ClassFacts("module", "types", None, (), (), False), (), None, {})
+            attributes = {"__dict__": property(Attributes)}
+            self.mirror(key, ClassFacts("module", "types", None, (), (), False), (), None, attributes)
         return self._borrowed[key]
 
     def _read_native(self, module: str, name: str) -> Any:

@@ -8,7 +8,7 @@ C` work as they are. What an instance does is done where the object lives. An in
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from verikit.sandbox.proxies.describe import IMMUTABLE_BASES, SPECIALS, ClassFacts
@@ -153,6 +153,29 @@ def _revive(kept: str) -> Any:
     from verikit.sandbox.proxies.peer import kept_object
 
     return kept_object(kept)
+
+
+class Attributes(Mapping[str, Any]):
+    """The names of a module of the other side, as its `__dict__`.
+
+    Args:
+        module: whose attributes they are.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self._module, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dir(self._module))
+
+    def __len__(self) -> int:
+        return len(dir(self._module))
 
 
 def mirrored(facts: ClassFacts, bases: tuple[type, ...], base: type | None, far: Far, extra: dict[str, Any]) -> Mirror:

@@ -24,12 +24,19 @@ _NOT_LENT = frozenset({"pytest", "unittest", "doctest", "bdb", "pdb", "antigravi
 _FUNCTIONS = types.FunctionType | types.BuiltinFunctionType | type
 
 
-def name_of(value: Any) -> list[str] | None:
-    """The module and name by which the other side has this class or function, too; None if it has not."""
+def name_of(value: Any, *, trusted: bool = True) -> list[str] | None:
+    """The module and name by which the other side has this class or function, too; None if it has not.
+
+    Args:
+        value: anything.
+        trusted: whether the other side takes any built-in function.
+    """
     if not isinstance(value, _FUNCTIONS):
         return None
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
     if not isinstance(module, str) or not isinstance(name, str) or not _is_public(module, name, value):
+        return None
+    if module == "builtins" and not isinstance(value, type) and name not in _HARMLESS and not trusted:
         return None
     home = sys.modules.get(module)
     return [module, name] if home is not None and home.__dict__.get(name) is value else None

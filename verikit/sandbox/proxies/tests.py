@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import contextlib
 import importlib
 import logging
 import os
@@ -28,7 +29,7 @@ from typing import Any
 from verikit.sandbox.guest.strict import Unchanged, changed
 from verikit.sandbox.lost import EndedCallError
 from verikit.sandbox.proxies.describe import ClassFacts
-from verikit.sandbox.proxies.mirror import Far, far_of
+from verikit.sandbox.proxies.mirror import Attributes, Far, far_of
 from verikit.sandbox.proxies.peer import Peer, Transport
 
 _FAILURES = (AssertionError,)
@@ -79,6 +80,15 @@ class TestsSide(Peer):
             raise NameError(f"the program defines no {name!r}")
         return found[0]
 
+    @contextlib.contextmanager
+    def modules_stay(self) -> Iterator[None]:
+        """Have modules of the program as proxies."""
+        self.far_modules = True
+        try:
+            yield
+        finally:
+            self.far_modules = False
+
     def module(self, name: str) -> Any:
         """A module that the program has imported: this side's own."""
         if name.partition(".")[0] not in sys.stdlib_module_names | {"numpy", "pandas", "sympy", "scipy"}:
@@ -90,6 +100,9 @@ class TestsSide(Peer):
     def ask(self, operation: str, *operands: Any) -> Any:
         """Have the program do an operation; what it can't have meant is an `EndedCallError`."""
         try:
+            if operation == "getattr" and type(operands[0]).__name__ == "module":
+                with self.modules_stay():
+                    return super().ask(operation, *operands)
             return super().ask(operation, *operands)
         except EndedCallError as error:
             self.failed.append(error)
@@ -351,40 +364,17 @@ class ProgramModule(types.ModuleType):
     def __delattr__(self, name: str) -> None:
         object.__getattribute__(self, "_peer").ask("delglobal", name)
 
+    def __dir__(self) -> list[str]:
+        return list(object.__getattribute__(self, "__all__"))
+
     @property
     def __dict__(self) -> Any:  # type: ignore[override]
-        return _Names(self)
+        return Attributes(self)
 
 
 def _of_module(module: ProgramModule, name: str) -> tuple[Any, ...]:
     """What a name of the program stands for, in a tuple; modules are proxies, as tests patch functions in them."""
     peer: TestsSide = object.__getattribute__(module, "_peer")
-    peer.far_modules = True
-    try:
+    with peer.modules_stay():
         found: tuple[Any, ...] = peer.ask("global", name)
-    finally:
-        peer.far_modules = False
     return found
-
-
-class _Names(Mapping[str, Any]):
-    """The names of the program, as the `__dict__` of its module.
-
-    Args:
-        module: of the program.
-    """
-
-    def __init__(self, module: ProgramModule) -> None:
-        self._module = module
-
-    def __getitem__(self, name: str) -> Any:
-        found = _of_module(self._module, name)
-        if not found:
-            raise KeyError(name)
-        return found[0]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._module.__all__)
-
-    def __len__(self) -> int:
-        return len(self._module.__all__)

@@ -1,0 +1,33 @@
+"""The solution that a row brings along, by which its tests are tried once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+_KEYS = ("reference_solution", "canonical_solution", "solution", "code")
+
+
+def reference_reply(meta: Mapping[str, Any], prompt: str) -> str:
+    """A reply that is the row's own solution; empty if it has none in Python.
+
+    Args:
+        meta: of the row.
+        prompt: of the row; HumanEval's solutions go on with it.
+    """
+    for key in _KEYS:
+        text = meta.get(key)
+        if isinstance(text, str) and text.strip():
+            whole = next((program for program in (text, prompt + text) if _defines(program)), "")
+            return f"```python\n{whole}\n```" if whole else ""
+    return ""
+
+
+def _defines(program: str) -> bool:
+    """Whether a text is Python that defines a function or class."""
+    try:
+        body = ast.parse(program).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in body)
