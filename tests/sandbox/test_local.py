@@ -179,7 +179,10 @@ def test_a_session_keeps_names_and_survives_errors_but_not_its_limits(box: Local
 def test_two_sessions_talk_about_an_object_that_lives_in_one_of_them(box: LocalSandbox) -> None:
     program = "class Count:\n    n = 0\n    def up(self, by=1):\n        self.n += by\n        return self"
     tests = "c = Count()\nprint(c.up().up(4).n)\ntry: c.up(z=1)\nexcept TypeError as e: print(e)"
-    with box.session(science=False, loaded=["talking"]) as home, box.session(science=False, loaded=["talking"]) as session:
+    with (
+        box.session(science=False, loaded=["talking"]) as home,
+        box.session(science=False, loaded=["talking"]) as session,
+    ):
         home.begin(program, "program")
         result = session.run(tests, role="tests", relay=lambda line: str(home.exchange(line)))
     assert result.stdout.startswith("5\n"), result

@@ -54,7 +54,7 @@ def carried(value: Any, max_array: int) -> Any:
     try:
         if (container := _container(value)) is not None:
             return container
-        if home == "numpy" and _is_plain_data(value) and value.size <= max_array:
+        if home == "numpy" and is_plain_data(value) and value.size <= max_array:
             is_array = kind.__name__ == "ndarray"
             items = value.ravel().tolist() if is_array else [value.item()]
             return Array(value.dtype.str, value.shape if is_array else None, tuple(items))
@@ -83,7 +83,7 @@ def _container(value: Any) -> Any:
     return None
 
 
-def _is_plain_data(value: Any) -> bool:
+def is_plain_data(value: Any) -> bool:
     """Whether a value of numpy holds numbers or text that Python's own types hold exactly (no `longdouble`)."""
     return bool(hasattr(value, "dtype") and value.dtype.kind in "biufcSU" and value.dtype.char not in "gG")
 

@@ -127,9 +127,7 @@ class LocalSandbox:
         with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-sandbox") as threads:
             return list(threads.map(self._job, jobs))
 
-    def session(
-        self, limits: RunLimits | None = None, *, science: bool = True, loaded: Sequence[str] = ()
-    ) -> Session:
+    def session(self, limits: RunLimits | None = None, *, science: bool = True, loaded: Sequence[str] = ()) -> Session:
         """A namespace that persists over the steps of one solution; a context manager.
 
         Args:

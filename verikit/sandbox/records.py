@@ -32,8 +32,8 @@ def payload(
 ) -> bytes:
     """One line for the child: the program and the calls, and nothing it must not know.
 
-    With a `role` the child is one side of a conversation (`proxies`). `names` are the other side's, even where Python has
-    them. With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond them.
+    With a `role` the child is one side of a conversation (`proxies`). `names` are the other side's, also where Python
+    has them. With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond.
 
     Raises:
         ValueError: an argument has no typed form, or a file's name leads out of the directory.

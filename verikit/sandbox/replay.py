@@ -26,7 +26,7 @@ MOST_TURNS = 400
 
 
 class ReplaySession:
-    """One step of test code, or one side of a conversation; made by the `session` of a sandbox that runs whole programs."""
+    """One step, or one side of a conversation; made by the `session` of a sandbox that runs whole programs."""
 
     def __init__(self, execute: Execute, limits: RunLimits) -> None:
         self._execute, self._limits = execute, limits

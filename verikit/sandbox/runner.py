@@ -141,12 +141,10 @@ def _serve(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBa
 
     side = ProgramSide(_transport(job, commands), namespace)
     side.redirect()
-    side.serve(lambda: exec(_compiled(job["code"]), namespace))
+    side.serve(lambda: exec(_compiled(job["code"]), namespace))  # noqa: S102 - what this process is for
 
 
-def _beside_program(
-    job: dict[str, Any], commands: io.TextIOBase | None, failed: list[BaseException]
-) -> dict[str, Any]:
+def _beside_program(job: dict[str, Any], commands: io.TextIOBase | None, failed: list[BaseException]) -> dict[str, Any]:
     """The names of test code that uses a program from afar."""
     from verikit.sandbox.proxies.tests import Borrowed, TestsSide
 

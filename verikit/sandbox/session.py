@@ -15,6 +15,7 @@ from verikit.sandbox.pool import Pool
 from verikit.sandbox.records import Role
 from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult
 
+
 class Conversation(Protocol):
     """A side of a conversation: says a line, is told the next."""
 

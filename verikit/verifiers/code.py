@@ -20,10 +20,10 @@ from verikit.sandbox.guest import source
 from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
 from verikit.verifiers import code_appended, code_forms, code_languages, code_lcb, code_suites, code_tests
-from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.apart.far_program import ANY_PROGRAM, FarProgram
 from verikit.verifiers.apart.reach import out_of_reach
 from verikit.verifiers.apart.reference import reference_reply
+from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row

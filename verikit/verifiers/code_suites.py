@@ -7,7 +7,6 @@ The file runs in a sandbox of its own and reaches the program through calls that
 from __future__ import annotations
 
 import ast
-import builtins
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,8 +1,8 @@
 """Objects across the sandbox's wall: tests in one child use objects that live in another.
 
 Two children talk, the one with the tests and the one with the program. Plain data crosses as a copy. Everything else
-stays where it was made, and the other child gets a *proxy*: attributes, calls, operators, iteration, `with`, `await` and
-exceptions of a proxy travel as operations to the child that owns the object. Both children run the same code:
+stays where it was made, and the other child gets a *proxy*. Attributes, calls, operators, iteration, `with`, `await`
+and exceptions of a proxy travel as operations to the child that owns the object. Both children run the same code:
 
 | module | what |
 |---|---|

@@ -13,7 +13,7 @@ from verikit.sandbox import values
 from verikit.sandbox.proxies import containers, natives, plain
 from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind
 from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base
-from verikit.sandbox.proxies.mirror import _FAR, Attributes, Far, Mirror, far_of, mirrored, own_methods
+from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, mirrored, own_methods
 
 if TYPE_CHECKING:
     from verikit.sandbox.proxies.peer import Peer
@@ -309,7 +309,7 @@ class Border:
         return self._borrow(base.__new__(mirror, self.unpack(inside[0])), key)
 
     def _class_of(self, node: Any) -> Any:
-        """The mirrored class of an object; Python's own types are mirrored, too, as their objects stay where they are."""
+        """The mirrored class of an object; Python's own types are mirrored, too: their objects stay where they are."""
         if node[0] != "native":
             return self.unpack(node)
         key = f"native {node[1]}.{node[2]}"
@@ -329,7 +329,7 @@ class Border:
         return made
 
     def _borrow(self, value: Any, key: str) -> Any:
-        object.__setattr__(value, _FAR, Far(self._peer, key, self._peer.turns))
+        object.__setattr__(value, FAR, Far(self._peer, key, self._peer.turns))
         try:
             self._borrowed[key] = weakref.ref(value, lambda _: self._returned(key))
         except TypeError:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from verikit.sandbox.foreign import _is_plain_data
+from verikit.sandbox.foreign import is_plain_data
 from verikit.sandbox.values import MAX_ARRAY
 
 
@@ -119,7 +119,7 @@ def kind_of(value: Any) -> Kind | None:
         return found
     kind = type(value)
     home = str(getattr(kind, "__module__", "")).partition(".")[0]
-    if home == "numpy" and kind.__name__ == "ndarray" and _is_plain_data(value) and value.size <= MAX_ARRAY:
+    if home == "numpy" and kind.__name__ == "ndarray" and is_plain_data(value) and value.size <= MAX_ARRAY:
         return _ARRAY
     if home == "pandas":
         from verikit.sandbox.proxies import frames

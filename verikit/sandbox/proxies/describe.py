@@ -25,10 +25,11 @@ IMMUTABLE_BASES: dict[type, Any] = {
 BASES = (*IMMUTABLE_BASES, *MUTABLE_BASES)
 SPECIALS = frozenset(
     f"__{name}__"
-    for name in """get set delete set_name abs add aenter aexit aiter and anext await bool bytes call ceil complex contains delitem divmod enter
-    exit float floor floordiv ge getitem gt iadd iand ifloordiv ilshift imatmul imod imul index int invert ior ipow
-    irshift isub iter itruediv ixor le len length_hint lshift lt matmul missing mod mul neg next or pos pow radd rand
-    rdivmod reversed rfloordiv rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor setitem sub
+    for name in """get set delete set_name abs add aenter aexit aiter and anext await bool bytes call ceil complex
+    contains delitem divmod enter exit float floor floordiv ge getitem gt iadd iand ifloordiv
+    ilshift imatmul imod imul index int invert ior ipow irshift isub iter itruediv ixor le len
+    length_hint lshift lt matmul missing mod mul neg next or pos pow radd rand rdivmod reversed
+    rfloordiv rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor setitem sub
     truediv trunc xor fspath""".split()
 )
 """Methods that Python looks up on the class: operators, and what built-in functions and statements call."""

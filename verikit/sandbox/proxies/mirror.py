@@ -16,7 +16,7 @@ from verikit.sandbox.proxies.describe import IMMUTABLE_BASES, SPECIALS, ClassFac
 if TYPE_CHECKING:
     from verikit.sandbox.proxies.peer import Peer
 
-_FAR = "_verikit_far"
+FAR = "_verikit_far"
 """Where a proxy keeps whose it is, and under which key."""
 _LENDING = ("__name__", "__doc__", "__module__", "__annotations__", "__defaults__", "__kwdefaults__")
 """Attributes of functions that are asked for."""
@@ -35,10 +35,10 @@ class Far:
 def far_of(value: Any) -> Far | None:
     """Whose a proxy is; None for what is no proxy."""
     if type(type(value)) is Mirror:
-        found: Far = object.__getattribute__(value, _FAR)
+        found: Far = object.__getattribute__(value, FAR)
         return found
     if type(value) is Mirror:
-        own: Far | None = type.__getattribute__(value, "__dict__").get(_FAR)
+        own: Far | None = type.__getattribute__(value, "__dict__").get(FAR)
         return own
     return None
 
@@ -84,7 +84,7 @@ class Mirror(type):
 
 
 def _far(cls: Any) -> Far:
-    found: Far = type.__getattribute__(cls, "__dict__")[_FAR]
+    found: Far = type.__getattribute__(cls, "__dict__")[FAR]
     return found
 
 
@@ -145,7 +145,7 @@ class FarObject:
 
 
 def _of(value: Any) -> Far:
-    found: Far = object.__getattribute__(value, _FAR)
+    found: Far = object.__getattribute__(value, FAR)
     return found
 
 
@@ -189,7 +189,7 @@ def mirrored(facts: ClassFacts, bases: tuple[type, ...], base: type | None, far:
         extra: attributes beside (`__classcell__`, and what this side defined itself).
     """
     namespace: dict[str, Any] = {
-        _FAR: far, "__module__": facts.module, "__doc__": facts.doc,
+        FAR: far, "__module__": facts.module, "__doc__": facts.doc,
         "_verikit_base": base, "_verikit_equality": facts.has_equality,
     }  # fmt: skip
     if facts.name in _FUNCTION_TYPES and facts.module == "builtins":
@@ -255,6 +255,7 @@ def _special(name: str) -> Callable[..., Any]:
         return _await
     if name == "__call__":
         return _call
+
     def special(self: Any, *args: Any) -> Any:
         return _of(self).peer.ask("special", self, name, *args)
 

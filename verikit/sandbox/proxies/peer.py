@@ -26,9 +26,8 @@ Transport = Callable[[str], str]
 _SLICE_S = 0.005
 """How long one turn lets coroutines of the other side run."""
 _OPERATIONS = frozenset(
-    """call getattr setattr delattr special method hash text dir copy subclass start step cancel global names setglobal delglobal
-    printed warned logged
-    nothing print input stdin""".split()
+    """call getattr setattr delattr special method hash text dir copy subclass start step cancel global names setglobal
+    delglobal printed warned logged nothing print input stdin""".split()
 )
 
 
@@ -295,5 +294,3 @@ _kept: dict[str, Any] = {}
 def kept_object(name: str) -> Any:
     """The object that a pickle of a proxy speaks of: another copy each time."""
     return copy.deepcopy(_kept[name])
-
-

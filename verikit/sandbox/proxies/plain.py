@@ -33,9 +33,10 @@ def pack(value: Any) -> list[Any] | None:
     home = str(getattr(kind, "__module__", "")).partition(".")[0]
     if home == "pathlib" and isinstance(value, PurePosixPath):
         return ["path", values.encode([kind.__name__, str(value)])]
-    if home in ("numpy", "sympy") and kind.__name__ != "ndarray" and isinstance(foreign := carried(value, values.MAX_ARRAY), Array | Symbolic):
-        return ["value", values.encode(foreign)]
-    return None
+    if home not in ("numpy", "sympy") or kind.__name__ == "ndarray":
+        return None
+    foreign = carried(value, values.MAX_ARRAY)
+    return ["value", values.encode(foreign)] if isinstance(foreign, Array | Symbolic) else None
 
 
 def unpack(tag: str, node: Any) -> Any:
@@ -71,7 +72,7 @@ def _read_zone(node: Any) -> dt.tzinfo | None:
         return zoneinfo.ZoneInfo(node)
     days, seconds, microseconds, name = node
     offset = dt.timedelta(days, seconds, microseconds)
-    return dt.timezone.utc if not offset and name == "UTC" else dt.timezone(offset, name)
+    return dt.UTC if not offset and name == "UTC" else dt.timezone(offset, name)
 
 
 def _moment(value: dt.datetime) -> list[Any]:

@@ -32,13 +32,13 @@ class ProgramSide(Peer):
         self._out: list[list[str]] = []
         self._size = 0
         self._print = builtins.print
+        self._streams = (Printed("0", self.printed), Printed("1", self.printed))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
 
     def redirect(self) -> None:
         """Send what is printed to the tests, and have them answer for standard input."""
-        sys.stdout = Printed("out", self.printed)
-        sys.stderr = Printed("err", self.printed)
+        sys.stdout, sys.stderr = self._streams
         sys.stdin = Typed(self)
         builtins.input = self.input
         warnings.showwarning = self._warn
@@ -80,6 +80,12 @@ class ProgramSide(Peer):
         os.environ.clear()
         os.environ.update(world["environ"])
         builtins.print = self._patched_print if world["print"] else self._print
+        new = tuple(Printed(world[name], self.printed) for name in ("stdout", "stderr"))
+        if sys.stdout is self._streams[0]:
+            sys.stdout = new[0]
+        if sys.stderr is self._streams[1]:
+            sys.stderr = new[1]
+        self._streams = new
 
     def _patched_print(self, *args: Any, **kwargs: Any) -> None:
         self.ask("printed", args, kwargs)
@@ -171,7 +177,7 @@ class Printed(io.TextIOBase):
     """Standard output or error of the program: what is written goes to the tests.
 
     Args:
-        name: `out` or `err`.
+        name: of the stream, as the tests count theirs.
         write: takes the name and a text.
     """
 
@@ -234,5 +240,3 @@ class Typed(io.TextIOBase):
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
         """Read a line."""
         return str(self._peer.ask("stdin", "readline", -1 if size is None else size))
-
-

@@ -65,7 +65,9 @@ class TestsSide(Peer):
         super().__init__("tests", transport)
         self.failed = failed
         self._caught: dict[type, Any] = {}
-        self._world = _world()
+        self._streams: list[Any] = []
+        """What `sys.stdout` and `sys.stderr` have been: the program may hold on to one that tests replaced."""
+        self._world = self._seen_world()
 
     # ---- names ------------------------------------------------------------------------------------------------------
 
@@ -180,7 +182,7 @@ class TestsSide(Peer):
             self.failed.append(EndedCallError(f"a check in a function of the tests failed: {error!s:.200}"))
 
     def guarded(self, found: Any) -> Any:
-        """A class of Python that the program names; one that would catch failed assertions catches the program's own."""
+        """A class of Python that the program names; for one that catches failed assertions, one that does not."""
         if found not in _CATCH_FAILURES:
             return found
         if found not in self._caught:
@@ -197,7 +199,7 @@ class TestsSide(Peer):
             return RuntimeError(f"{kind.__name__}: {', '.join(map(str, args))}")
         return super().native_exception(kind, args)
 
-    # ---- what the program may do here ---------------------------------------------------------------------------------
+    # ---- what the program may do here -------------------------------------------------------------------------------
 
     def do_getattr(self, value: Any, name: str) -> Any:
         """Read a public attribute of an object that the tests passed."""
@@ -255,7 +257,7 @@ class TestsSide(Peer):
 
     def beside(self) -> dict[str, Any]:
         """What of the tests' world has changed since the last line."""
-        world = _world()
+        world = self._seen_world()
         if world == self._world:
             return {}
         self._world = world
@@ -264,7 +266,22 @@ class TestsSide(Peer):
     def heard(self, message: Mapping[str, Any]) -> None:
         """Write what the program printed, where the tests look for it."""
         for stream, text in message.get("out", ()):
-            (sys.stderr if stream == "err" else sys.stdout).write(text)
+            self._streams[int(stream)].write(text)
+
+    def _seen_world(self) -> dict[str, Any]:
+        """What programs see of the process that runs the tests, and what tests change of it."""
+        return {
+            "argv": [str(argument) for argument in sys.argv], "environ": dict(os.environ),
+            "print": builtins.print is not _PRINT,
+            "stdout": self._stream(sys.stdout), "stderr": self._stream(sys.stderr),
+        }  # fmt: skip
+
+    def _stream(self, stream: Any) -> str:
+        for at, known in enumerate(self._streams):
+            if known is stream:
+                return str(at)
+        self._streams.append(stream)
+        return str(len(self._streams) - 1)
 
     # ---- coroutines of the tests ------------------------------------------------------------------------------------
 
@@ -274,13 +291,6 @@ class TestsSide(Peer):
 
     def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
         """Nothing: the tests' own loop goes on when the program gives it a turn."""
-
-
-def _world() -> dict[str, Any]:
-    """What programs see of the process that runs the tests, and what tests change of it."""
-    return {
-        "argv": [str(argument) for argument in sys.argv], "environ": dict(os.environ), "print": builtins.print is not _PRINT,
-    }  # fmt: skip
 
 
 def _others(value: Any) -> list[Any]:
@@ -305,8 +315,9 @@ def _is_verdict(error: BaseException) -> bool:
     """Whether an exception says how a test went: a failed assertion, a skip, pytest's own."""
     if far_of(error) is not None:
         return False
-    module = type(error).__module__
-    return isinstance(error, AssertionError) or module.startswith(("_pytest", "unittest")) or not isinstance(error, Exception)
+    if isinstance(error, AssertionError) or not isinstance(error, Exception):
+        return True
+    return type(error).__module__.startswith(("_pytest", "unittest"))
 
 
 class Borrowed(dict[str, Any]):

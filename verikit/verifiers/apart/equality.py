@@ -137,7 +137,8 @@ def _recipes(said: list[str], packed: Any, first: int) -> Iterator[Recipe]:
     reference = ["yours", packed[1]]
     later = [operation for line in said[first + 1 :] if reference in (operation := _operation(line))[1:3]]
     made = [_operation(said[first]), *(_replaced(operation, reference) for operation in later)]
-    elsewhere = [_at(operation, path) for line in said for operation in [_operation(line)] for path in _scalars(operation)]
+    operations = map(_operation, said)
+    elsewhere = [_at(operation, path) for operation in operations for path in _scalars(operation)]
     for at, operation in enumerate(made):
         if not operation or operation[0] not in _MAKING:
             continue

@@ -19,7 +19,6 @@ from verikit.verifiers.apart.equality import Equality
 from verikit.verifiers.budget import Budget
 from verikit.verifiers.changed_tests import ALARM, VARIANTS, changed, still_passing
 
-
 ANY_PROGRAM = """
 class Anything(Exception):
     def __init__(self, *args, **kwargs): pass
@@ -218,9 +217,11 @@ def is_plain(node: Any) -> bool:
 
 
 def _is_plain_scalar(node: Any) -> bool:
-    if isinstance(node, list):
-        return node[0] in ("int", "fraction", "decimal") or (node[0] == "float" and node[1] not in ("nan", "inf", "-inf"))
-    return node is None or isinstance(node, bool) or bool(node)
+    if not isinstance(node, list):
+        return node is None or isinstance(node, bool) or bool(node)
+    if node[0] == "float":
+        return node[1] not in ("nan", "inf", "-inf")
+    return node[0] in ("int", "fraction", "decimal")
 
 
 def _alarms(result: RunResult) -> dict[str, str]:
