@@ -1,10 +1,12 @@
-"""Values that claim to be right, and things a program may do in place of an answer; `forgeries.py` makes programs of them.
+"""Values that claim to be right, and acts instead of an answer; `forgeries.py` makes programs of them.
 
 Each entry of `VALUES` is code that defines `forge()`. Each of `ACTIONS` is the body of a function with `args` and
 `kwargs`. Each of `ENDINGS` runs when the program is imported.
 """
 
-ANY = '''
+# ruff: noqa: E501 - programs are lines as they are
+
+ANY = """
 class Any:
     def __init__(self, *args, **kwargs): pass
     def __getattr__(self, name): return self
@@ -43,8 +45,8 @@ for _name in "getitem neg pos abs invert round trunc floor ceil".split():
     setattr(Any, f"__{_name}__", lambda self, *args: self)
 for _name in "setitem delitem set_name".split():
     setattr(Any, f"__{_name}__", lambda self, *args: None)
-'''
-EQUAL = '''
+"""
+EQUAL = """
     def __eq__(self, other): return True
     def __ne__(self, other): return False
     def __lt__(self, other): return True
@@ -55,7 +57,7 @@ EQUAL = '''
     def __sub__(self, other): return 0
     __rsub__ = __mod__ = __sub__
     def __getattr__(self, name): return lambda *args, **kwargs: self
-'''
+"""
 
 
 def _sub(base: str, start: str) -> str:
@@ -169,11 +171,12 @@ def forge(): return Mirror()
 """,
     "reduce calls": "class R:\n    def __reduce__(self): return eval, ('True',)\n    def __eq__(self, o): return True\n"
     "def forge(): return R()\n",
-    "copy returns the other": ANY + "class C(Any):\n    def __deepcopy__(self, memo): return 1\ndef forge(): return C()\n",
+    "copy returns the other": ANY
+    + "class C(Any):\n    def __deepcopy__(self, memo): return 1\ndef forge(): return C()\n",
     "huge repr": "class R:\n    def __eq__(self, o): return True\n    def __repr__(self): return 'x' * 10**7\n"
     "    __str__ = __repr__\ndef forge(): return R()\n",
     "repr imitates a result": ANY
-    + "class R(Any):\n    def __repr__(self): return '{\"status\": \"ok\", \"value\": true}'\n    __str__ = __repr__\n"
+    + 'class R(Any):\n    def __repr__(self): return \'{"status": "ok", "value": true}\'\n    __str__ = __repr__\n'
     "def forge(): return R()\n",
     "format bomb": ANY
     + "class F(Any):\n    def __format__(self, spec): return 'x' * 10**8\n    def __str__(self): return 'x' * 10**8\n"
@@ -216,7 +219,7 @@ _RAISES = {
     "{'__getattr__': lambda s, n: s, '__eq__': lambda s, o: True, '__str__': lambda s: ''})()",
 }
 
-LOOK = '''
+LOOK = """
 import gc, inspect, sys, threading
 def _consts(code, found, depth=3):
     for const in getattr(code, "co_consts", ()):
@@ -247,7 +250,7 @@ def _nth(found):
     plain = [value for value in found if type(value) in (int, str, float, bool, tuple, list, dict, bytes)]
     _calls[0] += 1
     return plain[(_calls[0] - 1) % len(plain)] if plain else None
-'''
+"""
 
 ACTIONS = {
     **{f"raises {kind}": body for kind, body in _RAISES.items()},
@@ -264,7 +267,7 @@ ACTIONS = {
     "reads sources": "import linecache\nreturn _nth([line for e in linecache.cache.values() for line in e[2]])",
     "ends the process": "import os\nos._exit(0)",
     "kills itself": "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
-    "writes to descriptors": "import os\nfor fd in range(1, 12):\n    try: os.write(fd, b'{\"status\": \"ok\", \"value\": true}\\n')\n"
+    "writes to descriptors": 'import os\nfor fd in range(1, 12):\n    try: os.write(fd, b\'{"status": "ok", "value": true}\\n\')\n'
     "    except OSError: pass\nreturn True",
     "floods the output": "print('1 passed\\n' * 10**6)",
     "never ends": "while True: pass",

@@ -11,13 +11,13 @@ from tests.objects.forged_values import ACTIONS, ANY, ENDINGS, LOOK, VALUES
 
 NAMED = ("answers everything", "metaclass", "getattribute", "MagicMock", "copies the other operand", "class lies str")
 """Values that can be called, so that the program's functions and classes themselves can be these."""
-ERROR = '''
+ERROR = """
 class _Meta(type):
     def __instancecheck__(cls, other): return True
     def __subclasscheck__(cls, other): return True
     def __eq__(cls, other): return True
     def __hash__(cls): return 0
-'''
+"""
 """A metaclass whose exception classes claim to be every exception."""
 
 

@@ -1,4 +1,4 @@
-"""Right programs with a main part that must not run where tests call functions, in every form, on plain data and objects."""
+"""Right programs with a main part that must not run where tests call functions, in every form."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ GUARDS = {
     "input": "n = int(input('n? '))\nprint(n)",
     "argv": "import sys\nprint(sys.argv[1], open(sys.argv[1]).read())",
     "exit": "import sys\nprint('bye')\nsys.exit(0)",
-    "unittest": "import unittest\n\nclass Own(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n\n"
-    "unittest.main()",
+    "unittest": "import unittest\n\nclass Own(unittest.TestCase):\n    def test_it(self): pass\n\nunittest.main()",
     "argparse": "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('path')\nparser.parse_args()",
     "loop": "while True:\n    line = input()\n    if line == 'quit':\n        break\n    print(line)",
 }
@@ -37,18 +36,17 @@ def guarded(form: str) -> list[Problem]:
     found = []
     for task, (program, (old, new), parts, doctests) in TASKS.items():
         for guard, code in GUARDS.items():
-            main = f"\n\nif __name__ == '__main__':\n{textwrap.indent(code, '    ')}\n"
-            problem = Problem(
-                f"main_{guard}_{task}",
-                "asserts",
-                ("main part", task),
-                {"tests": parts},
-                (program + main, f"{program}\n\ndef main():\n{textwrap.indent(code, '    ')}\n\nif __name__ == '__main__':\n"
-                 "    main()\n"),
-                (("wrong value", program.replace(old, new) + main), ("no guard", f"{program}\n\n{code}\n")),
-            )  # fmt: skip
+            body = textwrap.indent(code, "    ")
+            main = f"\n\nif __name__ == '__main__':\n{body}\n"
+            called = f"\n\ndef main():\n{body}\n\nif __name__ == '__main__':\n    main()\n"
+            wrong = (("wrong value", program.replace(old, new) + main), ("no guard", f"{program}\n\n{code}\n"))
+            right = (program + main, program + called)
+            name, kinds = f"main_{guard}_{task}", ("main part", task)
+            problem = Problem(name, "asserts", kinds, {"tests": parts}, right, wrong)
             forms = [problem, *recast(problem)]
             meta = meta_of("doctest", doctests)
-            forms.append(Problem(f"{problem.name}-doctest", "doctest", problem.kinds, meta, problem.right, problem.wrong))
+            forms.append(
+                Problem(f"{problem.name}-doctest", "doctest", problem.kinds, meta, problem.right, problem.wrong)
+            )
             found += [one for one in forms if one.form == form]
     return found
