@@ -42,6 +42,8 @@ class Problem:
     """Packages that the tests or programs import."""
     hard: str = ""
     """Why the tests inspect the program's source or the interpreter; empty if they do not."""
+    theme: str = "main parts"
+    """The file it is from."""
 
     @property
     def tests(self) -> str:
@@ -55,7 +57,10 @@ class Problem:
 
 def problems() -> list[Problem]:
     """All problems of the folder, in a fixed order."""
-    found = [problem for path in sorted(FOLDER.glob("*.txt")) for problem in _read(path.read_text("utf-8"))]
+    found = []
+    for path in sorted(FOLDER.glob("*.txt")):
+        theme = path.stem.partition("_")[2].replace("_", " ")
+        found += [replace(problem, theme=theme) for problem in _read(path.read_text("utf-8"))]
     names = [problem.name for problem in found]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"Problem names must be unique, repeated: {sorted(repeated)}")
