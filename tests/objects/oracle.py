@@ -1,6 +1,6 @@
 """Runs tests beside programs in one plain process, by Python's own runners: what verikit is judged by.
 
-For our own benign programs only. `python oracle.py FILE` reads a JSON object (form, meta, programs) and prints a JSON
+For our own benign programs only. `python oracle.py FILE` reads a JSON object (form, meta, needs, programs) and prints a JSON
 list, one entry for each program: empty if it passes, else why it does not. Each program has a fork of its own.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import io
 import json
 import os
@@ -22,7 +23,7 @@ from typing import Any
 
 ALIASES = ("main", "candidate", "submission", "your_module", "bank", "shapes")
 OURS = ("solution", *ALIASES)
-SECONDS = 20
+SECONDS = 60
 """For one program; a near miss may never end."""
 
 
@@ -116,8 +117,8 @@ def main(path: str) -> None:
     """Judge the programs of a file, each in a fork and an empty folder of its own."""
     row = json.loads(Path(path).read_text("utf-8"))
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # only what every installation has, and much faster
-    if row["form"] == "pytest":
-        import pytest  # noqa: F401 - once for all forks
+    for package in [*row["needs"], *(["pytest"] if row["form"] == "pytest" else [])]:
+        importlib.import_module(package)  # once for all forks
     reasons = []
     for program in row["programs"]:
         with tempfile.TemporaryDirectory() as folder:

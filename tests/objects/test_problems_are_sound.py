@@ -25,9 +25,10 @@ def _reasons(problem: Problem, programs: list[str], folder: Path) -> list[str]:
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
     row = folder / "row.json"
-    row.write_text(json.dumps({"form": problem.form, "meta": problem.meta, "programs": programs}), "utf-8")
+    held = {"form": problem.form, "meta": problem.meta, "needs": problem.needs, "programs": programs}
+    row.write_text(json.dumps(held), "utf-8")
     command = [sys.executable, oracle.__file__, str(row)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     return json.loads(run.stdout.splitlines()[-1])
 
 
