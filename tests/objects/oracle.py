@@ -1,7 +1,7 @@
 """Runs tests beside programs in one plain process, by Python's own runners: what verikit is judged by.
 
-For our own benign programs only. `python oracle.py FILE` reads a JSON object (form, meta, needs, programs) and prints a JSON
-list, one entry for each program: empty if it passes, else why it does not. Each program has a fork of its own.
+For our own benign programs only. `python oracle.py FILE` reads a JSON object (form, meta, needs, programs). It prints a
+JSON list with an entry for each program: empty if it passes, else why it does not. Each has a fork of its own.
 """
 
 from __future__ import annotations
