@@ -57,7 +57,7 @@ class Problem:
 
 def problems() -> list[Problem]:
     """All problems of the folder, in a fixed order."""
-    found = []
+    found: list[Problem] = []
     for path in sorted(FOLDER.glob("*.txt")):
         theme = path.stem.partition("_")[2].replace("_", " ")
         found += [replace(problem, theme=theme) for problem in _read(path.read_text("utf-8"))]

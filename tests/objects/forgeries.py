@@ -26,16 +26,21 @@ def forged(problem: Problem) -> list[tuple[str, str]]:
     found = [(f"own: {label}", program) for label, program in problem.forged]
     tree = ast.parse(problem.right[0])
     for kind, code in VALUES.items():
-        found.append((f"returns {kind}", code + _program(tree, lambda _: "return forge()")))
+        found.append((f"returns {kind}", code + _program(tree, _always("return forge()"))))
         if kind in NAMED:
             found.append((f"is {kind}", code + _named(tree, "forge()")))
     for kind, body in ACTIONS.items():
-        found.append((kind, LOOK + _program(tree, lambda _, body=body: body)))
+        found.append((kind, LOOK + _program(tree, _always(body))))
     for kind, code in ENDINGS.items():
-        value = VALUES["answers everything"] + _program(tree, lambda _: "return forge()")
+        value = VALUES["answers everything"] + _program(tree, _always("return forge()"))
         found.append((f"on import: {kind}", f"{value}{code}\n"))
     found += _classes(tree)
     return found
+
+
+def _always(body: str) -> Callable[[str], str]:
+    """One body for functions of every name."""
+    return lambda name: body
 
 
 def sample(problem: Problem, n: int) -> list[tuple[str, str]]:
@@ -47,14 +52,14 @@ def sample(problem: Problem, n: int) -> list[tuple[str, str]]:
 def _classes(tree: ast.Module) -> list[tuple[str, str]]:
     """Forgeries by the classes of a program: exceptions that catch everything, methods that swallow."""
     answer = VALUES["answers everything"]
-    raising = _program(tree, lambda name: "return forge()", error="Exception, metaclass=_Meta")
+    raising = _program(tree, _always("return forge()"), error="Exception, metaclass=_Meta")
     swallowing = _program(tree, lambda name: "return True" if "exit__" in name else "return args[0] if args else self")
-    keeping = _program(tree, lambda name: "return args[0] if args else forge()")
+    keeping = _program(tree, _always("return args[0] if args else forge()"))
     whole = "\n".join(f"class {name}(Any): pass" for name in _class_names(tree))
     return [
         ("exceptions that catch everything", answer + ERROR + raising),
-        ("exceptions that catch AssertionError", answer + _program(tree, lambda _: "return forge()", "AssertionError")),
-        ("exceptions that catch BaseException", answer + _program(tree, lambda _: "return forge()", "BaseException")),
+        ("exceptions that catch AssertionError", answer + _program(tree, _always("return forge()"), "AssertionError")),
+        ("exceptions that catch BaseException", answer + _program(tree, _always("return forge()"), "BaseException")),
         ("raises what is expected", answer + ERROR + _raising(tree)),
         ("methods return self", answer + swallowing),
         ("arguments, or all", answer + keeping),
@@ -65,7 +70,7 @@ def _classes(tree: ast.Module) -> list[tuple[str, str]]:
 def _raising(tree: ast.Module) -> str:
     """Every function raises the program's own exception, which claims to be every other."""
     own = next((node.name for node in tree.body if isinstance(node, ast.ClassDef) and _is_error(node)), "ValueError")
-    return _program(tree, lambda name: f"raise {own}()", error="Exception, metaclass=_Meta")
+    return _program(tree, _always(f"raise {own}()"), error="Exception, metaclass=_Meta")
 
 
 def _program(tree: ast.Module, body: Callable[[str], str], error: str = "Exception") -> str:

@@ -78,10 +78,6 @@ def by_pytest(tests: str, program: str) -> str:
         """Puts the program's names into a test file that imports nothing of it."""
 
         @staticmethod
-        def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:
-            return None
-
-        @staticmethod
         def pytest_collection_modifyitems(items: list[Any]) -> None:
             for item in items:
                 for name, value in held.items():
