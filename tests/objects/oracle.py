@@ -115,6 +115,7 @@ def main(path: str) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # only what every installation has, and much faster
     for package in [*row["needs"], *(["pytest"] if row["form"] == "pytest" else [])]:
         importlib.import_module(package)  # once for all forks
+    sys.argv = ["tests"]  # programs must not read this script's argument
     reasons = []
     for program in row["programs"]:
         with tempfile.TemporaryDirectory() as folder:
