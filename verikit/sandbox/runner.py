@@ -146,7 +146,8 @@ def _serve(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBa
 
 def _beside_program(job: dict[str, Any], commands: io.TextIOBase | None, failed: list[BaseException]) -> dict[str, Any]:
     """The names of test code that uses a program from afar."""
-    from verikit.sandbox.proxies.tests import Borrowed, TestsSide
+    from verikit.sandbox.proxies.names import Borrowed
+    from verikit.sandbox.proxies.tests import TestsSide
 
     side = TestsSide(_transport(job, commands), failed)
     namespace = Borrowed(side, job["names"])

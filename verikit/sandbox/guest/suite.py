@@ -67,7 +67,7 @@ def beside(program: str) -> types.ModuleType:
 
 def from_afar(names: Sequence[str]) -> types.ModuleType:
     """The program as a module whose names are looked up in its own child."""
-    from verikit.sandbox.proxies.tests import ProgramModule
+    from verikit.sandbox.proxies.names import ProgramModule
 
     return ProgramModule("solution", globals()[BASE], names)
 

@@ -6,6 +6,7 @@ The server imports modules of verikit itself before it loses sight of them.
 import asyncio
 
 import verikit.sandbox.proxies.frames
+import verikit.sandbox.proxies.names
 import verikit.sandbox.proxies.program
 import verikit.sandbox.proxies.tests
 

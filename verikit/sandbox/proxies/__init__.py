@@ -7,13 +7,14 @@ and exceptions of a proxy travel as operations to the child that owns the object
 | module | what |
 |---|---|
 | `plain` | immutable values that cross as copies |
-| `containers` | lists, dictionaries, arrays and other values that can change: both children keep a copy and update it |
+| `containers`, `frames` | lists, dictionaries, arrays and other values that change: each child keeps a copy |
 | `natives` | classes and functions of Python itself, which cross by name |
 | `describe` | what one child tells the other about an object's class |
 | `mirror` | the proxies |
 | `border` | values to JSON and back, with the tables of what was lent and borrowed |
 | `peer` | operations: asking for them, and doing them |
-| `tests` | the child with the tests: names of the program, output, verdicts on equality |
+| `tests` | the child with the tests: output, and verdicts that the program can't decide |
+| `names` | names of the program, as test code finds them |
 | `program` | the child with the program |
 
 The child with the program may be hostile: everything that it sends is checked like any other record (`values`). Test

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.sandbox import values
 from verikit.sandbox.proxies import containers, natives, plain
-from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind
+from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind, Shared
 from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base
 from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, mirrored, own_methods
 
@@ -21,29 +21,6 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 200
 _MOST_CAUSES = 5
 _MOST_BORROWED = 100_000
-
-
-class Shared:
-    """A container of which both sides have a copy: what it held when the other side last knew."""
-
-    __slots__ = ("cells", "kept", "kind", "shape", "value")
-
-    def __init__(self, value: Any, kind: Kind, *, kept: bool) -> None:
-        self.value, self.kind, self.kept = value, kind, kept
-        """`kept`: it belongs to an object and is shared as long as that is lent or borrowed."""
-        self.look()
-
-    def look(self) -> None:
-        """Take what it holds now for what the other side knows."""
-        self.cells, self.shape = self.kind.cells(self.value), self.kind.shape(self.value)
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether it holds other objects than the other side knows of."""
-        cells = self.kind.cells(self.value)
-        if len(cells) != len(self.cells) or any(a is not b for a, b in zip(cells, self.cells, strict=True)):
-            return True
-        return bool(self.kind.shape(self.value) != self.shape)
 
 
 class Border:

@@ -142,3 +142,26 @@ def named(name: str) -> Kind:
     from verikit.sandbox.proxies import frames
 
     return frames.named(name)
+
+
+class Shared:
+    """A container of which both sides have a copy: what it held when the other side last knew."""
+
+    __slots__ = ("cells", "kept", "kind", "shape", "value")
+
+    def __init__(self, value: Any, kind: Kind, *, kept: bool) -> None:
+        self.value, self.kind, self.kept = value, kind, kept
+        """`kept`: it belongs to an object and is shared as long as that is lent or borrowed."""
+        self.look()
+
+    def look(self) -> None:
+        """Take what it holds now for what the other side knows."""
+        self.cells, self.shape = self.kind.cells(self.value), self.kind.shape(self.value)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it holds other objects than the other side knows of."""
+        cells = self.kind.cells(self.value)
+        if len(cells) != len(self.cells) or any(a is not b for a, b in zip(cells, self.cells, strict=True)):
+            return True
+        return bool(self.kind.shape(self.value) != self.shape)

@@ -257,7 +257,7 @@ def _special(name: str) -> Callable[..., Any]:
         return _call
 
     def special(self: Any, *args: Any) -> Any:
-        return _of(self).peer.ask("special", self, name, *args)
+        return _of(self).peer.special(self, name, args)
 
     special.__name__ = special.__qualname__ = name
     return special

@@ -116,6 +116,10 @@ class Peer:
         """Call a method that a class of the other side defines."""
         return self.ask("method", owner, value, name, tuple(args), dict(kwargs))
 
+    def special(self, value: Any, name: str, args: Sequence[Any]) -> Any:
+        """Call a method that Python looks up on the class."""
+        return self.ask("special", value, name, *args)
+
     def equal(self, value: Any, other: Any) -> Any:
         """Whether an object of the other side is equal to a value."""
         return self.ask("special", value, "__eq__", other)

@@ -29,16 +29,23 @@ from typing import Any
 from verikit.sandbox.guest.strict import Unchanged, changed
 from verikit.sandbox.lost import EndedCallError
 from verikit.sandbox.proxies.describe import ClassFacts
-from verikit.sandbox.proxies.mirror import Attributes, Far, far_of
+from verikit.sandbox.proxies.mirror import Far, far_of
 from verikit.sandbox.proxies.peer import Peer, Transport
 
 _FAILURES = (AssertionError,)
 _ENDS = (StopIteration, StopAsyncIteration)
 _HIDDEN = types.FrameType | types.CodeType | types.TracebackType | types.ModuleType
-_SHORT = {"np": "numpy", "pd": "pandas", "sp": "sympy"}
 _CATCH_FAILURES = (BaseException, Exception, AssertionError)
 _SHOWN = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 """Attributes that decorators copy from a function."""
+_OPPOSITES = {
+    "__lt__": ("__gt__", "__ge__"), "__le__": ("__gt__",), "__gt__": ("__lt__", "__le__"), "__ge__": ("__lt__",),
+    "__contains__": (),
+}  # fmt: skip
+_RECORDS = frozenset(
+    """called call_count call_args call_args_list mock_calls method_calls await_count await_args awaited""".split()
+)
+"""What mocks keep of their calls."""
 _TEST_MODULES = ("__main__", "test_file")
 _VARIANTS = 2
 _PRINT = builtins.print
@@ -165,6 +172,29 @@ class TestsSide(Peer):
         born = [str(mine.born), str(far.born) if far is not None else ""]
         return self.outcome(self.exchange("compare", lambda: [*compared, born]))
 
+    def special(self, value: Any, name: str, args: Sequence[Any]) -> Any:
+        """Call a method that Python looks up on the class; of a plain value it can't claim a thing and its opposite."""
+        result = super().special(value, name, args)
+        if (
+            result is True
+            and name in _OPPOSITES
+            and far_of(args[0]) is None
+            and self._contradicts(value, name, args[0])
+        ):
+            message = f"an object of the program answers every comparison ({name}) alike"
+            self.failed.append(EndedCallError(message))
+            return False
+        return result
+
+    def _contradicts(self, value: Any, name: str, operand: Any) -> bool:
+        """Whether the object also claims the opposite, or the same of every other value."""
+        if name == "__contains__":
+            asked = [(name, other) for other in _others(operand)]
+        else:
+            asked = [(opposite, operand) for opposite in _OPPOSITES[name] if hasattr(type(value), opposite)]
+        answers = [self.ask("special", value, method, other) is True for method, other in asked]
+        return bool(answers) and (all(answers) if name == "__contains__" else any(answers))
+
     def leave(self, manager: Any, name: str, kind: Any, error: BaseException | None) -> Any:
         """Leave a context that the program manages; it does not swallow what the tests themselves failed with."""
         result = super().leave(manager, name, kind, error)
@@ -213,8 +243,9 @@ class TestsSide(Peer):
         return found
 
     def do_setattr(self, value: Any, name: str, item: Any) -> None:
-        """Set a public attribute."""
-        if name.startswith("_") or isinstance(value, types.FunctionType | types.ModuleType | type):
+        """Set a public attribute, but none by which tests judge."""
+        judges = name.startswith("assert") or name in _RECORDS
+        if judges or name.startswith("_") or isinstance(value, types.FunctionType | types.ModuleType | type):
             raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
         setattr(value, name, item)
 
@@ -318,74 +349,3 @@ def _is_verdict(error: BaseException) -> bool:
     if isinstance(error, AssertionError) or not isinstance(error, Exception):
         return True
     return type(error).__module__.startswith(("_pytest", "unittest"))
-
-
-class Borrowed(dict[str, Any]):
-    """The names of test code: its own, then Python's, then the program's.
-
-    Args:
-        peer: reaches the program.
-        names: that are the program's even where Python has them.
-    """
-
-    def __init__(self, peer: TestsSide, names: Sequence[str]) -> None:
-        super().__init__()
-        self._peer, self._names = peer, frozenset(names)
-
-    def __missing__(self, name: str) -> Any:
-        if name not in self._names:
-            if hasattr(builtins, name) or (name.startswith("__") and name.endswith("__")):
-                raise KeyError(name)
-            if (module := _SHORT.get(name, name)) in sys.stdlib_module_names or name in _SHORT:
-                return importlib.import_module(module)
-        found = self._peer.lookup(name)
-        if callable(found):
-            self[name] = found
-        return found
-
-
-class ProgramModule(types.ModuleType):
-    """A module that the tests import and that is the program.
-
-    Args:
-        name: of the module.
-        peer: reaches the program.
-        names: that `import *` takes.
-    """
-
-    def __init__(self, name: str, peer: TestsSide, names: Sequence[str]) -> None:
-        super().__init__(name)
-        for key, item in {"_peer": peer, "__all__": list(names)}.items():
-            object.__setattr__(self, key, item)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = _of_module(self, name)
-        if not found:
-            raise AttributeError(f"the program defines no {name!r}")
-        return found[0]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("__"):
-            object.__setattr__(self, name, value)
-        else:
-            object.__getattribute__(self, "_peer").ask("setglobal", name, value)
-
-    def __delattr__(self, name: str) -> None:
-        object.__getattribute__(self, "_peer").ask("delglobal", name)
-
-    def __dir__(self) -> list[str]:
-        return list(object.__getattribute__(self, "__all__"))
-
-    @property
-    def __dict__(self) -> Any:  # type: ignore[override]
-        return Attributes(self)
-
-
-def _of_module(module: ProgramModule, name: str) -> tuple[Any, ...]:
-    """What a name of the program stands for, in a tuple; modules are proxies, as tests patch functions in them."""
-    peer: TestsSide = object.__getattribute__(module, "_peer")
-    with peer.modules_stay():
-        found: tuple[Any, ...] = peer.ask("global", name)
-    return found
